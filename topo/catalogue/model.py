@@ -1,0 +1,246 @@
+"""What the catalogue knows: figures with their source, media, cables and parts.
+
+The same types serve the shipped catalogue and a user's own `parts:` and `media:`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.errors import Place
+
+__all__ = [
+    "Cable",
+    "Figure",
+    "FigureKind",
+    "Kind",
+    "Medium",
+    "Part",
+    "PeerCap",
+    "PeerCaps",
+    "Ports",
+    "Slot",
+]
+
+FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
+Kind = Literal[
+    "storage",
+    "nic",
+    "nvme",
+    "hba",
+    "pcie-switch",
+    "root-complex",
+    "cpu",
+    "memory",
+    "gpu",
+    "nvswitch",
+    "network-switch",
+    "dpu",
+    "cxl-memory",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with where it comes from.
+
+    Parameters
+    ----------
+    value
+        In topo's one unit (bytes/s, bytes, transfers/s, a ratio, a count); `math.inf` is the
+        user's `unlimited`, `None` is `unknown`.
+    kind
+        What sort of number it is; a figure in a user's file is `quoted`.
+    source
+        Document, page or ``file:line``; for a formula the formula with its numbers.
+    """
+
+    value: float | None
+    kind: FigureKind
+    source: str
+
+    @property
+    def known(self) -> bool:
+        """Whether it is a finite number."""
+        return self.value is not None and math.isfinite(self.value)
+
+    @property
+    def scalable(self) -> bool:
+        """Whether an efficiency may multiply it: only what topo computed, never what was quoted."""
+        return self.kind in ("formula", "datasheet")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCap:
+    """A limit on device-to-device traffic, as behaviour that somebody stated or measured.
+
+    `per_flow` says that each pair of one DMA engine and one GPU has it for itself; otherwise it
+    is a total per direction.
+    """
+
+    rate: Figure
+    per_flow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCaps:
+    """Peer-to-peer caps by PCIe's words.
+
+    `posted`: a device writes into a GPU (storage reads); `non_posted`: a device reads from a GPU
+    (checkpoints).
+    """
+
+    posted: PeerCap | None = None
+    non_posted: PeerCap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A PCIe generation and width, ``5 x16``; `lanes` is `None` where only the generation counts."""
+
+    generation: int
+    lanes: int | None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Places to plug cables in, ``2x 400 Gb/s`` or ``18x nvlink 4``.
+
+    `count` is `None` when unknown; `rate` is of one port and one direction, `None` when the part
+    does not limit it; `medium` is `None` when several media fit.
+    """
+
+    count: int | None
+    rate: Figure | None = None
+    medium: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """What a cable is made of.
+
+    Parameters
+    ----------
+    name
+        As written in a cable: ``pcie 5``, ``infiniband ndr``, ``nvlink 4``, ``upi``.
+    family
+        The first word: ``pcie``, ``infiniband``, ``ethernet``, ``nvlink``, ``memory-bus`` ...
+    reach
+        What it joins: the inside of a host (PCIe, sockets, chip to chip), memory to its
+        controller, hosts and storage over a network, or GPUs among themselves.
+    rate
+        Bytes/s of one lane (`per_lane`) or of one cable, one direction; `None` where the cable
+        has to say it (``ethernet 400 Gb/s``).
+    bytes_per_transfer
+        For media written with GT/s (``upi 16 GT/s``): bytes of one transfer, one direction.
+    efficiency
+        What protocol overhead leaves, as a ratio.
+    """
+
+    name: str
+    family: str
+    reach: Literal["host", "memory", "network", "gpu"]
+    rate: Figure | None
+    per_lane: bool = False
+    bytes_per_transfer: Figure | None = None
+    efficiency: Figure | None = None
+    title: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """One link's cabling: `count` equal cables of a medium side by side.
+
+    `rate` is of one cable and one direction, already computed (lanes times lane rate, or as
+    stated); its value is `None` when unknown. `efficiency` is the cable's own or its medium's.
+    """
+
+    medium: str
+    family: str
+    reach: Literal["host", "memory", "network", "gpu"]
+    rate: Figure
+    count: int = 1
+    lanes: int | None = None
+    generation: int | None = None
+    efficiency: Figure | None = None
+    p2p: PeerCaps | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A catalogue entry, or a device's own variant of one.
+
+    Parameters
+    ----------
+    name
+        Its name in the catalogue or in `parts:`.
+    kind
+        The device kind.
+    figures
+        Numbers by key (`read`, `write`, `chip`, `bus`, `memory`, `hbm`, `copy`, `cores`,
+        `channels`, `transfer-rate`, `dimms-per-channel`, `efficiency`, `chips`, `functions` ...);
+        a key that is not there was not stated. The keys and their quantities are in
+        `topo.catalogue.keys`.
+    flags
+        Facts that are yes, no or unknown (`None`): `p2p`, `acs`, `bridge`, `forwards-p2p`.
+    facts
+        Facts that are words.
+    slot
+        The PCIe side, for cards, drives, GPUs, switches and CPUs.
+    ports
+        Network ports.
+    fabric
+        GPU-to-GPU ports (NVLink, xGMI), or an NVSwitch's.
+    peer_caps
+        Stated peer-to-peer caps of traffic that this part forwards.
+    """
+
+    name: str
+    kind: Kind
+    title: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    flags: Mapping[str, bool | None] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    slot: Slot | None = None
+    ports: Ports | None = None
+    fabric: Ports | None = None
+    peer_caps: PeerCaps | None = None
+    source: str = ""
+    place: Place | None = None
+
+    def figure(self, key: str) -> Figure | None:
+        """Return the figure under `key`, `None` when it was not stated.
+
+        Raises
+        ------
+        KeyError
+            If no part can have such a key: a misspelt key must not read as "not stated".
+        """
+        from topo.catalogue.keys import FIGURE_KEYS  # noqa: PLC0415  (keys describe this type)
+
+        if key not in FIGURE_KEYS:
+            raise KeyError(key)
+        return self.figures.get(key)
+
+    def flag(self, key: str) -> bool | None:
+        """Return a yes/no fact, `None` when unknown or not stated.
+
+        Raises
+        ------
+        KeyError
+            If no part can have such a key.
+        """
+        from topo.catalogue.keys import FLAG_KEYS  # noqa: PLC0415
+
+        if key not in FLAG_KEYS:
+            raise KeyError(key)
+        return self.flags.get(key)
