@@ -1,0 +1,57 @@
+# The project's commands. `make` alone lists them; each sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TOPO := $(BIN)/python -m topo
+READY := $(VENV)/.ready
+
+# Which pictures `make demo` and `make renders` write, and how: one place.
+DEMO := gds-textbook
+RENDERS := renders
+MACHINES := $(basename $(notdir $(wildcard topologies/*.yaml)))
+DRAW = $(TOPO) draw $(1) -o $(RENDERS)/$(1).svg
+
+# Tests draw the same random examples on every run; `make test HYPOTHESIS_PROFILE=thorough` looks further.
+export HYPOTHESIS_PROFILE ?= ci
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench renders clean
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '%-16s %s\n' "$$name" "$$what"; done
+
+setup: $(READY)  ## make .venv and install topo there (again only when pyproject.toml changed)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+demo: setup  ## compare the legacy path with the direct one on the textbook server, and draw it
+	$(TOPO) compare $(DEMO)
+	@mkdir -p $(RENDERS)
+	$(call DRAW,$(DEMO))
+
+test: lint  ## lint, types and every test
+	$(BIN)/python -m pytest -q -n auto
+
+lint: setup  ## style and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup  ## let the formatter write
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup  ## how long the commands take from a cold start, against their budgets
+	$(BIN)/python bench/cold_start.py
+
+renders: setup  ## draw every machine of topologies/ anew
+	@mkdir -p $(RENDERS)
+	@set -e; $(foreach machine,$(MACHINES),echo $(RENDERS)/$(machine).svg; $(call DRAW,$(machine));)
+
+clean:  ## remove everything that can be made again
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
