@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Allocation", "System"]
+__all__ = ["TIE", "Allocation", "System"]
+
+TIE = 1e-9
+"""Two levels are one, and a resource is full, within this relative difference."""
 
 
 @dataclass(frozen=True, slots=True)
