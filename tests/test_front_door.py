@@ -1,0 +1,88 @@
+"""`import topo` offers what it says, and costs nothing until something is used."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import topo
+
+DOOR = Path(topo.__file__)
+PACKAGE = DOOR.parent
+PUBLIC = [name for name in topo.__all__ if name != "__version__"]
+
+
+def names_for_the_type_checker() -> dict[str, str]:
+    """Read the imports under ``if TYPE_CHECKING:``: name to module."""
+    checked = next(node for node in ast.parse(DOOR.read_text()).body if isinstance(node, ast.If))
+    return {
+        alias.asname or alias.name: node.module or ""
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def loaded_after(code: str) -> set[str]:
+    """Run `code` in a new interpreter and say which modules it loaded."""
+    script = f"import sys\n{code}\nprint(*sys.modules, sep='\\n', file=sys.__stderr__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_the_public_list_is_sorted_and_without_repeats():
+    assert topo.__all__ == sorted(set(topo.__all__))
+
+
+def test_what_python_reads_is_what_the_type_checker_reads():
+    assert names_for_the_type_checker() == topo._HOMES
+
+
+def test_every_public_name_has_a_home():
+    assert sorted(topo._HOMES) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_resolves_to_what_its_home_defines(name):
+    value = getattr(topo, name)
+    assert value is getattr(sys.modules[topo._HOMES[name]], name)
+    assert getattr(value, "__doc__", None), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_is_not_also_a_module_of_the_package(name):
+    # Importing `topo.x` sets the attribute `x` of `topo`: the module would hide the function.
+    assert not (PACKAGE / name).exists(), f"topo.{name} is both a public name and a room"
+    assert not (PACKAGE / f"{name}.py").exists(), f"topo.{name} is both a public name and a module"
+
+
+def test_dir_lists_the_public_names():
+    assert set(topo.__all__) <= set(dir(topo))
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it():
+    with pytest.raises(AttributeError, match=r"module 'topo' has no attribute 'bandwith'"):
+        _ = topo.bandwith
+
+
+def test_star_import_gives_the_public_names():
+    names: dict[str, object] = {}
+    exec("from topo import *", names)
+    assert set(topo.__all__) <= set(names)
+
+
+def test_importing_topo_loads_nothing_else():
+    loaded = loaded_after("import topo")
+    assert "topo" in loaded
+    assert {name for name in loaded if name.startswith("topo.")} == set()
+
+
+def test_a_public_name_loads_only_its_home():
+    loaded = loaded_after("import topo\ntopo.TopoError")
+    assert {name for name in loaded if name.startswith("topo.")} == {"topo.errors"}
