@@ -12,6 +12,9 @@ RENDERS := renders
 MACHINES := $(basename $(notdir $(wildcard topologies/*.yaml)))
 DRAW = $(TOPO) draw $(1) -o $(RENDERS)/$(1).svg
 
+# Test processes: one a core, up to eight (more wait for each other's start than they save).
+JOBS ?= auto
+
 # Tests draw the same random examples on every run; `make test HYPOTHESIS_PROFILE=thorough` looks further.
 export HYPOTHESIS_PROFILE ?= ci
 
@@ -34,7 +37,7 @@ demo: setup  ## compare the legacy path with the direct one on the textbook serv
 	$(call DRAW,$(DEMO))
 
 test: lint  ## lint, types and every test
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n $(JOBS) --maxprocesses 8
 
 lint: setup  ## style and types only
 	$(BIN)/ruff check .

@@ -1,10 +1,11 @@
-"""`import topo` offers what it says, and costs nothing until something is used."""
+"""`import topo` offers what it says, costs nothing until it is used, and is installed whole."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import topo
 
 DOOR = Path(topo.__file__)
 PACKAGE = DOOR.parent
+CHECKOUT = PACKAGE.parent
 PUBLIC = [name for name in topo.__all__ if name != "__version__"]
 
 
@@ -86,3 +88,55 @@ def test_importing_topo_loads_nothing_else():
 def test_a_public_name_loads_only_its_home():
     loaded = loaded_after("import topo\ntopo.TopoError")
     assert {name for name in loaded if name.startswith("topo.")} == {"topo.errors"}
+
+
+# --- the wheel ------------------------------------------------------------------------------------
+
+DATA = {".py", ".yaml", ".json", ".md", ".j2", ".html", ".css", ".js", ".typed"}
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """Build the wheel and unpack it, as pip would."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    folder = tmp_path_factory.mktemp("wheel")
+    built = next(WheelBuilder(str(CHECKOUT)).build(directory=str(folder), versions=["standard"]))
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def files_under(folder: Path) -> set[str]:
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix in DATA
+    }
+
+
+def test_the_wheel_holds_the_package_and_its_data(wheel):
+    machines = {f"catalogue/topologies/{name}" for name in files_under(CHECKOUT / "topologies")}
+    assert files_under(wheel / "topo") == files_under(PACKAGE) | machines
+    assert "py.typed" in files_under(wheel / "topo")
+
+
+@pytest.mark.skipif("load" not in topo.__all__, reason="no topo.load yet")
+def test_a_built_in_machine_loads_from_the_wheel(wheel, tmp_path):
+    # Without the checkout on the path: `-S` leaves out the editable install, not the libraries.
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    script = (
+        f"import sys; sys.path[:0] = {[str(wheel), *libraries]!r}\n"
+        "import topo\n"
+        "print(topo.__file__)\n"
+        "assert topo.load('gds-textbook')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(wheel))
