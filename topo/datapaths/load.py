@@ -1,0 +1,98 @@
+"""The named data paths: the twelve that topo ships, and a file's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from topo.document import Mapping as MappingNode
+from topo.document import Report, parse
+from topo.errors import Finding, SpecError, UnknownNameError
+from topo.spec import read_data_path
+
+if TYPE_CHECKING:
+    from topo.spec.model import DataPath, Spec
+
+__all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
+
+BUILT_IN = (
+    "legacy",
+    "legacy-pageable",
+    "odirect-pinned",
+    "odirect-pageable",
+    "mmap",
+    "direct",
+    "compat",
+    "routed-sysmem",
+    "routed-nvlink",
+    "p2pdma",
+    "nvme-tcp",
+    "c2c-direct",
+)
+
+
+@cache
+def built_in(name: str) -> DataPath:
+    """Return a shipped data path, read from its own YAML file.
+
+    Raises
+    ------
+    UnknownNameError
+        If topo ships none of that name.
+    """
+    if name not in BUILT_IN:
+        raise UnknownNameError(_unknown(name, BUILT_IN))
+    file = f"{name}.yaml"
+    text = (files("topo.datapaths") / "data" / file).read_text(encoding="utf-8")
+    document = parse(text, name=f"topo/datapaths/{file}")
+    report = Report(document)
+    assert isinstance(document.root, MappingNode)
+    (_, node), *_ = document.root.entries
+    found = read_data_path(name, node, report=report)
+    report.stop(SpecError)
+    assert found is not None
+    return found
+
+
+def data_path(spec: Spec, name: str) -> DataPath:
+    """Return the data path that `name` means in a file: its own before a shipped one.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none; the near name is in the help.
+    """
+    own = spec.data_paths.get(name)
+    if own is not None:
+        return own
+    if name not in BUILT_IN:
+        raise UnknownNameError(_unknown(name, (*spec.data_paths, *BUILT_IN)))
+    return built_in(name)
+
+
+def data_paths(spec: Spec) -> tuple[DataPath, ...]:
+    """Return every data path a file can use: the shipped ones, then its own, later names winning."""
+    names = dict.fromkeys((*BUILT_IN, *spec.data_paths))
+    return tuple(data_path(spec, name) for name in names)
+
+
+def backwards(path: DataPath) -> DataPath:
+    """Return the path of a write: each move turned round, in reverse order, by the same mover."""
+    return replace(
+        path,
+        moves=tuple(
+            replace(move, source=move.target, target=move.source) for move in reversed(path.moves)
+        ),
+    )
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> Finding:
+    near = get_close_matches(name, known, n=1)
+    return Finding(
+        "unknown-data-path",
+        f"no data path {name}",
+        help=f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}",
+    )

@@ -1,0 +1,17 @@
+"""Workloads to demands, and demands to the use matrix that the solvers take."""
+
+from topo.flows.demands import core_copy_rate, demands_of, ends_of, worker_limit
+from topo.flows.matrix import use_matrix
+from topo.flows.model import Demand, UseMatrix
+from topo.flows.system import System
+
+__all__ = [
+    "Demand",
+    "System",
+    "UseMatrix",
+    "core_copy_rate",
+    "demands_of",
+    "ends_of",
+    "use_matrix",
+    "worker_limit",
+]

@@ -1,0 +1,99 @@
+"""From a workload and a data path to one demand a GPU."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from topo.flows.model import Demand
+
+if TYPE_CHECKING:
+    from topo.routes import Leg, Route, Router
+    from topo.spec.model import Basis, DataPath, Workload
+    from topo.topology import Topology
+
+__all__ = ["core_copy_rate", "demands_of", "ends_of", "worker_limit"]
+
+# What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
+# that single-threaded copies reach on current servers.
+_GUESSED_CORE_COPY = 10e9
+
+
+def ends_of(workload: Workload) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the storage devices and the GPUs of a workload, whichever way it runs."""
+    if workload.direction == "read":
+        return workload.sources, workload.targets
+    return workload.targets, workload.sources
+
+
+def demands_of(
+    router: Router, workload: Workload, path: DataPath, *, basis: Basis = "theoretical"
+) -> tuple[Demand, ...]:
+    """Return one demand for each GPU of `workload`, all by `path`.
+
+    The size and a limit are shared equally over the GPUs. A refused route gives a demand as well;
+    the caller looks at its verdict before solving.
+    """
+    storages, gpus = ends_of(workload)
+    share = len(gpus)
+    limit = math.inf if workload.limit is None else workload.limit / share
+    demands = []
+    for gpu in gpus:
+        route = router.route(path, storages, gpu, workload.direction)
+        demands.append(
+            Demand(
+                workload=workload.name,
+                gpu=gpu,
+                route=route,
+                size=workload.size / share,
+                weight=workload.weight,
+                limit=min(limit, worker_limit(router.topology, route, basis)),
+                start=workload.start,
+            )
+        )
+    return tuple(demands)
+
+
+def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:
+    """Return what the workers of one GPU can move at most, in bytes/s.
+
+    Serial stages of one worker follow each other, so a payload byte takes the sum of the stages'
+    times: `n` workers reach ``n / sum(1 / s_i)``. Pipelined stages overlap, and only a stage with
+    a stated rate of one worker limits: ``n * min(s_i)``. What stages share is left to the solver.
+    """
+    path = route.data_path
+    if not route.branches:
+        return math.inf
+    if path.stages == "pipelined":
+        stated = [
+            move.rate.value
+            for move in path.moves
+            if move.per_worker and move.rate is not None and move.rate.value is not None
+        ]
+        return path.workers * min(stated, default=math.inf)
+    seconds_per_byte = sum(
+        branch.share / _stage_rate(topology, route, leg, basis)
+        for branch in route.branches
+        for leg in branch.legs
+    )
+    return path.workers / seconds_per_byte if seconds_per_byte > 0 else math.inf
+
+
+def core_copy_rate(topology: Topology, host: str) -> float:
+    """Return bytes/s that one core of `host` copies: its part's figure, or a guess of 10 GB/s."""
+    figure = topology[host].part.figure("core-copy") if host in topology else None
+    return figure.value if figure and figure.value else _GUESSED_CORE_COPY
+
+
+def _stage_rate(topology: Topology, route: Route, leg: Leg, basis: Basis) -> float:
+    """Return what one worker's stage reaches alone: its stated rate and everything it uses."""
+    extra = {resource.id: resource for resource in route.extra}
+    rates = [
+        (topology.resources.get(name) or extra[name]).capacity.rate(basis) / weight
+        for name, weight in leg.use.items()
+    ]
+    if leg.move.rate is not None and leg.move.rate.value is not None:
+        rates.append(leg.move.rate.value)
+    elif leg.move.mover == "core":
+        rates.append(core_copy_rate(topology, leg.engine))
+    return min(rates, default=math.inf)

@@ -1,0 +1,59 @@
+"""Who wants what: demands on routes, and the use matrix that they make together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topo.routes.model import Route
+    from topo.flows.system import System
+    from topo.spec.model import Basis
+    from topo.topology import Resource
+
+__all__ = ["Demand", "UseMatrix"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """This many bytes for one GPU, by one route.
+
+    Parameters
+    ----------
+    workload
+        The workload it is part of.
+    gpu
+        The GPU that is filled or emptied.
+    route
+        How the bytes travel.
+    size
+        Bytes.
+    weight, limit, start
+        Fair-share weight; own rate limit in bytes/s (`math.inf` for none); start in seconds.
+    """
+
+    workload: str
+    gpu: str
+    route: Route
+    size: float
+    weight: float
+    limit: float
+    start: float
+
+    @property
+    def name(self) -> str:
+        """Workload and GPU: ``load gpu0``."""
+        return f"{self.workload} {self.gpu}"
+
+
+@dataclass(frozen=True, slots=True)
+class UseMatrix:
+    """Demands against resources: row `d` of `system` is ``demands[d]``, column `r` ``resources[r]``.
+
+    `basis` is what the capacities were taken at; an unknown capacity does not bind.
+    """
+
+    demands: tuple[Demand, ...]
+    resources: tuple[Resource, ...]
+    basis: Basis
+    system: System

@@ -1,0 +1,81 @@
+"""What every solver takes: demands on shared resources, as plain numbers.
+
+A *system* knows nothing of devices: resource `r` has a capacity, demand `d` uses some resources,
+each with a multiplicity (how many bytes pass it per payload byte; `legacy` puts 4 on a RAM bus).
+Names live in `topo.flows.model`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["System"]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A use matrix in compressed rows, one row a demand.
+
+    Parameters
+    ----------
+    capacities
+        Bytes/s of each resource, greater than zero; `math.inf` for one that never binds.
+    starts
+        Row pointer: demand `d` owns entries ``starts[d]:starts[d + 1]``.
+    resources
+        Resource index of each entry, ascending within a row, no repeats.
+    multiplicities
+        Bytes through that resource per payload byte, greater than zero.
+    weights
+        Fair-share weight of each demand, greater than zero.
+    limits
+        Own rate limit of each demand in bytes/s; `math.inf` for none.
+
+    Notes
+    -----
+    Each field is a tuple or a one-dimensional NumPy array; solvers for small systems read either.
+    """
+
+    capacities: Sequence[float]
+    starts: Sequence[int]
+    resources: Sequence[int]
+    multiplicities: Sequence[float]
+    weights: Sequence[float]
+    limits: Sequence[float]
+
+    @classmethod
+    def of(
+        cls,
+        capacities: Sequence[float],
+        uses: Sequence[dict[int, float]],
+        *,
+        weights: Sequence[float] | None = None,
+        limits: Sequence[float] | None = None,
+    ) -> System:
+        """Build a system from one ``{resource: multiplicity}`` a demand."""
+        starts = [0]
+        resources: list[int] = []
+        multiplicities: list[float] = []
+        for use in uses:
+            for resource in sorted(use):
+                resources.append(resource)
+                multiplicities.append(use[resource])
+            starts.append(len(resources))
+        return cls(
+            capacities=tuple(capacities),
+            starts=tuple(starts),
+            resources=tuple(resources),
+            multiplicities=tuple(multiplicities),
+            weights=tuple(weights) if weights is not None else (1.0,) * len(uses),
+            limits=tuple(limits) if limits is not None else (math.inf,) * len(uses),
+        )
+
+    @property
+    def demand_count(self) -> int:
+        """How many demands there are."""
+        return len(self.weights)

@@ -1,0 +1,143 @@
+"""A data path laid on a topology for one source side and one GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.errors import Place
+    from topo.spec.model import DataPath, Move
+    from topo.topology.model import Resource, Step
+
+__all__ = ["Branch", "Leg", "Policy", "Reason", "Route", "Verdict", "Ways"]
+
+Verdict = Literal["ok", "ok-slower", "unknown", "refused"]
+Effect = Literal["fine", "assumed", "slower", "unknown", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a choice among several ways is made.
+
+    Parameters
+    ----------
+    ways
+        ``spread``: equally good walks and parallel cables share evenly; ``first``: one, by name.
+    cards
+        ``nearest``: the network cards nearest to the GPU by locality, as the vendor advises;
+        ``stripe``: fixed equal shares over every card that reaches both; ``best``: shares chosen
+        by a linear program (routes are laid as for `stripe` and then reweighted).
+    buffers
+        ``(buffer, place)`` pairs: a buffer's name without ``-buffer`` (or ``all``) at
+        ``near-gpu``, ``near-nic`` or a memory's name.
+    """
+
+    ways: Literal["spread", "first"] = "spread"
+    cards: Literal["nearest", "stripe", "best"] = "nearest"
+    buffers: tuple[tuple[str, str], ...] = ()
+
+    def place_of(self, buffer: str) -> str:
+        """Return where `buffer` lies."""
+        stem = buffer.removesuffix("-buffer")
+        chosen = dict(self.buffers)
+        return chosen.get(stem, chosen.get("all", "near-gpu"))
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Every equally good walk between two devices, as shares of the traffic on each step.
+
+    `example` is the first walk by name; `count` is how many there are; `width` is the least
+    theoretical rate along each of them, in bytes/s.
+    """
+
+    shares: tuple[tuple[Step, float], ...]
+    example: tuple[Step, ...]
+    count: int
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One move, laid out: which engine moves from which device to which, along which steps.
+
+    `walk` is one walk to show; `shares` are the steps of all equally good ones with the share of
+    the leg's bytes on each. `use` is bytes through each resource (by id) for a payload byte of
+    this branch.
+    """
+
+    move: Move
+    engine: str
+    source: str
+    target: str
+    walk: tuple[Step, ...] = ()
+    shares: tuple[tuple[Step, float], ...] = ()
+    alternatives: int = 1
+    use: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One choice of storage, card and memories, with the share of the traffic that takes it."""
+
+    share: float
+    storage: str
+    card: str
+    memories: tuple[tuple[str, str], ...]
+    legs: tuple[Leg, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One fact that a verdict rests on."""
+
+    code: str
+    effect: Effect
+    text: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A data path between storage and one GPU.
+
+    Parameters
+    ----------
+    data_path
+        The path's definition, as written for a read.
+    direction
+        ``read`` fills the GPU, ``write`` empties it; legs are in the order the data moves.
+    gpu
+        The GPU's name.
+    branches
+        What shares the traffic, shares adding up to 1; empty when `verdict` is ``refused``.
+    use
+        Bytes through each resource (by id) for a payload byte, over all branches.
+    extra
+        Resources that exist only for routes: peer-to-peer caps of a flow, measured pairs, stages.
+    waypoints
+        Storage, NIC, RAM buffers, the medium at the GPU, the GPU's memory, in the order of travel.
+    """
+
+    data_path: DataPath
+    direction: Literal["read", "write"]
+    gpu: str
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    use: Mapping[str, float] = field(default_factory=dict)
+    extra: tuple[Resource, ...] = ()
+    waypoints: tuple[str, ...] = ()
+
+    @property
+    def logical_hops(self) -> int:
+        """Waypoints less one."""
+        return max(len(self.waypoints) - 1, 0)
+
+    @property
+    def physical_links(self) -> int:
+        """Links walked by the first branch; a move inside one memory walks none."""
+        return sum(len(leg.walk) for leg in self.branches[0].legs) if self.branches else 0

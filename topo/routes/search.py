@@ -1,0 +1,189 @@
+"""Search: the fewest links, then the widest, and how equally good walks share the traffic."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from topo.routes.model import Ways
+from topo.topology import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from topo.topology.model import Device, Layer, Topology
+
+__all__ = ["Search", "by_name", "passes_host", "passes_network"]
+
+_TIE = 1e-9
+
+
+def passes_host(device: Device) -> bool:
+    """Whether traffic inside a host may go through `device`; never RAM, GPUs or drives."""
+    return device.kind in ("cpu", "root-complex", "pcie-switch", "hba") or bool(
+        device.part.flag("bridge")
+    )
+
+
+def passes_network(device: Device) -> bool:
+    """Whether traffic between hosts may go through `device`."""
+    return device.kind == "network-switch"
+
+
+def passes_gpu_fabric(device: Device) -> bool:
+    """Whether traffic between GPUs may go through `device`."""
+    return device.kind == "nvswitch"
+
+
+def by_name(name: str) -> tuple[tuple[str, int], ...]:
+    """Return a sort key that puts ``gpu10`` after ``gpu9``."""
+    return tuple(
+        (text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name)
+    )
+
+
+class Search:
+    """Walks on one topology within some layers, remembered per pair.
+
+    Parameters
+    ----------
+    topology
+        Where to walk.
+    layers
+        Link layers that may be walked.
+    passes
+        Which devices may be passed through; the two ends need not be.
+    spread
+        Share among equally good walks; otherwise take the first by name.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        layers: tuple[Layer, ...],
+        passes: Callable[[Device], bool],
+        *,
+        spread: bool = True,
+    ) -> None:
+        self._spread = spread
+        self._passing = {name for name, device in topology.devices.items() if passes(device)}
+        self._steps: dict[str, tuple[Step, ...]] = {
+            name: tuple(step for step in steps if step.link.layer in layers)
+            for name, steps in topology.steps.items()
+        }
+        self._distances: dict[str, dict[str, int]] = {}
+        self._ways: dict[tuple[str, str], Ways | None] = {}
+
+    def distances(self, source: str) -> Mapping[str, int]:
+        """Return the number of links from `source` to everything that can be reached."""
+        if source not in self._distances:
+            self._distances[source] = self._breadth_first(source)
+        return self._distances[source]
+
+    def ways(self, source: str, target: str) -> Ways | None:
+        """Return the best walks from `source` to `target`, `None` when there is none."""
+        if (source, target) not in self._ways:
+            self._ways[source, target] = self._find(source, target)
+        return self._ways[source, target]
+
+    def _breadth_first(self, source: str) -> dict[str, int]:
+        distances = {source: 0}
+        front = deque([source])
+        while front:
+            current = front.popleft()
+            if current != source and current not in self._passing:
+                continue
+            for step in self._steps[current]:
+                if step.target not in distances:
+                    distances[step.target] = distances[current] + 1
+                    front.append(step.target)
+        return distances
+
+    def _find(self, source: str, target: str) -> Ways | None:
+        distances = self.distances(source)
+        if target not in distances:
+            return None
+        steps = self._shortest(distances, target)
+        width = _widest(steps, source, target)
+        kept = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
+        shares, count = _shares(kept, source, target)
+        example = _first_by_name(shares, source, target)
+        if not self._spread:
+            return Ways(tuple((step, 1.0) for step in example), example, 1, width)
+        return Ways(shares, example, count, width)
+
+    def _shortest(self, distances: Mapping[str, int], target: str) -> list[Step]:
+        """Return every step of every shortest walk, nearest to the source first."""
+        found: list[Step] = []
+        layer = [target]
+        while layer:
+            before: dict[str, None] = {}
+            for name in layer:
+                for back in self._steps[name]:
+                    near = back.target
+                    if distances.get(near, -1) != distances[name] - 1:
+                        continue
+                    if distances[near] > 0 and near not in self._passing:
+                        continue
+                    before[near] = None
+                    found.append(Step(back.link, near, name))
+            layer = list(before)
+        return found[::-1]
+
+
+def _rate(step: Step) -> float:
+    """Return the theoretical bytes/s of a step; unknown and unlimited do not narrow a walk."""
+    if step.resource is None:
+        return math.inf
+    return step.resource.capacity.rate("theoretical")
+
+
+def _widest(steps: Iterable[Step], source: str, target: str) -> float:
+    """Return the best bottleneck of any walk; steps come nearest to the source first."""
+    width = {source: math.inf}
+    for step in steps:
+        through = min(width.get(step.source, 0.0), _rate(step))
+        width[step.target] = max(width.get(step.target, 0.0), through)
+    return width[target]
+
+
+def _shares(
+    steps: list[Step], source: str, target: str
+) -> tuple[tuple[tuple[Step, float], ...], int]:
+    """Return each step's share when every walk carries the same, and the number of walks.
+
+    A step lies on ``walks to its start`` times ``walks from its end`` of all the walks, so nothing
+    is enumerated.
+    """
+    to_here = {source: 1}
+    for step in steps:
+        to_here[step.target] = to_here.get(step.target, 0) + to_here.get(step.source, 0)
+    from_here = {target: 1}
+    for step in reversed(steps):
+        from_here[step.source] = from_here.get(step.source, 0) + from_here.get(step.target, 0)
+    count = to_here[target]
+    return tuple(
+        (step, walks / count)
+        for step in steps
+        if (walks := to_here.get(step.source, 0) * from_here.get(step.target, 0))
+    ), count
+
+
+def _first_by_name(
+    shares: Iterable[tuple[Step, float]], source: str, target: str
+) -> tuple[Step, ...]:
+    following: dict[str, list[Step]] = {}
+    for step, _ in shares:
+        following.setdefault(step.source, []).append(step)
+    walk: list[Step] = []
+    current = source
+    while current != target:
+        step = min(
+            following[current],
+            key=lambda way: (by_name(way.target), by_name(way.link.name)),
+        )
+        walk.append(step)
+        current = step.target
+    return tuple(walk)

@@ -1,0 +1,199 @@
+"""What a payload byte uses: bytes through every resource, leg by leg.
+
+Everything is counted here and nowhere else: link directions, card chips, storage sides, memory
+buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and shared stages.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from topo.catalogue.model import Figure
+from topo.topology import Capacity, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from topo.catalogue.model import PeerCap, PeerCaps
+    from topo.routes.model import Branch, Leg
+    from topo.spec.model import DataPath
+    from topo.topology import Topology
+
+__all__ = ["UseBuilder", "is_peer", "peer_sites", "total_use"]
+
+_CARDS = ("nic", "dpu")
+_HOSTS = ("cpu", "root-complex")
+
+
+def total_use(branches: Iterable[Branch]) -> dict[str, float]:
+    """Return bytes through each resource for a payload byte, over branches with their shares."""
+    use: dict[str, float] = {}
+    for branch in branches:
+        for leg in branch.legs:
+            for resource, weight in leg.use.items():
+                use[resource] = use.get(resource, 0.0) + branch.share * weight
+    return use
+
+
+def is_peer(topology: Topology, leg: Leg) -> bool:
+    """Whether a leg is device-to-device: a DMA engine other than the GPU's at a GPU's memory."""
+    ends = {topology[leg.source].kind, topology[leg.target].kind}
+    return leg.move.mover in ("nic", "drive") and "gpu" in ends
+
+
+def peer_sites(topology: Topology, leg: Leg) -> Iterator[tuple[str, PeerCaps, float]]:
+    """Yield each place on a peer-to-peer leg that states caps, with its share of the bytes."""
+    inside = [(step, share) for step, share in leg.shares if step.link.layer == "host"]
+    passed: dict[str, float] = {}
+    for step, share in inside:
+        passed[step.target] = passed.get(step.target, 0.0) + share
+    gpu = leg.target if topology[leg.target].kind == "gpu" else leg.source
+    passed[gpu] = 1.0
+    for name, share in passed.items():
+        caps = topology[name].part.peer_caps
+        if caps is not None:
+            yield name, caps, share
+    for step, share in inside:
+        if step.link.cable.p2p is not None:
+            yield f"{step.source} -> {step.target}", step.link.cable.p2p, share
+
+
+class UseBuilder:
+    """Counts the use of legs and gathers the resources that exist only for routes."""
+
+    def __init__(
+        self, topology: Topology, path: DataPath, direction: Literal["read", "write"]
+    ) -> None:
+        self._topology = topology
+        self._path = path
+        self._direction = direction
+        self._neighbours = {
+            (step.source, step.target) for steps in topology.steps.values() for step in steps
+        }
+        self.extra: dict[str, Resource] = {}
+
+    def with_use(self, branch: Branch) -> Branch:
+        """Return `branch` with the use of each of its legs filled in."""
+        return replace(
+            branch, legs=tuple(replace(leg, use=self._use(leg, branch)) for leg in branch.legs)
+        )
+
+    def _use(self, leg: Leg, branch: Branch) -> dict[str, float]:
+        use: dict[str, float] = {}
+        parts = (
+            self._steps(leg),
+            self._ends(leg),
+            self._engine(leg, branch),
+            self._peer(leg),
+            self._measured(leg),
+            self._stage(leg),
+        )
+        for resource, weight in (entry for part in parts for entry in part):
+            if resource in self._topology.resources or resource in self.extra:
+                use[resource] = use.get(resource, 0.0) + weight
+        return use
+
+    def _steps(self, leg: Leg) -> Iterator[tuple[str, float]]:
+        for step, share in leg.shares:
+            if step.resource is not None:
+                yield step.resource.id, share
+
+    def _ends(self, leg: Leg) -> Iterator[tuple[str, float]]:
+        """Yield the sides of storage, the memory buses and the GPU memories at a leg's ends."""
+        for name in (leg.source, leg.target):
+            yield f"{name}/bus", 1.0
+            yield f"{name}/hbm", 1.0
+            if self._topology[name].kind in ("storage", "nvme", "hba"):
+                yield f"{name}/{self._direction}", 1.0
+
+    def _engine(self, leg: Leg, branch: Branch) -> Iterator[tuple[str, float]]:
+        kind = self._topology[leg.engine].kind
+        if kind in _CARDS:
+            yield f"{leg.engine}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
+        elif kind == "hba" and leg.engine != branch.storage:
+            yield f"{leg.engine}/{self._direction}", 1.0
+        elif leg.move.mover == "core":
+            yield f"{leg.engine}/copy", 1.0
+
+    def _peer(self, leg: Leg) -> Iterator[tuple[str, float]]:
+        if not is_peer(self._topology, leg):
+            return
+        way: Literal["posted", "non-posted"] = (
+            "posted" if self._topology[leg.target].kind == "gpu" else "non-posted"
+        )
+        for site, caps, share in peer_sites(self._topology, leg):
+            cap = caps.posted if way == "posted" else caps.non_posted
+            if cap is not None:
+                yield self._cap(leg, site, cap, way), share
+
+    def _cap(
+        self, leg: Leg, site: str, cap: PeerCap, way: Literal["posted", "non-posted"]
+    ) -> str:
+        gpu = leg.target if way == "posted" else leg.source
+        name = f"{site}/p2p ({leg.engine}, {gpu})" if cap.per_flow else f"{site}/p2p"
+        device = site.split(" ")[0]
+        return self._add(
+            Resource(
+                name=name,
+                direction=way,
+                kind="peer-to-peer",
+                capacity=Capacity(theoretical=cap.rate),
+                device=device,
+                limited_by="stated peer-to-peer cap",
+                place=self._topology[device].place,
+            )
+        )
+
+    def _measured(self, leg: Leg) -> Iterator[tuple[str, float]]:
+        """Yield the pairs with a measured rate that no single link stands for."""
+        ends = [
+            (source, target)
+            for source in dict.fromkeys((leg.source, leg.engine))
+            for target in dict.fromkeys((leg.target, leg.engine))
+            if source != target
+        ]
+        for seen in self._topology.spec.measurements:
+            pair = (seen.source, seen.target)
+            if pair in ends and pair not in self._neighbours:
+                yield (
+                    self._add(
+                        Resource(
+                            name=f"{seen.source} -> {seen.target}",
+                            direction="measured",
+                            kind="measured-pair",
+                            capacity=Capacity(theoretical=_NO_LIMIT, measured=seen.rate),
+                            device=seen.source,
+                            limited_by="measured",
+                            place=seen.place,
+                        )
+                    ),
+                    1.0,
+                )
+
+    def _stage(self, leg: Leg) -> Iterator[tuple[str, float]]:
+        """Yield the stage's own rate where the data path states one that all workers share."""
+        move = leg.move
+        if move.rate is None or move.per_worker:
+            return
+        yield (
+            self._add(
+                Resource(
+                    name=f"{self._path.name}/{move.source} -> {move.target}",
+                    kind="stage",
+                    capacity=Capacity(theoretical=move.rate),
+                    device="",
+                    limited_by=f"data path {self._path.name}",
+                    place=self._path.place,
+                )
+            ),
+            1.0,
+        )
+
+    def _add(self, resource: Resource) -> str:
+        self.extra.setdefault(resource.id, resource)
+        return resource.id
+
+
+_NO_LIMIT = Figure(math.inf, "formula", "no limit of its own beyond its links")

@@ -1,0 +1,50 @@
+"""The stations that people count as hops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topo.datapaths import is_ram
+
+if TYPE_CHECKING:
+    from topo.routes.model import Branch, Leg
+    from topo.topology import Topology
+
+__all__ = ["waypoints"]
+
+_MEDIA = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
+
+
+def waypoints(topology: Topology, branch: Branch) -> tuple[str, ...]:
+    """Return the waypoints of one branch in the order of travel.
+
+    They are the storage, the card or controller that moves its data, each RAM buffer, the medium
+    by which a move enters or leaves a GPU, and the GPU's memory. Hops are one less.
+    """
+    first = branch.legs[0]
+    found = [_station(first.source, first.move.source)]
+    for leg in branch.legs:
+        between = [_engine(topology, leg), _medium(topology, leg)]
+        if topology[leg.source].kind == "gpu":
+            between.reverse()
+        found.extend(station for station in between if station)
+        found.append(_station(leg.target, leg.move.target))
+    return tuple(found)
+
+
+def _station(device: str, end: str) -> str:
+    return end if is_ram(end) else device
+
+
+def _engine(topology: Topology, leg: Leg) -> str:
+    """Return the card's name where a card or a controller moves the data of a storage."""
+    moves = leg.move.mover in ("nic", "drive") and leg.engine not in (leg.source, leg.target)
+    return leg.engine if moves else ""
+
+
+def _medium(topology: Topology, leg: Leg) -> str:
+    for name, step in ((leg.source, leg.walk[:1]), (leg.target, leg.walk[-1:])):
+        if topology[name].kind == "gpu" and step:
+            family = step[0].link.cable.family
+            return _MEDIA.get(family, family)
+    return ""

@@ -1,0 +1,271 @@
+"""From what a file says to what the machine is: devices, links with their ports, resources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from topo.catalogue import memory_bus_rate
+from topo.spec.model import End
+from topo.topology.capacities import cable_capacity, part_capacity
+from topo.topology.model import Device, Layer, Link, Resource, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from topo.catalogue.model import Figure, Part, Ports
+    from topo.spec.model import DeviceSpec, LinkSpec, Measurement, Spec
+    from topo.topology.model import ResourceClass
+
+__all__ = ["build_topology"]
+
+_CARDS = ("nic", "dpu")
+_HOSTS = ("cpu", "root-complex")
+_GPU_SIDE = ("gpu", "nvswitch")
+_DRIVES = ("nvme", "hba")
+
+
+def build_topology(spec: Spec) -> Topology:
+    """Return the topology that `spec` describes.
+
+    Every cable gets its port, every finite rate becomes a resource with its figures, and measured
+    rates between neighbours are laid over their link.
+    """
+    devices = {device.name: _device(device) for device in spec.devices}
+    measured = {(seen.source, seen.target): seen for seen in spec.measurements}
+    links = tuple(_links(spec.links, devices, measured))
+    resources = {
+        resource.id: resource
+        for resource in (
+            *(resource for device in devices.values() for resource in _own(device)),
+            *(way for link in links for way in (link.forward, link.backward) if way is not None),
+        )
+    }
+    return Topology(
+        spec=spec,
+        devices=devices,
+        links=links,
+        resources=resources,
+        findings=spec.findings,
+    )
+
+
+def _device(said: DeviceSpec) -> Device:
+    return Device(
+        name=said.name,
+        part=said.part,
+        place=said.place,
+        label=said.label,
+        role=said.role,
+        slot_name=said.slot_name,
+        pci=said.pci,
+        rdma=said.rdma,
+        numa=said.numa,
+        outside=said.outside,
+    )
+
+
+# --- a device's own resources -------------------------------------------------------------------
+
+
+def _own(device: Device) -> Iterator[Resource]:
+    maker = _OWN.get(device.kind)
+    return maker(device) if maker else iter(())
+
+
+def _storage(device: Device) -> Iterator[Resource]:
+    kinds: tuple[ResourceClass, ResourceClass] = (
+        ("storage-read", "storage-write")
+        if device.kind == "storage"
+        else ("drive-read", "drive-write")
+    )
+    for key, kind in zip(("read", "write"), kinds, strict=True):
+        yield from _figure(device, key, key, kind)
+
+
+def _card(device: Device) -> Iterator[Resource]:
+    for direction in ("in", "out"):
+        yield from _figure(device, "chip", "chip", "nic-chip", direction)
+
+
+def _memory(device: Device) -> Iterator[Resource]:
+    figure = memory_bus_rate(device.part)
+    if figure is not None:
+        yield _resource(device, figure, "bus", "memory-bus")
+
+
+def _host(device: Device) -> Iterator[Resource]:
+    yield from _figure(device, "copy", "copy", "cpu-copy")
+
+
+def _gpu(device: Device) -> Iterator[Resource]:
+    yield from _figure(device, "hbm", "hbm", "gpu-memory")
+
+
+_OWN: dict[str, Callable[[Device], Iterator[Resource]]] = {
+    "storage": _storage,
+    "nvme": _storage,
+    "hba": _storage,
+    "nic": _card,
+    "dpu": _card,
+    "memory": _memory,
+    "cxl-memory": _memory,
+    "cpu": _host,
+    "root-complex": _host,
+    "gpu": _gpu,
+}
+
+
+def _figure(
+    device: Device, key: str, side: str, kind: ResourceClass, direction: str = ""
+) -> Iterator[Resource]:
+    figure = device.part.figure(key)
+    if figure is not None:
+        yield _resource(device, figure, side, kind, direction)
+
+
+def _resource(
+    device: Device, figure: Figure, side: str, kind: ResourceClass, direction: str = ""
+) -> Resource:
+    return Resource(
+        name=f"{device.name}/{side}",
+        direction=direction,
+        kind=kind,
+        capacity=part_capacity(figure, device.part),
+        device=device.name,
+        limited_by=device.part.name,
+        place=device.place,
+    )
+
+
+# --- links --------------------------------------------------------------------------------------
+
+
+def _links(
+    said: tuple[LinkSpec, ...],
+    devices: Mapping[str, Device],
+    measured: Mapping[tuple[str, str], Measurement],
+) -> Iterator[Link]:
+    """Yield the links with ports dealt out and a resource for each direction."""
+    taken: Counter[str] = Counter()
+    for link in _ported(said, devices):
+        layer = _layer(link, devices)
+        made = Link(link.a, link.b, link.cable, layer, link.place)
+        if layer != "memory":
+            made = replace(
+                made,
+                forward=_way(made, link.a, link.b, devices, measured, taken),
+                backward=_way(made, link.b, link.a, devices, measured, taken),
+            )
+        yield made
+
+
+def _layer(link: LinkSpec, devices: Mapping[str, Device]) -> Layer:
+    """Return what a link is part of; NVLink and xGMI are host links where a CPU holds one end."""
+    kinds = (devices[link.a.device].kind, devices[link.b.device].kind)
+    if link.cable.reach in ("memory", "network"):
+        return link.cable.reach
+    if all(kind in _GPU_SIDE for kind in kinds):
+        return "gpu"
+    return "host"
+
+
+def _ported(said: Iterable[LinkSpec], devices: Mapping[str, Device]) -> Iterator[LinkSpec]:
+    """Yield the links with every network cable of a card in a port of its own.
+
+    Each cable takes the next free port; a named port is never dealt to another cable.
+    """
+    said = tuple(said)
+    named = {str(end) for link in said for end in (link.a, link.b) if end.side}
+    following: Counter[str] = Counter()
+    for link in said:
+        ends = (link.a, link.b)
+        cards = [devices[end.device].kind in _CARDS for end in ends]
+        if link.cable.reach != "network" or not any(cards):
+            yield link
+            continue
+        for _ in range(link.cable.count):
+            a, b = (
+                _port(end, named, following) if card else end
+                for end, card in zip(ends, cards, strict=True)
+            )
+            yield replace(link, a=a, b=b, cable=replace(link.cable, count=1))
+
+
+def _port(end: End, named: set[str], following: Counter[str]) -> End:
+    if end.side:
+        return end
+    while True:
+        following[end.device] += 1
+        port = End(end.device, f"p{following[end.device]}")
+        if str(port) not in named:
+            return port
+
+
+def _way(  # noqa: PLR0913  (both ends of a link and what is known of all of them)
+    link: Link,
+    source: End,
+    target: End,
+    devices: Mapping[str, Device],
+    measured: Mapping[tuple[str, str], Measurement],
+    taken: Counter[str],
+) -> Resource:
+    """Return the resource of one direction of a link."""
+    capacity, limited_by = cable_capacity(
+        link.cable,
+        tuple((end.device, _sockets(devices[end.device].part, link.layer)) for end in (source, target)),
+    )
+    seen = measured.get((source.device, target.device))
+    if seen is not None:
+        capacity = replace(capacity, measured=seen.rate)
+    name, direction, owner = _way_name(link, source, target, devices)
+    taken[f"{name} {direction}"] += 1
+    count = taken[f"{name} {direction}"]
+    return Resource(
+        name=name if count == 1 else f"{name} #{count}",
+        direction=direction,
+        kind=_way_kind(link, source, target, devices),
+        capacity=capacity,
+        device=owner,
+        limited_by=limited_by,
+        place=link.place,
+    )
+
+
+def _sockets(part: Part, layer: Layer) -> Ports | None:
+    if layer == "network":
+        return part.ports
+    return part.fabric if layer == "gpu" else None
+
+
+def _way_name(
+    link: Link, source: End, target: End, devices: Mapping[str, Device]
+) -> tuple[str, str, str]:
+    """Return name, direction and owner: a card's port by its port, any other way by its ends."""
+    if link.layer == "network":
+        for end, direction in ((target, "in"), (source, "out")):
+            if devices[end.device].kind in _CARDS:
+                return str(end), direction, end.device
+    return f"{source.device} -> {target.device}", "", source.device
+
+
+def _way_kind(
+    link: Link, source: End, target: End, devices: Mapping[str, Device]
+) -> ResourceClass:
+    """Return the class by which equal resources are grouped: what the link is to its two ends."""
+    kinds = {devices[source.device].kind, devices[target.device].kind}
+    if link.layer == "network":
+        return "network-port" if kinds & set(_CARDS) else "network-link"
+    if link.layer == "gpu":
+        return "gpu-fabric"
+    if kinds <= set(_HOSTS):
+        return "socket-link"
+    if "gpu" in kinds:
+        return "gpu-pcie" if link.cable.family == "pcie" else "c2c"
+    if kinds & set(_DRIVES):
+        return "drive-pcie"
+    if "pcie-switch" in kinds:
+        return "card-pcie" if kinds & set(_CARDS) else "uplink"
+    bridges = any(devices[end.device].part.flag("bridge") for end in (source, target))
+    return "uplink" if bridges else "card-pcie"

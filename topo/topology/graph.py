@@ -1,0 +1,76 @@
+"""The public picture of a topology as a NetworkX graph, for generic algorithms."""
+
+from __future__ import annotations
+
+import networkx
+
+from topo.topology.model import Link, Resource, Topology
+
+__all__ = ["to_networkx"]
+
+_GIGA = 1e9
+
+
+def to_networkx(topology: Topology) -> networkx.MultiDiGraph[str]:
+    """Return a new `networkx.MultiDiGraph` of `topology`: two edges for every duplex link.
+
+    Node attributes: ``kind``, ``part``, ``label``, ``role``, ``outside``. Edge attributes:
+    ``bandwidth`` (GB/s, theoretical, this direction; `None` when unknown, infinite when
+    unlimited), ``achievable`` and ``measured`` (GB/s or `None`), ``medium``, ``layer``, ``lanes``,
+    ``cables``, ``resource`` (its name), ``link`` (as written). A memory's two edges share one
+    resource, its bus, and both show the bus's bandwidth.
+
+    Changing the graph changes nothing in the topology.
+    """
+    graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=topology.name)
+    for device in topology.devices.values():
+        graph.add_node(
+            device.name,
+            kind=device.kind,
+            part=device.part.name,
+            label=device.label,
+            role=device.role,
+            outside=device.outside,
+        )
+    for link in topology.links:
+        bus = _bus(topology, link)
+        _add(graph, link, link.a.device, link.b.device, link.forward or bus)
+        _add(graph, link, link.b.device, link.a.device, link.backward or bus)
+    return graph
+
+
+def _bus(topology: Topology, link: Link) -> Resource | None:
+    for end in (link.a.device, link.b.device):
+        bus = topology.resources.get(f"{end}/bus")
+        if bus is not None:
+            return bus
+    return None
+
+
+def _add(
+    graph: networkx.MultiDiGraph[str],
+    link: Link,
+    source: str,
+    target: str,
+    resource: Resource | None,
+) -> None:
+    capacity = resource.capacity if resource else None
+    graph.add_edge(
+        source,
+        target,
+        bandwidth=_gigabytes(capacity.theoretical.value if capacity else None),
+        achievable=_gigabytes(
+            capacity.achievable.value if capacity and capacity.achievable else None
+        ),
+        measured=_gigabytes(capacity.measured.value if capacity and capacity.measured else None),
+        medium=link.cable.medium,
+        layer=link.layer,
+        lanes=link.cable.lanes,
+        cables=link.cable.count,
+        resource=resource.name if resource else None,
+        link=link.name,
+    )
+
+
+def _gigabytes(rate: float | None) -> float | None:
+    return None if rate is None else rate / _GIGA

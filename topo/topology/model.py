@@ -1,0 +1,290 @@
+"""What a machine is: devices, links, and the resources that transfers share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from topo.errors import Finding, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import networkx
+
+    from topo.catalogue.model import Cable, Figure, Kind, Part, PeerCap
+    from topo.errors import Place
+    from topo.spec.model import Basis, End, Settings, Spec
+
+__all__ = [
+    "Capacity",
+    "Device",
+    "Layer",
+    "Link",
+    "PeerLimit",
+    "Resource",
+    "ResourceClass",
+    "Step",
+    "Topology",
+]
+
+Layer = Literal["host", "memory", "network", "gpu"]
+ResourceClass = Literal[
+    "storage-read",
+    "storage-write",
+    "network-port",
+    "network-link",
+    "nic-chip",
+    "card-pcie",
+    "drive-read",
+    "drive-write",
+    "drive-pcie",
+    "uplink",
+    "socket-link",
+    "c2c",
+    "memory-bus",
+    "cpu-copy",
+    "gpu-pcie",
+    "gpu-memory",
+    "gpu-fabric",
+    "peer-to-peer",
+    "measured-pair",
+    "stage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device with its part resolved; `slot_name` is the chassis slot it sits in."""
+
+    name: str
+    part: Part
+    place: Place
+    label: str = ""
+    role: str = ""
+    slot_name: str = ""
+    pci: tuple[str, ...] = ()
+    rdma: tuple[str, ...] = ()
+    numa: tuple[int, ...] = ()
+    outside: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its part."""
+        return self.part.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Up to three figures of one rate, in bytes/s.
+
+    `theoretical` is always there (its value is `None` when unknown, `math.inf` when the user said
+    `unlimited`); `achievable` is there when an efficiency is known; `measured` when somebody did.
+    """
+
+    theoretical: Figure
+    achievable: Figure | None = None
+    measured: Figure | None = None
+
+    def at(self, basis: Basis) -> Figure:
+        """Return the figure that `basis` uses: the nearest one stated, never a better one."""
+        return self._pick(basis)[1]
+
+    def used(self, basis: Basis) -> Basis:
+        """Return which of the three `at` picks."""
+        return self._pick(basis)[0]
+
+    def rate(self, basis: Basis) -> float:
+        """Return bytes/s for a solver: an unknown capacity does not bind (`math.inf`)."""
+        value = self.at(basis).value
+        return math.inf if value is None else value
+
+    def _pick(self, basis: Basis) -> tuple[Basis, Figure]:
+        if basis == "measured" and self.measured is not None:
+            return "measured", self.measured
+        if basis != "theoretical" and self.achievable is not None:
+            return "achievable", self.achievable
+        return "theoretical", self.theoretical
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Anything with a finite rate that transfers share.
+
+    Parameters
+    ----------
+    name
+        As people write it: ``slot1/chip``, ``slot1 -> cpu1``, ``ram0/bus``.
+    direction
+        Which of two resources of that name it is: ``in`` (towards the device's host, or into the
+        device), ``out``, ``posted``, ``non-posted``; empty when the name says it all.
+    device
+        The device that has it.
+    limited_by
+        What set the capacity: a medium, or the end of the link that allowed less.
+    """
+
+    name: str
+    kind: ResourceClass
+    capacity: Capacity
+    device: str
+    direction: str = ""
+    limited_by: str = ""
+    place: Place | None = None
+
+    @property
+    def id(self) -> str:
+        """A name that no other resource of the topology has."""
+        return f"{self.name} {self.direction}" if self.direction else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLimit:
+    """A stated peer-to-peer cap of one place that forwards: `site` is ``cpu0`` or a link way."""
+
+    site: str
+    cap: PeerCap
+    direction: Literal["posted", "non-posted"]
+
+    @property
+    def name(self) -> str:
+        """The resource name it gets."""
+        return f"{self.site}/p2p"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One physical connection; a bundle of equal cables without named ports is one link.
+
+    `forward` and `backward` are the resources of the two directions, `None` for a memory's link,
+    whose one resource is the memory's bus.
+    """
+
+    a: End
+    b: End
+    cable: Cable
+    layer: Layer
+    place: Place
+    forward: Resource | None = None
+    backward: Resource | None = None
+
+    @property
+    def name(self) -> str:
+        """As written: ``slot1 -- cpu1``."""
+        return f"{self.a} -- {self.b}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One link walked in one direction."""
+
+    link: Link
+    source: str
+    target: str
+
+    @property
+    def resource(self) -> Resource | None:
+        """What the step uses, `None` on a memory's link."""
+        return self.link.forward if self.source == self.link.a.device else self.link.backward
+
+    @property
+    def exit_side(self) -> str:
+        """The port or NUMA node by which the step leaves its source."""
+        return self.link.a.side if self.source == self.link.a.device else self.link.b.side
+
+    @property
+    def entry_side(self) -> str:
+        """The port or NUMA node by which the step enters its target."""
+        return self.link.b.side if self.source == self.link.a.device else self.link.a.side
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Devices, links and resources of one machine or cluster; nothing in it changes.
+
+    Examples
+    --------
+    >>> import topo
+    >>> machine = topo.load("gds-textbook")
+    >>> machine["slot1"].part.name
+    'connectx-7-dual-port'
+    >>> [device.name for device in machine.select("slot")]
+    ['slot1', 'slot2']
+    """
+
+    spec: Spec
+    devices: Mapping[str, Device]
+    links: tuple[Link, ...]
+    resources: Mapping[str, Resource]
+    findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The file's `name:`."""
+        return self.spec.name
+
+    @property
+    def title(self) -> str:
+        """The file's `title:`, or its name."""
+        return self.spec.title or self.spec.name
+
+    @property
+    def settings(self) -> Settings:
+        """Facts of the host."""
+        return self.spec.settings
+
+    def __getitem__(self, name: str) -> Device:
+        """Return the device called `name`.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none.
+        """
+        try:
+            return self.devices[name]
+        except KeyError:
+            message = f"no device {name} in {self.name}"
+            raise UnknownNameError(Finding("unknown-name", message)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.devices
+
+    def __repr__(self) -> str:
+        return (
+            f"<Topology {self.name}: {len(self.devices)} devices, {len(self.links)} links, "
+            f"{len(self.resources)} resources>"
+        )
+
+    @cached_property
+    def steps(self) -> Mapping[str, tuple[Step, ...]]:
+        """Every way out of each device, in the order of the file."""
+        ways: dict[str, list[Step]] = {name: [] for name in self.devices}
+        for link in self.links:
+            ways[link.a.device].append(Step(link, link.a.device, link.b.device))
+            ways[link.b.device].append(Step(link, link.b.device, link.a.device))
+        return {name: tuple(steps) for name, steps in ways.items()}
+
+    def select(self, pattern: str) -> tuple[Device, ...]:
+        """Return the devices that a name, a stem (``gpu``) or a range (``gpu[0-3]``) means.
+
+        Raises
+        ------
+        UnknownNameError
+            If nothing matches.
+        """
+        from topo.spec import select_names  # noqa: PLC0415  (the reader's own rules, loaded late)
+
+        return tuple(self[name] for name in select_names(pattern, tuple(self.devices)))
+
+    def of_kind(self, *kinds: Kind) -> tuple[Device, ...]:
+        """Return the devices of these kinds, in the order of the file."""
+        return tuple(device for device in self.devices.values() if device.kind in kinds)
+
+    def graph(self) -> networkx.MultiDiGraph[str]:
+        """Return a fresh NetworkX graph of the topology; see `topo.topology.graph`."""
+        from topo.topology.graph import to_networkx  # noqa: PLC0415  (NetworkX loads when asked)
+
+        return to_networkx(self)
