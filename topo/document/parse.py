@@ -1,0 +1,391 @@
+"""YAML text into a tree of nodes; the only file that imports the YAML library.
+
+The tree is built from the library's *events*: nothing is resolved, so ``17:00.0`` and ``no`` stay
+text, every node has its place, and a doubled key is seen. There are two parsers, libyaml's and a
+pure Python one twenty times slower; the verdict, its words and its place must not depend on which
+of them runs. So libyaml may only say yes: what it refuses is read again by the pure parser, whose
+opinion stands, and the few things that only libyaml accepts are refused before either sees them
+(`topo.document.syntax.before_parsing`). Texts above `MAX_CHARACTERS_PURE` are the exception: the
+pure parser refuses them for their size.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
+from topo.document.syntax import before_parsing, decimal_comma, diagnose
+from topo.document.text import capped, character, read_text
+from topo.errors import DocumentError, Finding, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["MAX_CHARACTERS", "MAX_CHARACTERS_PURE", "MAX_DEPTH", "MAX_NODES", "parse"]
+
+MAX_CHARACTERS: Final = 16_000_000
+"""Longest text read at all: 200,000 lines; a cluster of that size is written with ranges."""
+
+MAX_CHARACTERS_PURE: Final = 262_144
+"""Longest text for the pure parser, which needs up to 6 us a character: 1.5 s at worst."""
+
+MAX_DEPTH: Final = 40
+"""Deepest nesting, aliases followed. topo's own files have 6; readers may recurse over the tree."""
+
+MAX_NODES: Final = 400_000
+"""Most nodes, each alias counting as all that it stands for, so that no alias bomb goes off."""
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def parse(text: str | bytes, *, name: str = "<text>", pure: bool = False) -> Document:
+    """Read YAML into a tree in which every scalar is text and every node knows its place.
+
+    Parameters
+    ----------
+    text
+        The YAML; bytes are UTF-8.
+    name
+        What the text is called in messages: the file's name as the user gave it.
+    pure
+        Whether to use the pure Python parser even where libyaml is there.
+
+    Raises
+    ------
+    DocumentError
+        With all mistakes found, each with its place.
+
+    Examples
+    --------
+    >>> document = parse("slot1: {pci: 17:00.0}")
+    >>> document.root.get("slot1").get("pci").text
+    '17:00.0'
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise _too_large(len(text), MAX_CHARACTERS, name)
+    source = read_text(text, name)
+    findings = before_parsing(source, name)
+    if findings:
+        raise DocumentError(findings)
+    if pure or _fast_parser() is None:
+        return _read_pure(source, name)
+    try:
+        return _Tree(source, name).read(_fast_parser())
+    except _Refused as refused:
+        if len(source) > MAX_CHARACTERS_PURE:
+            raise refused.error from None
+    return _read_pure(source, name)
+
+
+def _read_pure(source: str, name: str) -> Document:
+    if len(source) > MAX_CHARACTERS_PURE:
+        raise _too_large(len(source), MAX_CHARACTERS_PURE, name)
+    try:
+        return _Tree(source, name).read(_pure_parser())
+    except _Refused as refused:
+        raise refused.error from None
+
+
+def _too_large(size: int, limit: int, name: str) -> DocumentError:
+    return DocumentError(
+        Finding(
+            "too-large",
+            f"the text has {size:,} characters; at most {limit:,} are read",
+            Place(name, 1, 1),
+            help="say what repeats with ranges: `gpu[0-7]`",
+        )
+    )
+
+
+@cache
+def _fast_parser() -> Callable[[str], Any] | None:
+    """Return libyaml's parser where the installed YAML library has it."""
+    try:
+        from yaml.cyaml import CParser
+    except ImportError:
+        return None
+    return CParser  # type: ignore[no-any-return]
+
+
+@cache
+def _pure_parser() -> Callable[[str], Any]:
+    """Return the pure parser: the library's three lower layers, without composing."""
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class PureParser(Reader, Scanner, Parser):  # type: ignore[misc]
+        def __init__(self, stream: str) -> None:
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+
+    return PureParser
+
+
+class _Refused(Exception):  # noqa: N818  (never leaves this file)
+    """One parser's refusal; the other may have the last word."""
+
+    def __init__(self, findings: Finding | list[Finding]) -> None:
+        super().__init__()
+        self.error = DocumentError(findings)
+
+
+class _Anchored(NamedTuple):
+    """A node with a name, and what an alias to it adds; no node while it is still open."""
+
+    node: Node | None
+    size: int
+    height: int
+    place: Place
+
+
+class _Frame:
+    """A mapping or sequence that is being read."""
+
+    __slots__ = ("anchor", "entries", "flow", "height", "items", "key", "mark", "seen", "size")
+
+    def __init__(self, event: Any, seen: dict[str, Place] | None) -> None:
+        self.anchor: str | None = event.anchor
+        self.flow: bool = bool(event.flow_style)
+        self.mark = event.start_mark
+        self.seen = seen  # the keys so far and their places; None for a sequence
+        self.entries: list[tuple[Scalar, Node]] = []
+        self.items: list[Node] = []
+        self.key: Scalar | None = None
+        self.size = 1
+        self.height = 0
+
+
+class _Tree:
+    """Builds one document from events, without recursion, and collects what is wrong with it."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self._source = source
+        self._lines = source.split("\n")
+        self._name = name
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._findings: list[Finding] = []
+        self._size = 0
+        self._root: Node | None = None
+
+    def read(self, parser: Callable[[str], Any] | None) -> Document:
+        """Drain `parser` over the source; raise `_Refused` or `DocumentError`."""
+        assert parser is not None, "only called with a parser"
+        for event in self._events(parser):
+            handler = _HANDLERS.get(type(event).__name__)
+            if handler is not None:
+                handler(self, event)
+        if self._findings:
+            raise DocumentError(capped(self._findings))
+        if self._root is None or (self._root == Scalar("", self._root.place)):
+            raise DocumentError(
+                Finding("empty", "there is nothing in this text", Place(self._name, 1, 1))
+            )
+        return Document(self._name, self._root, tuple(self._lines))
+
+    def _events(self, parser: Callable[[str], Any]) -> Iterator[Any]:
+        """Yield the events, turning every failure of the library into topo's own words."""
+        from yaml import YAMLError
+
+        reader: Any = None
+        try:
+            reader = parser(self._source)
+            event = reader.get_event()
+            while event is not None:
+                yield event
+                event = reader.get_event()
+        except (YAMLError, ValueError, OverflowError) as error:
+            # The pure parser lets chr() complain about an escape like "\UFFFFFFFF".
+            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+            mark = mark or reader.get_mark()
+            begun = getattr(error, "context_mark", None)
+            key_of = (
+                begun if getattr(error, "context", "") == "while scanning a simple key" else None
+            )
+            raise _Refused(
+                diagnose(
+                    self._source,
+                    self._name,
+                    at=(mark.line + 1, mark.column + 1),
+                    key=(key_of.line + 1, key_of.column + 1) if key_of else None,
+                )
+            ) from None
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def _scalar(self, event: Any) -> None:
+        start, end = event.start_mark, event.end_mark
+        line, column = start.line, start.column
+        text: str = event.value
+        if start.line != end.line:
+            place = Place(self._name, line + 1, column + 1, len(self._lines[line]) + 1)
+        else:
+            if event.anchor is not None and not event.style:
+                column = end.column - len(text)  # behind the anchor: plain text is verbatim
+            place = Place(self._name, line + 1, column + 1, end.column + 1)
+        if event.style == '"' and (unseen := _UNSEEN.search(text)):
+            self._find(
+                "bad-escape", f"an escape gives {character(unseen[0])}", place, "leave it out"
+            )
+        node = Scalar(text, place, bool(event.style))
+        if event.anchor is not None:
+            self._open_anchor(event.anchor, place)
+            self._anchors[event.anchor] = _Anchored(node, 1, 0, place)
+        self._attach(node, 1, 0)
+
+    def _alias(self, event: Any) -> None:
+        place = self._place(event.start_mark, event.end_mark)
+        anchored = self._anchors.get(event.anchor)
+        if anchored is not None and anchored.node is not None:
+            if len(self._stack) + anchored.height >= MAX_DEPTH:
+                raise _Refused(self._too_deep(place))
+            self._attach(anchored.node, anchored.size, anchored.height, alias=place)
+            return
+        if anchored is None:
+            self._find(
+                "star",
+                f"`*{event.anchor}` is an alias, and nothing is anchored as `&{event.anchor}`",
+                place,
+                f"for every device of a stem write the stem: `{event.anchor}`",
+            )
+        else:
+            self._find("alias-in-itself", f"`*{event.anchor}` stands inside itself", place)
+        self._attach(Scalar("", place), 1, 0)
+
+    def _mapping_start(self, event: Any) -> None:
+        self._push(_Frame(event, {}))
+
+    def _sequence_start(self, event: Any) -> None:
+        self._push(_Frame(event, None))
+
+    def _push(self, frame: _Frame) -> None:
+        if len(self._stack) >= MAX_DEPTH:
+            raise _Refused(self._too_deep(self._place(frame.mark, frame.mark)))
+        if frame.anchor is not None:
+            self._open_anchor(frame.anchor, self._place(frame.mark, frame.mark))
+        self._stack.append(frame)
+
+    def _end(self, event: Any) -> None:
+        frame = self._stack.pop()
+        flow_end = event.end_mark if frame.flow else frame.mark
+        place = self._place(frame.mark, flow_end)
+        node: Node
+        if frame.seen is None:
+            node = Sequence(tuple(frame.items), place)
+        else:
+            node = Mapping(tuple(frame.entries), place)
+        if frame.anchor is not None:
+            self._anchors[frame.anchor] = _Anchored(node, frame.size, frame.height, place)
+        self._attach(node, frame.size, frame.height)
+
+    # --- the tree -------------------------------------------------------------------------------
+
+    def _attach(self, node: Node, size: int, height: int, *, alias: Place | None = None) -> None:
+        """Put a finished node where it belongs: an item, a key, a value or the root."""
+        if alias is not None or size == 1:
+            self._size += size
+            if self._size > MAX_NODES:
+                raise _Refused(self._too_many(alias or node.place))
+        if not self._stack:
+            self._root = node
+            return
+        frame = self._stack[-1]
+        frame.size += size
+        frame.height = max(frame.height, height + 1)
+        if frame.seen is None:
+            frame.items.append(node)
+        elif frame.key is None:
+            frame.key = self._key(node, frame.seen, alias)
+        else:
+            if frame.flow and frame.entries:
+                self._check_comma(frame.entries[-1][1], frame.key, node)
+            frame.entries.append((frame.key, node))
+            frame.key = None
+
+    def _key(self, node: Node, seen: dict[str, Place], alias: Place | None) -> Scalar:
+        """Accept a key, or say why it is none."""
+        if alias is not None or not isinstance(node, Scalar):
+            what = "an alias" if alias else "a list" if isinstance(node, Sequence) else "a mapping"
+            place = alias or node.place
+            self._find("complex-key", f"{what} stands where a key is expected", place, _PLAIN_KEY)
+            return Scalar("", place)
+        first = seen.setdefault(node.text, node.place)
+        if first is not node.place:
+            message = f"`{_short(node.text)}` is defined twice"
+            self._find("defined-twice", message, node.place, note=f"first on line {first.line}")
+        if node.text == "<<" and not node.quoted:
+            message = "`<<` merges mappings in other YAML; topo has no merge keys"
+            self._find("merge-key", message, node.place, "start a part from another with `like:`")
+        return node
+
+    def _check_comma(self, previous: Node, key: Scalar, value: Node) -> None:
+        """Refuse ``{read: 1,5 TB}``, which YAML reads as two entries."""
+        if isinstance(value, Scalar) and not value.text and isinstance(previous, Scalar):
+            found = decimal_comma(previous, key, self._line(key.place))
+            if found is not None:
+                self._findings.append(found)
+
+    def _open_anchor(self, anchor: str, place: Place) -> None:
+        first = self._anchors.get(anchor)
+        if first is not None:
+            note = f"first on line {first.place.line}"
+            self._find(
+                "defined-twice", f"the anchor `&{anchor}` is defined twice", place, note=note
+            )
+        self._anchors[anchor] = _Anchored(None, 0, 0, place)
+
+    # --- findings -------------------------------------------------------------------------------
+
+    def _place(self, start: Any, end: Any) -> Place:
+        """Return a place; its end is known when both marks are on one line and differ."""
+        same = start.line == end.line and start.column != end.column
+        return Place(self._name, start.line + 1, start.column + 1, end.column + 1 if same else 0)
+
+    def _line(self, place: Place) -> str:
+        return self._lines[place.line - 1]
+
+    def _find(self, code: str, message: str, place: Place, help: str = "", note: str = "") -> None:
+        self._findings.append(
+            Finding(
+                code,
+                message,
+                place,
+                help=help,
+                notes=(note,) if note else (),
+                source_line=self._line(place),
+            )
+        )
+
+    def _too_deep(self, place: Place) -> Finding:
+        message = f"nested deeper than {MAX_DEPTH} levels"
+        return Finding("too-deep", message, place, source_line=self._line(place))
+
+    def _too_many(self, place: Place) -> Finding:
+        return Finding(
+            "too-large",
+            f"more than {MAX_NODES:,} values, aliases counted as what they stand for",
+            place,
+            help="say what repeats with ranges: `gpu[0-7]`",
+            source_line=self._line(place),
+        )
+
+
+_PLAIN_KEY: Final = "a key is one plain text: `gpu0: h100-sxm-80gb`"
+_HANDLERS: Final[dict[str, Callable[[_Tree, Any], None]]] = {
+    "ScalarEvent": _Tree._scalar,
+    "AliasEvent": _Tree._alias,
+    "MappingStartEvent": _Tree._mapping_start,
+    "SequenceStartEvent": _Tree._sequence_start,
+    "MappingEndEvent": _Tree._end,
+    "SequenceEndEvent": _Tree._end,
+}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004

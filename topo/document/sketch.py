@@ -1,0 +1,222 @@
+"""A light reading of YAML that never fails: which characters are quotes, comments, brackets.
+
+The parser says *that* a text is wrong and roughly where; the sketch says what stood around that
+place, so that the cause can be named. It is also how topo sees, before parsing, the few things on
+which YAML parsers disagree.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Final, Literal, NamedTuple
+
+__all__ = ["Kind", "Sketch", "Token", "sketch"]
+
+Kind = Literal[
+    "alias",  # *name
+    "anchor",  # &name
+    "block",  # | or > with the text below it
+    "close",  # ] }
+    "colon",  # the sign between key and value
+    "comma",  # between entries inside brackets
+    "comment",  # from # to the end of the line
+    "dash",  # the sign before a list item
+    "marker",  # --- or ...
+    "open",  # [ {
+    "plain",  # text without quotes, on one line
+    "question",  # ? before a key
+    "quoted",  # '...' or "...", over any number of lines
+    "sign",  # a character that no value can start with
+    "tag",  # !name
+    "unclosed",  # a quote that is never closed, to the end of the text
+]
+
+
+class Token(NamedTuple):
+    """A stretch of the text, as offsets; `depth` counts the brackets around it."""
+
+    kind: Kind
+    start: int
+    end: int
+    depth: int
+
+
+class Sketch:
+    """The tokens of a text, in order, with what is asked of them.
+
+    Attributes
+    ----------
+    text
+        The whole text, with ``\\n`` line breaks.
+    tokens
+        All tokens; what lies between two of them is blank.
+    closers
+        For each opening bracket's offset, its closing bracket's token (absent: never closed).
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = []
+        self.closers: dict[int, Token] = {}
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._openers: list[int] = []
+        self._indent = -1
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the 1-based line and column of `offset`."""
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a 1-based line and column."""
+        return self._lines[min(line, len(self._lines)) - 1] + column - 1
+
+    def line(self, number: int) -> str:
+        """Return the text of a 1-based line."""
+        start = self._lines[number - 1]
+        end = self._lines[number] - 1 if number < len(self._lines) else len(self.text)
+        return self.text[start:end]
+
+    def of(self, token: Token) -> str:
+        """Return the text that `token` covers."""
+        return self.text[token.start : token.end]
+
+    def last_before(self, offset: int) -> int:
+        """Return the index of the last token that starts at or before `offset`, or -1."""
+        return bisect_right(self.tokens, offset, key=lambda token: token.start) - 1
+
+    def openers(self, offset: int) -> list[Token]:
+        """Return the brackets that are open at `offset`, outermost first."""
+        stack: list[Token] = []
+        for token in self.tokens:
+            if token.start >= offset:
+                break
+            if token.kind == "open":
+                stack.append(token)
+            elif token.kind == "close" and stack:
+                stack.pop()
+        return stack
+
+    def read(self) -> None:
+        """Cut the text into tokens."""
+        position = _BLANK.match(self.text).end()  # type: ignore[union-attr]  # matches empty, too
+        while position < len(self.text):
+            token = self._next(position)
+            self.tokens.append(token)
+            position = _BLANK.match(self.text, token.end).end()  # type: ignore[union-attr]
+
+    def _next(self, start: int) -> Token:
+        kind, end = self._classify(start)
+        depth = len(self._openers)
+        token = Token(kind, start, end, depth)
+        if kind == "open":
+            self._openers.append(start)
+        elif kind == "close" and self._openers:
+            self.closers[self._openers.pop()] = token
+            token = token._replace(depth=depth - 1)
+        elif depth == 0:
+            self._note_indent(kind, start)
+        return token
+
+    def _note_indent(self, kind: Kind, start: int) -> None:
+        """Remember the column that a block of text must be deeper than: its key's or dash's."""
+        if kind == "dash":
+            self._indent = self.place(start)[1] - 1
+        elif kind == "colon" and self.tokens:
+            self._indent = self.place(self.tokens[-1].start)[1] - 1
+        elif kind == "marker":
+            self._indent = -1
+
+    def _classify(self, start: int) -> tuple[Kind, int]:
+        """Say what begins at `start` and where it ends."""
+        text, char = self.text, self.text[start]
+        if char in "-." and (marker := _MARKER.match(text, start)) and self._at_line_start(start):
+            return "marker", marker.end()
+        if char == "#":
+            return "comment", _LINE_END.match(text, start).end()  # type: ignore[union-attr]
+        if char in "\"'":
+            match = _QUOTED[char].match(text, start)
+            return ("quoted", match.end()) if match else ("unclosed", len(text))
+        if char in "[{":
+            return "open", start + 1
+        if char in "]}":
+            return "close", start + 1
+        inside = bool(self._openers)
+        if char in ",-?:" and self._indicates(start, inside=inside):
+            return _INDICATORS[char], start + 1
+        if char in _SIGNS:
+            return self._sign(start, inside=inside)
+        return "plain", self._plain_end(start, inside=inside)
+
+    def _at_line_start(self, start: int) -> bool:
+        return start == 0 or self.text[start - 1] == "\n"
+
+    def _indicates(self, start: int, *, inside: bool) -> bool:
+        """Whether a comma, dash, question mark or colon is a sign here rather than text."""
+        char, follower = self.text[start], self.text[start + 1 : start + 2]
+        if char == ",":
+            return inside
+        if follower in {"", " ", "\t", "\n"}:
+            return True
+        return inside and (char == "?" or (char == ":" and self._after_key(start, follower)))
+
+    def _after_key(self, start: int, follower: str) -> bool:
+        """Whether a colon right before `follower` still ends a key, as in ``{"a":1}``."""
+        if follower in ",[]{}":
+            return True
+        previous = self.tokens[-1] if self.tokens else None
+        return (
+            previous is not None and previous.kind in {"quoted", "close"} and previous.end == start
+        )
+
+    def _sign(self, start: int, *, inside: bool) -> tuple[Kind, int]:
+        """Read what begins with a character that is no text: a block, an anchor, a mistake."""
+        char = self.text[start]
+        if char in "|>" and not inside and (header := _HEADER.match(self.text, start)):
+            return "block", self._block_end(header.end())
+        if char in "&*!":
+            end = _WORD.match(self.text, start + 1).end()  # type: ignore[union-attr]
+            return {"&": "anchor", "*": "alias", "!": "tag"}[char], end  # type: ignore[return-value]
+        return "sign", self._plain_end(start, inside=inside)
+
+    def _block_end(self, position: int) -> int:
+        """Return the end of the lines below a block's header that are deeper than its key."""
+        deeper = re.compile(rf"\n(?:[ ]{{{self._indent + 1},}}[^\n]*|[ ]*(?=\n|\Z))")
+        while match := deeper.match(self.text, position):
+            position = match.end()
+        return position
+
+    def _plain_end(self, start: int, *, inside: bool) -> int:
+        match = (_FLOW_END if inside else _BLOCK_END).search(self.text, start + 1)
+        end = match.start() if match else len(self.text)
+        while self.text[end - 1] in " \t" and end > start + 1:
+            end -= 1
+        return end
+
+
+def sketch(text: str) -> Sketch:
+    """Return the sketch of `text`, whose line breaks are ``\\n``."""
+    drawn = Sketch(text)
+    drawn.read()
+    return drawn
+
+
+_BLANK: Final = re.compile(r"[ \t\n]*")
+_LINE_END: Final = re.compile(r"[^\n]*")
+_MARKER: Final = re.compile(r"(?:---|\.\.\.)(?=[ \t\n]|\Z)")
+_HEADER: Final = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#[^\n]*|[ \t]*)(?=\n|\Z)")
+_WORD: Final = re.compile(r"[^ \t\n,\[\]{}]*")
+_QUOTED: Final = {
+    '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL),
+    "'": re.compile(r"'[^']*'(?:'[^']*')*"),
+}
+_BLOCK_END: Final = re.compile(r"\n|:(?=[ \t\n]|\Z)|(?<=[ \t])#")
+_FLOW_END: Final = re.compile(r"\n|:(?=[ \t\n,\[\]{}]|\Z)|(?<=[ \t])#|[,\[\]{}]")
+_SIGNS: Final = frozenset("&*!|>%@`")
+_INDICATORS: Final[dict[str, Kind]] = {
+    ",": "comma",
+    "-": "dash",
+    "?": "question",
+    ":": "colon",
+}
