@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.document.nodes import Mapping as Entries
     from topo.errors import Finding, Place
 
 __all__ = [
@@ -168,9 +169,7 @@ class Expectation:
     """
 
     text: str
-    kind: Literal[
-        "time", "rate", "limited-by", "beats", "locality", "possible", "not-possible"
-    ]
+    kind: Literal["time", "rate", "limited-by", "beats", "locality", "possible", "not-possible"]
     subject: str
     via: str = ""
     relation: Literal["<=", ">=", "<", ">", ""] = ""
@@ -204,7 +203,20 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A whole file."""
+    """A whole file.
+
+    Parameters
+    ----------
+    parts, media, data_paths
+        The file's own; the built-in ones are not in here.
+    data_path_overrides
+        What the file or the caller changes in a built-in data path, by its name: entries for
+        `topo.spec.vary_data_path`, checked already.
+    comment
+        What stands above the first key.
+    findings
+        Warnings and notes; errors would have stopped the reading.
+    """
 
     name: str
     title: str
@@ -217,6 +229,7 @@ class Spec:
     parts: Mapping[str, Part] = field(default_factory=dict)
     media: Mapping[str, Medium] = field(default_factory=dict)
     data_paths: Mapping[str, DataPath] = field(default_factory=dict)
+    data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)
     comment: str = ""
     file: str = ""
     findings: tuple[Finding, ...] = ()

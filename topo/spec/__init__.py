@@ -1,0 +1,11 @@
+"""A description of a machine: read from YAML, validated, frozen.
+
+>>> from topo.spec import loads
+>>> loads("{topo: 1, devices: {'gpu[0-7]': h100-sxm-80gb}}").devices[7].name
+'gpu7'
+"""
+
+from topo.spec.data_paths import read_data_path, vary_data_path
+from topo.spec.load import build, builtin_names, load, loads
+
+__all__ = ["build", "builtin_names", "load", "loads", "read_data_path", "vary_data_path"]

@@ -1,0 +1,320 @@
+"""A document into a `Spec`, in phases: version, shape, references, physics.
+
+Each phase says all of its mistakes at once, and the next begins only when there are none, so that
+one cause gives one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from topo.catalogue.load import catalogue
+from topo.catalogue.media import read_media
+from topo.catalogue.parts import read_parts
+from topo.document.nodes import Mapping, Scalar
+from topo.document.report import Report
+from topo.errors import Place, SpecError
+from topo.spec.data_paths import BUILT_IN, read_data_path, vary_data_path
+from topo.spec.devices import Shelf, expand_devices, read_devices
+from topo.spec.expectations import read_expectations, resolve_expectations
+from topo.spec.keys import TOP
+from topo.spec.links import change_links, read_lines, read_links, resolve_links
+from topo.spec.measured import read_measured, resolve_measured
+from topo.spec.model import DataPath, Settings, Spec
+from topo.spec.names import Names, expand
+from topo.spec.overrides import Changes, read_changes, sort_changes, with_entry
+from topo.spec.references import check_devices, check_fallbacks
+from topo.spec.settings import read_settings
+from topo.spec.shape import entries_of, is_extension, kind_of, mapping_of, text_of
+from topo.spec.workloads import read_workloads, resolve_workloads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Mapping as MappingOf
+
+    from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.document.nodes import Document, Node
+    from topo.spec.devices import Group
+    from topo.spec.expectations import Claim
+    from topo.spec.links import Line
+    from topo.spec.model import DeviceSpec
+    from topo.spec.workloads import Draft
+
+__all__ = ["VERSION", "read_spec"]
+
+VERSION = "1"
+_OTHER_FILES = {
+    "services": "a Compose file",
+    "apiVersion": "a Kubernetes manifest",
+    "topology": "a containerlab or netlab file",
+    "openapi": "an OpenAPI description",
+}
+Sections = dict[str, "Node"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A file whose keys and values are read and whose names are not looked up yet."""
+
+    sections: Sections
+    settings: Settings
+    media: MappingOf[str, Medium]
+    parts: MappingOf[str, Part]
+    shelf: Shelf
+    data_paths: dict[str, DataPath]
+    data_path_overrides: dict[str, Mapping]
+    devices: tuple[DeviceSpec, ...]
+    cabled: tuple[tuple[Line, Cable], ...]
+    measured: tuple[tuple[Line, Figure, str], ...]
+    workloads: tuple[Draft, ...]
+    expectations: tuple[Claim, ...]
+
+
+def read_spec(
+    document: Document, *, name: str = "", overrides: MappingOf[str, str] | None = None
+) -> Spec:
+    """Read a document.
+
+    Parameters
+    ----------
+    document
+        The parsed text.
+    name
+        What the topology is called if the file does not say.
+    overrides
+        What to change on the way, by target: ``{"slot1.part": "connectx-8"}``.
+
+    Raises
+    ------
+    SpecError
+        With every mistake of the first phase that has any.
+    UnknownNameError
+        If an override changes something that is not there.
+    """
+    report = Report(document)
+    sections = _read_version(document, report)
+    report.stop(SpecError)
+    groups = expand_devices(sections["devices"], report) if "devices" in sections else ()
+    changes = _sort(groups, sections, overrides or {}, report)
+    shape = _read_shape(_changed(sections, changes), groups, changes, report)
+    report.stop(SpecError)
+    spec = _resolve(shape, changes, document, name, report)
+    report.stop(SpecError)
+    _check_physics(spec, report)
+    report.stop(SpecError)
+    return _with_findings(spec, report)
+
+
+def _check_physics(spec: Spec, report: Report) -> None:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("topo.spec.physics"):
+        import_module("topo.spec.physics").check(spec, report)
+
+
+# --- version --------------------------------------------------------------------------------------
+
+
+def _read_version(document: Document, report: Report) -> Sections:
+    root = document.root
+    if not isinstance(root, Mapping):
+        message = f"a topology begins with `topo: {VERSION}`; here stands {kind_of(root)}"
+        report.add(root, "wrong-shape", message, help=f"write `topo: {VERSION}` as the first line")
+        return {}
+    stated = root.get("topo")
+    if stated is not None:
+        text = stated.text if isinstance(stated, Scalar) else kind_of(stated)
+        if text != VERSION:
+            message = f"this topo reads version {VERSION} of the format, and here stands {text}"
+            report.add(stated, "version", message, help=f"write `topo: {VERSION}`")
+        return entries_of(root, TOP, "a topology", report) if text == VERSION else {}
+    other = next((what for key, what in _OTHER_FILES.items() if root.get(key)), "")
+    message = f"the first line of a topology is `topo: {VERSION}`, and it is not there"
+    if other:
+        message = f"this is {other}, not a topology, whose first line is `topo: {VERSION}`"
+    at = root.entries[0][0] if root.entries else root
+    report.add(at, "version", message, help="" if other else f"add `topo: {VERSION}` at the top")
+    return {}
+
+
+# --- overrides ------------------------------------------------------------------------------------
+
+
+def _sort(
+    groups: tuple[Group, ...], sections: Sections, overrides: MappingOf[str, str], report: Report
+) -> Changes:
+    if not overrides:
+        return Changes()
+    report.stop(SpecError)  # an override is not to blame for a device that could not be read
+    names = Names((name for group in groups for name in group.names), {})
+    entries = {
+        "parts": _keys(sections.get("parts")),
+        "media": (*_keys(sections.get("media")), *catalogue().media),
+        "workloads": _keys(sections.get("workloads")),
+        "data-paths": (*_keys(sections.get("data-paths")), *BUILT_IN),
+    }
+    return sort_changes(read_changes(overrides), names=names, entries=entries)
+
+
+def _keys(node: Node | None) -> tuple[str, ...]:
+    return tuple(key.text for key, _ in node) if isinstance(node, Mapping) else ()
+
+
+def _changed(sections: Sections, changes: Changes) -> Sections:
+    """Return the sections with the changes to their entries laid in."""
+    changed = dict(sections)
+    for section, list_of_changes in changes.sections.items():
+        for change in list_of_changes:
+            if not section:
+                changed[change.keys[0].text] = change.value
+                continue
+            old = changed.get(section)
+            base = old if isinstance(old, Mapping) else Mapping((), change.place)
+            changed[section] = with_entry(base, change)
+    return changed
+
+
+# --- shape ----------------------------------------------------------------------------------------
+
+
+def _read_shape(
+    sections: Sections, groups: tuple[Group, ...], changes: Changes, report: Report
+) -> _Shape:
+    built_in = catalogue()
+    own_media = _own(sections.get("media"), "`media:`", report)
+    media: MappingOf[str, Medium] = built_in.media
+    if own_media is not None:
+        media = read_media(own_media, media=media, report=report)
+    own_parts = _own(sections.get("parts"), "`parts:`", report)
+    parts = read_parts(own_parts, parts=built_in.parts, media=media, report=report)
+    shelf = Shelf(parts, media)
+    data_paths, path_overrides = _read_data_paths(sections.get("data-paths"), report)
+    return _Shape(
+        sections=sections,
+        settings=_section(sections, "settings", read_settings, report, Settings()),
+        media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
+        parts=parts.own,
+        shelf=shelf,
+        data_paths=data_paths,
+        data_path_overrides=path_overrides,
+        devices=read_devices(groups, changes.devices, shelf, report),
+        cabled=read_links(_lines(sections, "links", report), media=media, report=report),
+        measured=read_measured(_lines(sections, "measured", report), report),
+        workloads=_section(sections, "workloads", read_workloads, report, ()),
+        expectations=_section(sections, "expect", read_expectations, report, ()),
+    )
+
+
+def _own(node: Node | None, what: str, report: Report) -> Mapping | None:
+    """Return a section without the writer's own `x-` keys."""
+    mapping = mapping_of(node, what, report) if node is not None else None
+    if mapping is None:
+        return None
+    kept = tuple((key, value) for key, value in mapping if not is_extension(key.text))
+    return Mapping(kept, mapping.place)
+
+
+def _section(
+    sections: Sections, key: str, read: Callable[[Node, Report], T], report: Report, absent: T
+) -> T:
+    return read(sections[key], report) if key in sections else absent
+
+
+def _lines(sections: Sections, key: str, report: Report) -> tuple[Line, ...]:
+    joint = "--" if key == "links" else "->"
+    return read_lines(sections[key], key, joint, report) if key in sections else ()
+
+
+def _read_data_paths(
+    node: Node | None, report: Report
+) -> tuple[dict[str, DataPath], dict[str, Mapping]]:
+    """Return the file's own data paths, and what it changes in built-in ones."""
+    own: dict[str, DataPath] = {}
+    overrides: dict[str, Mapping] = {}
+    for key, value in _own(node, "`data-paths:`", report) or ():
+        if key.text not in BUILT_IN:
+            if expand(key, report):
+                own[key.text] = read_data_path(key.text, value, report=report)
+            continue
+        entries = mapping_of(value, f"data path `{key.text}`", report)
+        if entries is not None:
+            vary_data_path(DataPath(key.text, ()), entries, report=report)
+            overrides[key.text] = entries
+    return own, overrides
+
+
+# --- references -----------------------------------------------------------------------------------
+
+
+def _resolve(
+    shape: _Shape, changes: Changes, document: Document, name: str, report: Report
+) -> Spec:
+    devices = shape.devices
+    names = Names(
+        (device.name for device in devices),
+        {device.name: device.numa for device in devices if device.numa},
+    )
+    check_devices(devices, report)
+    check_fallbacks(shape.data_paths.values(), report)
+    known = (*BUILT_IN, *shape.data_paths)
+    kinds = {device.name: device.part.kind for device in devices}
+    links = resolve_links(shape.cabled, names, report)
+    workloads = resolve_workloads(
+        shape.workloads, names=names, kinds=kinds, data_paths=known, report=report
+    )
+    expectations = resolve_expectations(
+        shape.expectations,
+        names=names,
+        workloads={workload.name: workload for workload in workloads},
+        data_paths=known,
+        report=report,
+    )
+    return Spec(
+        name=_text(shape.sections, "name", report) or name,
+        title=_text(shape.sections, "title", report),
+        devices=devices,
+        links=change_links(
+            links, changes.links, names=names, media=shape.shelf.media, report=report
+        ),
+        workloads=workloads,
+        expectations=expectations,
+        measurements=resolve_measured(shape.measured, names, report),
+        settings=shape.settings,
+        parts=shape.parts,
+        media=shape.media,
+        data_paths=shape.data_paths,
+        data_path_overrides=shape.data_path_overrides,
+        comment=_comment(document),
+        file=document.name,
+    )
+
+
+def _text(sections: Sections, key: str, report: Report) -> str:
+    node = sections.get(key)
+    return (text_of(node, f"`{key}:`", report) or "") if node is not None else ""
+
+
+def _comment(document: Document) -> str:
+    """Return what stands above the first key, without its ``#``."""
+    lines: list[str] = []
+    for line in document.lines:
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").removeprefix(" ").rstrip())
+    return "\n".join(lines)
+
+
+def _with_findings(spec: Spec, report: Report) -> Spec:
+    if not spec.devices:
+        at = Place(report.document.name, 1, 1)
+        report.add(
+            at,
+            "no-devices",
+            "there are no devices, so there is nothing to ask about",
+            help="add `devices:` with one `name: part` a line",
+            severity="warning",
+        )
+    return replace(spec, findings=report.findings)

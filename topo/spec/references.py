@@ -1,0 +1,101 @@
+"""Second phase: every name is looked up, and what the devices say of themselves agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.advice import did_you_mean
+from topo.spec.data_paths import BUILT_IN
+from topo.spec.names import ranged
+from topo.spec.shape import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topo.catalogue.model import Part
+    from topo.document.report import Report
+    from topo.spec.model import DataPath, DeviceSpec
+
+__all__ = ["check_devices", "check_fallbacks"]
+
+# What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
+_NEEDED: Final = {"storage": ("read", "write"), "nvme": ("read", "write")}
+
+
+def check_devices(devices: Iterable[DeviceSpec], report: Report) -> None:
+    """Check that addresses and NUMA nodes have one owner and that figures are stated."""
+    everything = tuple(devices)
+    _check_addresses(everything, report)
+    _check_numa(everything, report)
+    _check_figures(everything, report)
+
+
+def _check_addresses(devices: tuple[DeviceSpec, ...], report: Report) -> None:
+    owners: dict[str, DeviceSpec] = {}
+    for device in devices:
+        for address in device.pci:
+            full = address if address.count(":") > 1 else f"0000:{address}"
+            domain, _, rest = full.partition(":")
+            owner = owners.setdefault(f"{int(domain, 16):08x}:{rest}", device)
+            if owner is not device or device.pci.count(address) > 1:
+                report.add(
+                    device.place,
+                    "duplicate-address",
+                    f"the PCI address {address} is given twice: "
+                    f"to {owner.name} and to {device.name}",
+                    help="each PCI function has its own",
+                    notes=[f"{owner.name} stands on line {owner.place.line}"],
+                )
+                break
+
+
+def _check_numa(devices: tuple[DeviceSpec, ...], report: Report) -> None:
+    owners: dict[int, DeviceSpec] = {}
+    for device in devices:
+        if device.numa and device.part.kind != "cpu":
+            message = f"{device.name} is a {device.part.kind}, and NUMA nodes belong to a CPU"
+            report.add(device.place, "misplaced-key", message, help="leave `numa:` out here")
+            continue
+        for number in device.numa:
+            owner = owners.setdefault(number, device)
+            if owner is not device:
+                message = f"{owner.name} and {device.name} both have NUMA node {number}"
+                report.add(
+                    device.place,
+                    "defined-twice",
+                    message,
+                    help="the numbers are the operating system's, each once: `numa: [0-3, 4-7]`",
+                )
+                break
+
+
+def _check_figures(devices: tuple[DeviceSpec, ...], report: Report) -> None:
+    """Report figures that no one states: once for a part, naming the devices that lack them."""
+    lacking: dict[tuple[str, tuple[str, ...]], list[DeviceSpec]] = {}
+    for device in devices:
+        missing = tuple(
+            key for key in _NEEDED.get(device.part.kind, ()) if device.part.figure(key) is None
+        )
+        if missing:
+            lacking.setdefault((device.part.name, missing), []).append(device)
+    for (name, missing), who in lacking.items():
+        part: Part = who[0].part
+        keys = listed([f"`{key}:`" for key in missing])
+        report.add(
+            part.place or who[0].place,
+            "missing-figure",
+            f"{listed(ranged(device.name for device in who))}: `{name}` does not say its {keys}",
+            help="write the figure, `unknown` (results become `at most`) "
+            "or `unlimited` (it is not modelled)",
+        )
+
+
+def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
+    """Check that a data path of the user's own falls back to one that is there."""
+    own = tuple(data_paths)
+    known = (*BUILT_IN, *(path.name for path in own))
+    for path in own:
+        if path.falls_back_to and path.falls_back_to not in known and path.place is not None:
+            message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"
+            advice = did_you_mean(path.falls_back_to, known) or f"there are {listed(known)}"
+            report.add(path.place, "unknown-name", message, help=advice)

@@ -1,0 +1,219 @@
+"""The `workloads:` of a file: how many bytes go from where to where, by which data paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from topo.catalogue.advice import did_you_mean
+from topo.errors import UnitError
+from topo.spec.keys import WORKLOAD
+from topo.spec.model import Workload
+from topo.spec.names import ranged
+from topo.spec.shape import entries_of, is_extension, listed, mapping_of, texts_of, value_of
+from topo.units import parse_duration, parse_rate, parse_ratio_range, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from collections.abc import Mapping as MappingOf
+
+    from topo.document.nodes import Mapping, Node, Scalar
+    from topo.document.report import Report
+    from topo.spec.names import Names
+
+__all__ = ["Draft", "read_workloads", "resolve_workloads"]
+
+_STORES: Final = ("storage", "nvme", "hba")
+_EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A workload whose devices and data paths are still texts."""
+
+    name: Scalar
+    direction: Literal["read", "write"]
+    size: float
+    each: bool
+    sources: tuple[Scalar, ...]
+    targets: tuple[Scalar, ...]
+    via: tuple[Scalar, ...]
+    rest: dict[str, Any]
+
+
+# --- shape ----------------------------------------------------------------------------------------
+
+
+def read_workloads(node: Node, report: Report) -> tuple[Draft, ...]:
+    """Read the entries of `workloads:`, without looking names up."""
+    mapping = mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
+    drafts = (
+        _read(key, value, report) for key, value in mapping or () if not is_extension(key.text)
+    )
+    return tuple(draft for draft in drafts if draft is not None)
+
+
+def _read(name: Scalar, node: Node, report: Report) -> Draft | None:
+    what = f"workload `{name.text}`"
+    if not name.text or any(letter.isspace() for letter in name.text):
+        message = f"`{name.text}` is not a name for a workload"
+        report.add(name, "bad-name", message, help="use letters, digits, `_` and `-`")
+    mapping = mapping_of(node, what, report, help=_EXAMPLE)
+    if mapping is None:
+        return None
+    entries = entries_of(mapping, WORKLOAD, what, report)
+    size = _size(mapping, entries, what, report)
+    ends = [
+        texts_of(entries[key], f"`{key}` of {what}", report) if key in entries else ()
+        for key in ("from", "to", "via")
+    ]
+    rest = {
+        key: value
+        for key, read in _READERS.items()
+        if key in entries
+        and (value := value_of(entries[key], f"`{key}` of {what}", read, report)) is not None
+    }
+    if size is None:
+        return None
+    return Draft(name, size[0], size[1], size[2], ends[0], ends[1], ends[2], rest)
+
+
+def _size(
+    mapping: Mapping, entries: dict[str, Node], what: str, report: Report
+) -> tuple[Literal["read", "write"], float, bool] | None:
+    both = [key for key in ("read", "write") if key in entries]
+    if len(both) != 1:
+        message = f"{what} reads or writes, and says {' and '.join(both) if both else 'neither'}"
+        at = mapping.key("write") if both else mapping
+        advice = "make it two workloads" if both else _EXAMPLE
+        if not both and _has_near_unknown(mapping):
+            return None
+        report.add(at or mapping, "read-or-write", message, help=advice)
+        return None
+    direction: Literal["read", "write"] = "read" if both[0] == "read" else "write"
+    found = value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
+    return (direction, *found) if found is not None else None
+
+
+def _has_near_unknown(mapping: Mapping) -> bool:
+    """Whether a misspelt `read` or `write` was reported already."""
+    words = [key.text for key, _ in mapping if key.text not in WORKLOAD]
+    return any(did_you_mean(word, ("read", "write")) for word in words)
+
+
+def _work_size(text: str) -> tuple[float, bool]:
+    plain = text.removesuffix(" each")
+    return parse_size(plain, positive=True), plain != text
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < float("inf"):
+        raise UnitError("bad-number", f"`{text}` is not a weight", "write a number above 0: 2")
+    return weight
+
+
+def _efficiency(text: str) -> tuple[float, float]:
+    return parse_ratio_range(text, positive=True)
+
+
+def _limit(text: str) -> float:
+    return parse_rate(text, positive=True)
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "efficiency": _efficiency,
+    "weight": _weight,
+    "limit": _limit,
+    "start": parse_duration,
+}
+
+
+# --- references -----------------------------------------------------------------------------------
+
+
+def resolve_workloads(
+    drafts: Iterable[Draft],
+    *,
+    names: Names,
+    kinds: MappingOf[str, str],
+    data_paths: Iterable[str],
+    report: Report,
+) -> tuple[Workload, ...]:
+    """Return the workloads with their devices and data paths looked up.
+
+    Parameters
+    ----------
+    drafts
+        What `read_workloads` gave.
+    names, kinds
+        The devices, and the kind of each.
+    data_paths
+        The names of all data paths.
+    report
+        Gets what is wrong.
+    """
+    known = tuple(data_paths)
+    return tuple(_resolve(draft, names, kinds, known, report) for draft in drafts)
+
+
+def _resolve(
+    draft: Draft,
+    names: Names,
+    kinds: MappingOf[str, str],
+    data_paths: tuple[str, ...],
+    report: Report,
+) -> Workload:
+    sources, targets = (
+        tuple(
+            dict.fromkeys(name for text in texts for name in names.select(text.text, text, report))
+        )
+        for texts in (draft.sources, draft.targets)
+    )
+    stores, gpus = (sources, targets) if draft.direction == "read" else (targets, sources)
+    at = (draft.sources, draft.targets)
+    by_stores, by_gpus = at if draft.direction == "read" else at[::-1]
+    _check_kinds(draft, stores, by_stores, kinds, _STORES, report)
+    _check_kinds(draft, gpus, by_gpus, kinds, ("gpu",), report)
+    for text in draft.via:
+        if text.text not in data_paths:
+            message = f"no data path `{text.text}`"
+            advice = did_you_mean(text.text, data_paths) or f"there are {listed(data_paths)}"
+            report.add(text, "unknown-name", message, help=advice)
+    return Workload(
+        name=draft.name.text,
+        direction=draft.direction,
+        size=draft.size * len(gpus) if draft.each else draft.size,
+        sources=sources,
+        targets=targets,
+        via=tuple(dict.fromkeys(text.text for text in draft.via)),
+        place=draft.name.place,
+        **draft.rest,
+    )
+
+
+def _check_kinds(  # noqa: PLR0913  (one end of a workload)
+    draft: Draft,
+    devices: tuple[str, ...],
+    texts: tuple[Scalar, ...],
+    kinds: MappingOf[str, str],
+    wanted: tuple[str, ...],
+    report: Report,
+) -> None:
+    wrong = [name for name in devices if kinds[name] not in wanted]
+    if not wrong or not texts:
+        return
+    verb, side = ("reads", "from") if draft.direction == "read" else ("writes", "to")
+    if wanted == ("gpu",):
+        verb, side = ("reads", "to") if draft.direction == "read" else ("writes", "from")
+    swap = "swap `from` and `to`, or " if kinds[wrong[0]] in (*_STORES, "gpu") else ""
+    report.add(
+        texts[0],
+        "workload-ends",
+        f"workload `{draft.name.text}` {verb} {side} {listed(wanted, 'or')}, "
+        f"and {ranged(wrong)[0]} is a {kinds[wrong[0]]}",
+        help=f"{swap}name a {listed(wanted, 'or')} after `{side}:`",
+    )
