@@ -1,0 +1,220 @@
+"""One workload by one data path: verdict, rates, what binds, floors, cores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from topo.datapaths import count
+from topo.flows import core_copy_rate, demands_of, use_matrix, worker_limit
+from topo.routes.verdict import verdict_of
+from topo.solve import complete, max_min
+from topo.study.model import Bottleneck, CopyingCores, PathAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from topo.datapaths import Counts
+    from topo.flows import Demand, UseMatrix
+    from topo.routes import Reason, Route, Router
+    from topo.solve import Allocation
+    from topo.spec.model import Basis, DataPath, Workload
+    from topo.topology import Topology
+
+__all__ = ["answer", "bottlenecks_of", "route_reasons", "solved"]
+
+_BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
+_TIE = 1e-9
+
+
+def answer(
+    router: Router, workload: Workload, path: DataPath, *, basis: Basis = "theoretical"
+) -> PathAnswer:
+    """Return what `workload` gets by `path`, all of its GPUs at once, max-min fair.
+
+    Parameters
+    ----------
+    router
+        Lays the routes; carries topology and policy.
+    workload
+        How many bytes, between which devices.
+    path
+        The data path.
+    basis
+        Which figure of each capacity to use.
+    """
+    topology = router.topology
+    demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
+    routes = tuple(demand.route for demand in demands)
+    reasons = route_reasons(routes)
+    counts = count(path)
+    known = PathAnswer(
+        data_path=path,
+        verdict=verdict_of(reasons),
+        reasons=reasons,
+        routes=routes,
+        counts=counts,
+        size=workload.size,
+        ram_floor=_floor(topology, counts.ram_traversals * workload.size, basis),
+        dram_floor=_floor(topology, counts.dram_bytes * workload.size, basis),
+    )
+    if known.verdict == "refused":
+        return known
+    return _solve(topology, workload, known, demands, basis)
+
+
+def _solve(
+    topology: Topology,
+    workload: Workload,
+    known: PathAnswer,
+    demands: tuple[Demand, ...],
+    basis: Basis,
+) -> PathAnswer:
+    matrix = use_matrix(topology, demands, basis=basis)
+    allocation = max_min(matrix.system)
+    rate = math.fsum(allocation.rates)
+    time = _time(matrix, allocation)
+    ratio = workload.efficiency if basis == "theoretical" else None
+    return replace(
+        known,
+        rates={
+            demand.gpu: given for demand, given in zip(demands, allocation.rates, strict=True)
+        },
+        rate=rate,
+        time=time,
+        time_range=(time / ratio[1], time / ratio[0]) if ratio else None,
+        unknowns=tuple(
+            resource.id
+            for resource in matrix.resources
+            if resource.capacity.theoretical.value is None
+        ),
+        unlimited=tuple(
+            resource.id
+            for resource in matrix.resources
+            if resource.capacity.theoretical.value == math.inf
+            and resource.capacity.measured is None
+        ),
+        at_most=any(resource.capacity.at(basis).value is None for resource in matrix.resources),
+        bottlenecks=bottlenecks_of(matrix, allocation),
+        by_basis=dict(_by_basis(topology, demands)),
+        serial_rate=_serial_rate(topology, demands, basis),
+        cores=_cores(topology, known.routes, known.counts, rate),
+        matrix=matrix,
+    )
+
+
+def chosen_split(
+    router: Router, demands: tuple[Demand, ...], basis: Basis
+) -> tuple[Demand, ...]:
+    """Return the demands with the cards' shares that the policy asks for.
+
+    Under ``best`` a linear program chooses how each GPU's bytes divide over the cards; otherwise
+    the routes carry their shares already.
+    """
+    refused = any(demand.route.verdict == "refused" for demand in demands)
+    if router.policy.cards != "best" or refused:
+        return demands
+    from topo.study.split import best_split  # imports the LP solver
+
+    return best_split(router, demands, basis)
+
+
+def route_reasons(routes: Iterable[Route]) -> tuple[Reason, ...]:
+    """Return every reason of the routes once, in the order first met."""
+    return tuple(dict.fromkeys(reason for route in routes for reason in route.reasons))
+
+
+def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottleneck, ...]:
+    """Return the full resources that stop a demand, in the matrix's order."""
+    stopped: dict[int, list[str]] = {}
+    for demand, stops in zip(matrix.demands, allocation.stops, strict=True):
+        for resource in stops:
+            stopped.setdefault(resource, []).append(demand.name)
+    return tuple(
+        Bottleneck(
+            resource=matrix.resources[index],
+            capacity=matrix.system.capacities[index],
+            load=allocation.loads[index],
+            stops=tuple(stopped[index]),
+        )
+        for index in sorted(stopped)
+    )
+
+
+def solved(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:
+    """Return the total max-min rate of `demands` in bytes/s."""
+    return math.fsum(max_min(use_matrix(topology, demands, basis=basis).system).rates)
+
+
+def _time(matrix: UseMatrix, allocation: Allocation) -> float:
+    """Return seconds until the last byte; as demands finish, the rest speed up."""
+    times = [
+        demand.size / rate for demand, rate in zip(matrix.demands, allocation.rates, strict=True)
+    ]
+    if max(times) <= min(times) * (1 + _TIE):
+        return max(times)
+    timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
+    return max(timeline.finishes)
+
+
+def _by_basis(topology: Topology, demands: tuple[Demand, ...]) -> Iterable[tuple[Basis, float]]:
+    for basis in _BASES:
+        yield basis, solved(topology, demands, basis)
+
+
+def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float | None:
+    """Return the total with one worker a GPU that does one stage after another.
+
+    `None` where there is only one stage: nothing would change.
+    """
+    if len(demands[0].route.data_path.moves) < 2:  # noqa: PLR2004
+        return None
+    serial = []
+    for demand in demands:
+        path = replace(demand.route.data_path, stages="serial", workers=1)
+        route = replace(demand.route, data_path=path)
+        limit = min(demand.limit, worker_limit(topology, route, basis))
+        serial.append(replace(demand, limit=limit))
+    return solved(topology, serial, basis)
+
+
+def _cores(
+    topology: Topology, routes: tuple[Route, ...], counts: Counts, rate: float
+) -> CopyingCores | None:
+    if not counts.core_copies:
+        return None
+    hosts = dict.fromkeys(
+        leg.engine
+        for route in routes
+        for branch in route.branches
+        for leg in branch.legs
+        if leg.move.mover == "core"
+    )
+    slowest = min(hosts, key=lambda host: core_copy_rate(topology, host))
+    per_core = core_copy_rate(topology, slowest)
+    figure = topology[slowest].part.figure("core-copy") if slowest in topology else None
+    return CopyingCores(
+        cores=counts.core_copies * rate / per_core,
+        rate_per_core=per_core,
+        source=f"{figure.kind}: {figure.source}" if figure else "guess: 10 GB/s a core",
+    )
+
+
+def _floor(topology: Topology, traffic: float, basis: Basis) -> float | None:
+    """Return seconds that all system memories together need for `traffic` bytes at least.
+
+    `None` when the rate of a memory is unknown or there is none.
+    """
+    buses = [
+        topology.resources[name]
+        for memory in topology.of_kind("memory")
+        if (name := f"{memory.name}/bus") in topology.resources
+    ]
+    rates = [bus.capacity.at(basis).value for bus in buses]
+    known = [rate for rate in rates if rate is not None and math.isfinite(rate)]
+    if not known or len(known) < len(topology.of_kind("memory")):
+        return None
+    return traffic / math.fsum(known)
+
+

@@ -1,0 +1,154 @@
+"""Judge the sentences of `expect:` against what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topo.datapaths import data_path
+from topo.errors import Finding
+from topo.routes import Policy, Router
+from topo.study.answer import answer
+from topo.study.compare import ask, chosen_workloads
+from topo.study.words import limited_by, listed
+from topo.topology import locality
+from topo.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topo.spec.model import Basis, Expectation
+    from topo.study.model import PathAnswer
+    from topo.topology import Topology
+
+__all__ = ["Judgement", "judge"]
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One expectation, whether it holds, and what came out instead."""
+
+    expectation: Expectation
+    holds: bool
+    outcome: str
+
+    @property
+    def finding(self) -> Finding:
+        """The finding to show when it does not hold."""
+        return Finding(
+            "expectation-failed",
+            f"expected {self.expectation.text}; {self.outcome}",
+            place=self.expectation.place,
+        )
+
+
+def judge(
+    topology: Topology, *, at: Basis = "theoretical", policy: Policy | None = None
+) -> tuple[Judgement, ...]:
+    """Return a judgement for every line of `expect:`, in the order of the file.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    at
+        The basis of lines that do not name one.
+    policy
+        How cards, memories and equal walks are chosen.
+    """
+    judges = _Judge(topology, at, policy or Policy())
+    return tuple(judges.judge(one) for one in topology.spec.expectations)
+
+
+class _Judge:
+    """Judges one file's expectations, answering each question once."""
+
+    def __init__(self, topology: Topology, at: Basis, policy: Policy) -> None:
+        self._topology = topology
+        self._at = at
+        self._router = Router(topology, policy)
+        self._answers: dict[tuple[str, str, Basis], PathAnswer] = {}
+
+    def judge(self, one: Expectation) -> Judgement:
+        """Return whether `one` holds and what came out."""
+        judges: dict[str, Callable[[Expectation], tuple[bool, str]]] = {
+            "time": self._quantity,
+            "rate": self._quantity,
+            "limited-by": self._limited,
+            "beats": self._beats,
+            "locality": self._locality,
+            "possible": self._possible,
+            "not-possible": self._possible,
+        }
+        holds, outcome = judges[one.kind](one)
+        return Judgement(one, holds, outcome)
+
+    def _answer(self, one: Expectation, via: str) -> PathAnswer:
+        basis = one.basis or self._at
+        key = (one.subject, via, basis)
+        if key not in self._answers:
+            (workload,) = chosen_workloads(self._topology, one.subject)
+            path = data_path(self._topology.spec, via)
+            self._answers[key] = answer(self._router, workload, path, basis=basis)
+        return self._answers[key]
+
+    def _quantity(self, one: Expectation) -> tuple[bool, str]:
+        found = self._answer(one, one.via)
+        value = found.time if one.kind == "time" else found.rate
+        if value is None:
+            return False, _refusal(found)
+        shown = format_duration(value) if one.kind == "time" else format_rate(value)
+        return _related(value, one.relation, one.value), f"it is {shown}"
+
+    def _limited(self, one: Expectation) -> tuple[bool, str]:
+        found = self._answer(one, one.via)
+        names = {name for bind in found.bottlenecks for name in (bind.resource.name, bind.resource.id)}
+        by = limited_by(bind.resource for bind in found.bottlenecks)
+        return one.what in names, f"it is limited by {by or 'nothing that the file states'}"
+
+    def _beats(self, one: Expectation) -> tuple[bool, str]:
+        mine, other = self._answer(one, one.via), self._answer(one, one.what)
+        if mine.rate is None or other.rate is None:
+            refused = mine if mine.rate is None else other
+            return mine.rate is not None, _refusal(refused)
+        shown = (
+            f"{mine.name} has {format_rate(mine.rate)}, {other.name} {format_rate(other.rate)}"
+        )
+        return mine.rate > other.rate * (1 + _SLACK), shown
+
+    def _locality(self, one: Expectation) -> tuple[bool, str]:
+        pairs = [
+            (first.name, second.name)
+            for first in self._topology.select(one.subject)
+            for second in self._topology.select(one.what)
+            if first.name != second.name or one.subject == one.what
+        ]
+        found = {pair: locality(self._topology, *pair) for pair in pairs}
+        wrong = [pair for pair, name in found.items() if name != one.value_text]
+        shown = listed(f"{a} to {b} is {found[a, b] or 'not joined'}" for a, b in wrong)
+        return not wrong, shown
+
+    def _possible(self, one: Expectation) -> tuple[bool, str]:
+        path = data_path(self._topology.spec, one.via)
+        workload = ask(self._topology, one.subject, one.what)
+        found = answer(self._router, workload, path)
+        possible = found.verdict != "refused"
+        outcome = f"its verdict is {found.verdict}" if possible else _refusal(found)
+        return possible is (one.kind == "possible"), outcome
+
+
+def _refusal(found: PathAnswer) -> str:
+    why = listed(reason.text for reason in found.reasons if reason.effect == "refused")
+    return f"{found.name} is refused: {why}"
+
+
+def _related(value: float, relation: str, bound: float) -> bool:
+    slack = _SLACK * abs(bound)
+    return {
+        "<=": value <= bound + slack,
+        ">=": value >= bound - slack,
+        "<": value < bound - slack,
+        ">": value > bound + slack,
+    }[relation]

@@ -1,0 +1,213 @@
+"""Legacy against direct, or any data paths against each other, for a file's workloads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from topo.datapaths import data_path
+from topo.errors import Finding, SpecError, UnknownNameError
+from topo.routes import Policy, Router
+from topo.spec.model import Workload
+from topo.study.answer import answer
+from topo.study.insights import insights
+from topo.study.model import Comparison, WorkloadAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from topo.spec.model import Basis
+    from topo.topology import Topology
+
+__all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
+
+DEFAULT_PATHS = ("legacy", "direct")
+_STORAGE = ("storage", "nvme", "hba")
+
+
+def compare(
+    topology: Topology,
+    *,
+    workload: str | Workload | None = None,
+    via: Sequence[str] = (),
+    source: str = "",
+    target: str = "",
+    at: Basis = "theoretical",
+    policy: Policy | None = None,
+) -> Comparison:
+    """Compare data paths for the workloads of a topology.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workload
+        One workload's name, or a workload value; all of the file's by default.
+    via
+        Data paths; by default the workload's own `via`, else legacy and direct.
+    source, target
+        Device names or stems: ask about these instead of the file's workloads.
+    at
+        Which figure of each capacity to use.
+    policy
+        How cards, memories and equal walks are chosen.
+
+    Returns
+    -------
+    Comparison
+        Indexed by data path when there is one workload.
+
+    Raises
+    ------
+    UnknownNameError
+        For a workload, device or data path that is not there.
+    SpecError
+        When there is nothing to compare: no workload in the file and none asked for.
+
+    Examples
+    --------
+    >>> import topo
+    >>> machine = topo.load("gds-textbook")
+    >>> topo.compare(machine, workload="load")["direct"].time_s
+    6.4
+    """
+    policy = policy or Policy()
+    router = Router(topology, policy)
+    if isinstance(workload, Workload):
+        chosen: tuple[Workload, ...] = (workload,)
+    elif source or target:
+        chosen = (ask(topology, source, target),)
+    else:
+        chosen = chosen_workloads(topology, workload)
+    answers = tuple(_workload(router, one, tuple(via), at) for one in chosen)
+    return Comparison(
+        topology=topology,
+        basis=at,
+        policy=policy,
+        workloads=answers,
+        findings=tuple(dict.fromkeys(_findings(answers, at))),
+    )
+
+
+def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ...]:
+    """Return the workload called `name`, or all of them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of that name.
+    SpecError
+        If the file has no workloads at all.
+    """
+    workloads = topology.spec.workloads
+    if not workloads:
+        raise SpecError(
+            Finding(
+                "no-workload",
+                f"{topology.name} has no workloads",
+                help="add one, `load: {read: 640 GB, from: storage, to: gpu}` under workloads:, "
+                "or ask with --from and --to",
+            )
+        )
+    found = tuple(one for one in workloads if name in (None, one.name))
+    if not found:
+        known = ", ".join(one.name for one in workloads)
+        raise UnknownNameError(
+            Finding("unknown-name", f"no workload {name}", help=f"known: {known}")
+        )
+    return found
+
+
+def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> Workload:
+    """Return a workload made from two names: a read when `source` is storage, else a write.
+
+    An end that is not given is every storage, or every GPU.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name that is not a device, a stem or a range.
+    SpecError
+        When the two are not a storage and a GPU.
+    """
+    sources = _names(topology, source, target, want_source=True)
+    targets = _names(topology, target, source, want_source=False)
+    kinds = tuple({topology[name].kind for name in names} for names in (sources, targets))
+    if kinds[0] <= set(_STORAGE) and kinds[1] == {"gpu"}:
+        direction = "read"
+    elif kinds[0] == {"gpu"} and kinds[1] <= set(_STORAGE):
+        direction = "write"
+    else:
+        raise SpecError(
+            Finding(
+                "not-storage-and-gpu",
+                f"data goes between storage and a GPU; {source or 'the storage'} and "
+                f"{target or 'the GPU'} are not one of each",
+            )
+        )
+    return Workload(
+        name=f"{source or 'storage'} to {target or 'gpu'}",
+        direction="read" if direction == "read" else "write",
+        size=size,
+        sources=sources,
+        targets=targets,
+    )
+
+
+def _names(
+    topology: Topology, name: str, other: str, *, want_source: bool
+) -> tuple[str, ...]:
+    """Return the devices of one end; an end not given is what the other end leaves."""
+    if name:
+        return tuple(device.name for device in topology.select(name))
+    other_is_gpu = bool(other) and topology.select(other)[0].kind == "gpu"
+    gpus = not other_is_gpu if other else not want_source
+    kinds = ("gpu",) if gpus else _STORAGE
+    found = tuple(device.name for device in topology.devices.values() if device.kind in kinds)
+    if not found:
+        raise UnknownNameError(
+            Finding("unknown-name", f"{topology.name} has no {'GPU' if gpus else 'storage'}")
+        )
+    return found
+
+
+def _workload(
+    router: Router, workload: Workload, via: tuple[str, ...], basis: Basis
+) -> WorkloadAnswer:
+    names = via or workload.via or DEFAULT_PATHS
+    spec = router.topology.spec
+    found = WorkloadAnswer(
+        workload=workload,
+        paths=tuple(
+            answer(router, workload, data_path(spec, name), basis=basis) for name in names
+        ),
+    )
+    return replace(found, insights=insights(router, found))
+
+
+def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Finding]:
+    """Yield what the answers rest on: unknown figures, assumptions, an efficiency not used."""
+    for found in answers:
+        if found.workload.efficiency and basis != "theoretical":
+            yield Finding(
+                "efficiency-ignored",
+                f"the efficiency of workload {found.workload.name} is for theoretical results; "
+                f"at {basis} it is ignored",
+                severity="note",
+                place=found.workload.place,
+            )
+        for path in found.paths:
+            for name in path.unknowns:
+                yield Finding(
+                    "unknown-capacity",
+                    f"the capacity of {name} is unknown: rates by {path.name} are at most",
+                    severity="warning",
+                )
+            for reason in path.reasons:
+                if reason.effect == "assumed":
+                    yield Finding(
+                        reason.code,
+                        f"{path.name}: {reason.text}",
+                        severity="note",
+                        place=reason.place,
+                    )

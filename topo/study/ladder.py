@@ -1,0 +1,81 @@
+"""The bottleneck ladder: what binds, what would bind next, up to what cannot be bought."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from topo.errors import UnboundedError
+from topo.flows import use_matrix
+from topo.solve import max_min
+from topo.study.answer import bottlenecks_of
+from topo.study.model import Ladder, Rung
+from topo.study.words import NOT_FOR_SALE, class_words
+
+if TYPE_CHECKING:
+    from topo.solve import Allocation
+    from topo.spec.model import Basis, Workload
+    from topo.study.model import Bottleneck, PathAnswer
+    from topo.topology import Topology
+
+__all__ = ["ladder"]
+
+
+def ladder(
+    topology: Topology, workload: Workload, found: PathAnswer, *, basis: Basis = "theoretical"
+) -> Ladder:
+    """Return the ladder of one answer.
+
+    Each step removes every full resource that stops a demand, as one set. It ends where raising
+    what can be bought would help nobody.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workload
+        The workload that was asked about.
+    found
+        The answer; it must not be refused.
+    basis
+        Which figure of each capacity to use.
+    """
+    assert found.matrix is not None, "a refused path has no ladder"
+    demands = found.matrix.demands
+    removed: frozenset[str] = frozenset()
+    rungs: list[Rung] = []
+    while True:
+        matrix = use_matrix(topology, demands, basis=basis, without=removed)
+        try:
+            allocation = max_min(matrix.system)
+        except UnboundedError:
+            return Ladder(workload, found, tuple(rungs), "nothing else in the file limits", basis)
+        binding = bottlenecks_of(matrix, allocation)
+        if not binding:
+            end = "the demands' own limits (workers, rate limits) are all that is left"
+            return Ladder(workload, found, tuple(rungs), end, basis)
+        rungs.append(Rung(math.fsum(allocation.rates), _grouped(binding)))
+        kept = [one for one in binding if one.resource.kind in NOT_FOR_SALE]
+        if _stuck(allocation, {matrix.resources.index(one.resource) for one in kept}):
+            return Ladder(workload, found, tuple(rungs), _end(kept), basis)
+        removed |= {one.resource.id for one in binding}
+
+
+def _stuck(allocation: Allocation, not_for_sale: set[int]) -> bool:
+    """Whether every demand is stopped by something that cannot be bought."""
+    return all(not_for_sale & set(stops) for stops in allocation.stops)
+
+
+def _grouped(binding: tuple[Bottleneck, ...]) -> tuple[tuple[str, tuple[Bottleneck, ...]], ...]:
+    groups: dict[str, list[Bottleneck]] = {}
+    for one in binding:
+        groups.setdefault(one.resource.kind, []).append(one)
+    return tuple((kind, tuple(group)) for kind, group in groups.items())
+
+
+def _end(kept: list[Bottleneck]) -> str:
+    kinds = dict.fromkeys(one.resource.kind for one in kept)
+    words = " and ".join(
+        class_words(kind, sum(one.resource.kind == kind for one in kept)) for kind in kinds
+    )
+    return f"{words} cannot be bought apart from the GPU"

@@ -1,0 +1,192 @@
+"""Answers: what a person asked, computed, with the reason beside each number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.datapaths import Counts
+    from topo.errors import Finding
+    from topo.flows import UseMatrix
+    from topo.routes import Policy, Reason, Route
+    from topo.routes.model import Verdict
+    from topo.spec.model import Basis, DataPath, Workload
+    from topo.topology import Resource, Topology
+
+__all__ = [
+    "Bottleneck",
+    "Comparison",
+    "CopyingCores",
+    "Ladder",
+    "PathAnswer",
+    "Rung",
+    "WorkloadAnswer",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """A full resource that stops demands: its capacity and load in bytes/s, and whom it stops."""
+
+    resource: Resource
+    capacity: float
+    load: float
+    stops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyingCores:
+    """Cores that the copying keeps busy at the path's rate; `rate_per_core` is often a guess."""
+
+    cores: float
+    rate_per_core: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathAnswer:
+    """One workload by one data path.
+
+    Parameters
+    ----------
+    verdict, reasons
+        The worst verdict over the GPUs, and every reason once.
+    routes
+        One for each GPU, in the order of the workload.
+    rates
+        Bytes/s of each GPU by name; empty when refused.
+    rate, time
+        Of the whole: bytes/s while all run, and seconds until the last byte; `None` when refused.
+    time_range
+        Seconds (fast, slow) under the workload's own efficiency.
+    at_most
+        Whether an unknown capacity lies on the way, so the rate is an upper bound.
+    bottlenecks
+        Full resources that stop a demand; several at once are a tie.
+    by_basis
+        The rate at each basis.
+    serial_rate
+        Bytes/s of the whole with one serial worker a GPU.
+    matrix
+        The use matrix that was solved, for further questions; `None` when refused.
+    """
+
+    data_path: DataPath
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    routes: tuple[Route, ...]
+    counts: Counts
+    size: float
+    ram_floor: float | None
+    dram_floor: float | None
+    rates: Mapping[str, float] = field(default_factory=dict)
+    rate: float | None = None
+    time: float | None = None
+    time_range: tuple[float, float] | None = None
+    at_most: bool = False
+    unknowns: tuple[str, ...] = ()
+    unlimited: tuple[str, ...] = ()
+    bottlenecks: tuple[Bottleneck, ...] = ()
+    by_basis: Mapping[Basis, float] = field(default_factory=dict)
+    serial_rate: float | None = None
+    cores: CopyingCores | None = None
+    matrix: UseMatrix | None = None
+
+    @property
+    def name(self) -> str:
+        """The data path's name."""
+        return self.data_path.name
+
+    @property
+    def ram_traffic(self) -> float:
+        """Bytes resident in RAM buffers: traversals times size (the seed's count)."""
+        return self.counts.ram_traversals * self.size
+
+    @property
+    def dram_bytes(self) -> float:
+        """Bytes written to and read from memory (the physical count)."""
+        return self.counts.dram_bytes * self.size
+
+    @property
+    def time_s(self) -> float | None:
+        """Seconds until the last byte."""
+        return self.time
+
+    @property
+    def logical_hops(self) -> int:
+        """Waypoints less one, of the first GPU's route."""
+        return self.routes[0].logical_hops if self.routes else 0
+
+    @property
+    def physical_links(self) -> int:
+        """Links walked by the first GPU's route."""
+        return self.routes[0].physical_links if self.routes else 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadAnswer:
+    """A workload by each of the data paths asked for, with what follows, in words."""
+
+    workload: Workload
+    paths: tuple[PathAnswer, ...]
+    insights: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> PathAnswer:
+        """Return the answer for the data path called `name`."""
+        for path in self.paths:
+            if path.name == name:
+                return path
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The main answer: every workload asked about, by every data path asked for."""
+
+    topology: Topology
+    basis: Basis
+    policy: Policy
+    workloads: tuple[WorkloadAnswer, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __getitem__(self, name: str) -> PathAnswer:
+        """Return the answer for a data path of the only workload.
+
+        Raises
+        ------
+        KeyError
+            If there is no such path, or more than one workload.
+        """
+        if len(self.workloads) != 1:
+            raise KeyError(name)
+        return self.workloads[0][name]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the ladder: the total in bytes/s and the full resources, grouped by class."""
+
+    rate: float
+    classes: tuple[tuple[str, tuple[Bottleneck, ...]], ...]
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """Every resource of the rung."""
+        return tuple(one.resource for _, group in self.classes for one in group)
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """What binds, then what would bind next, until only what cannot be bought is left.
+
+    `end` says in words why it ends.
+    """
+
+    workload: Workload
+    answer: PathAnswer
+    rungs: tuple[Rung, ...]
+    end: str
+    basis: Basis

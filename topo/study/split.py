@@ -1,0 +1,64 @@
+"""The best division of each GPU's bytes over the cards: routes reweighted by the solver's split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from topo.flows import worker_limit
+from topo.routes.use import total_use
+from topo.solve import split
+
+if TYPE_CHECKING:
+    from topo.flows import Demand
+    from topo.routes import Branch, Router
+    from topo.spec.model import Basis
+    from topo.topology import Resource
+
+__all__ = ["best_split"]
+
+
+def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:
+    """Return `demands` with the shares over branches that serve all of them best.
+
+    First the largest rate that all can have at once, then the largest total, then the fewest
+    links, then the most even; see `topo.solve.split`.
+    """
+    resources = _resources(router, demands)
+    order = {name: index for index, name in enumerate(resources)}
+    found = split(
+        [resource.capacity.rate(basis) for resource in resources.values()],
+        [
+            [
+                {order[name]: weight for name, weight in _whole(branch).items()}
+                for branch in demand.route.branches
+            ]
+            for demand in demands
+        ],
+        wanted=[demand.size for demand in demands],
+        limits=[demand.limit for demand in demands],
+        detours=[
+            [float(sum(len(leg.walk) for leg in branch.legs)) for branch in demand.route.branches]
+            for demand in demands
+        ],
+    )
+    divided = []
+    for demand, shares in zip(demands, found.shares, strict=True):
+        route = router.reweighted(demand.route, shares)
+        limit = min(demand.limit, worker_limit(router.topology, route, basis))
+        divided.append(replace(demand, route=route, limit=limit))
+    return tuple(divided)
+
+
+def _whole(branch: Branch) -> dict[str, float]:
+    """Return the use of a branch as if it carried everything."""
+    return total_use([replace(branch, share=1.0)])
+
+
+def _resources(router: Router, demands: tuple[Demand, ...]) -> dict[str, Resource]:
+    found: dict[str, Resource] = {}
+    for demand in demands:
+        extra = {resource.id: resource for resource in demand.route.extra}
+        for name in demand.route.use:
+            found[name] = router.topology.resources.get(name) or extra[name]
+    return found

@@ -1,0 +1,61 @@
+"""The field's words for classes of resources, and rates in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topo.topology import Resource
+
+__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "class_words", "listed"]
+
+CLASS_WORDS: dict[str, tuple[str, str]] = {
+    "storage-read": ("the storage's reads", "the storages' reads"),
+    "storage-write": ("the storage's writes", "the storages' writes"),
+    "network-port": ("the network port", "the network ports"),
+    "network-link": ("the network link", "the network links"),
+    "nic-chip": ("the card's chip", "the cards' chips"),
+    "card-pcie": ("the slot's PCIe", "the slots' PCIe"),
+    "drive-read": ("the drive's reads", "the drives' reads"),
+    "drive-write": ("the drive's writes", "the drives' writes"),
+    "drive-pcie": ("the drive's PCIe", "the drives' PCIe"),
+    "uplink": ("the uplink", "the uplinks"),
+    "socket-link": ("the socket link", "the socket links"),
+    "c2c": ("the chip-to-chip link", "the chip-to-chip links"),
+    "memory-bus": ("the RAM bus", "the RAM buses"),
+    "cpu-copy": ("the CPU's copying", "the CPUs' copying"),
+    "gpu-pcie": ("the GPU's PCIe", "the GPUs' PCIe"),
+    "gpu-memory": ("the GPU's memory", "the GPUs' memory"),
+    "gpu-fabric": ("the GPU link", "the GPU links"),
+    "peer-to-peer": ("the peer-to-peer cap", "the peer-to-peer caps"),
+    "measured-pair": ("the measured rate of the pair", "the measured rates of the pairs"),
+    "stage": ("the stage", "the stages"),
+}
+
+NOT_FOR_SALE = frozenset({"gpu-pcie", "gpu-memory", "c2c"})
+"""Classes that come with the GPU: no one can buy more of them for the same GPU."""
+
+
+def class_words(kind: str, count: int) -> str:
+    """Return the words for `count` resources of one class."""
+    return CLASS_WORDS[kind][count != 1]
+
+
+def listed(names: Iterable[str], *, most: int = 4) -> str:
+    """Return names as a sentence lists them, shortened past `most`."""
+    found = list(names)
+    if len(found) > most:
+        found = [*found[: most - 1], f"{len(found) - most + 1} more"]
+    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)
+
+
+def limited_by(resources: Iterable[Resource]) -> str:
+    """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class."""
+    groups: dict[str, list[str]] = {}
+    for resource in resources:
+        groups.setdefault(resource.kind, []).append(resource.name)
+    return " and ".join(
+        f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()
+    )
