@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cable",
+    "Catalogue",
     "Figure",
     "FigureKind",
     "Kind",
@@ -24,10 +25,12 @@ __all__ = [
     "PeerCap",
     "PeerCaps",
     "Ports",
+    "Reach",
     "Slot",
 ]
 
 FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
+Reach = Literal["host", "memory", "network", "gpu"]
 Kind = Literal[
     "storage",
     "nic",
@@ -101,25 +104,29 @@ class PeerCaps:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A PCIe generation and width, ``5 x16``; `lanes` is `None` where only the generation counts."""
+    """A PCIe generation and width, ``5 x16``; `lanes` is `None` where it is the cable's to say."""
 
     generation: int
     lanes: int | None
     source: str = ""
+    kind: FigureKind = "quoted"
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Places to plug cables in, ``2x 400 Gb/s`` or ``18x nvlink 4``.
 
-    `count` is `None` when unknown; `rate` is of one port and one direction, `None` when the part
-    does not limit it; `medium` is `None` when several media fit.
+    `count` is `None` when unknown, and of one chip where a part has several (an NVSwitch); of a
+    PCIe switch it counts the downstream ports. `rate` is of one port and one direction, `None` when
+    the part does not limit it; `medium` is a medium's name, `None` when several fit. `source` and
+    `kind` are of the count.
     """
 
     count: int | None
     rate: Figure | None = None
     medium: str | None = None
     source: str = ""
+    kind: FigureKind = "quoted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,8 @@ class Medium:
     rate
         Bytes/s of one lane (`per_lane`) or of one cable, one direction; `None` where the cable
         has to say it (``ethernet 400 Gb/s``).
+    transfer_rate, encoding
+        Of a lane, where `rate` is computed from them: ``32 GT/s`` and ``128/130``.
     bytes_per_transfer
         For media written with GT/s (``upi 16 GT/s``): bytes of one transfer, one direction.
     efficiency
@@ -146,9 +155,11 @@ class Medium:
 
     name: str
     family: str
-    reach: Literal["host", "memory", "network", "gpu"]
+    reach: Reach
     rate: Figure | None
     per_lane: bool = False
+    transfer_rate: Figure | None = None
+    encoding: str = ""
     bytes_per_transfer: Figure | None = None
     efficiency: Figure | None = None
     title: str = ""
@@ -160,12 +171,14 @@ class Cable:
     """One link's cabling: `count` equal cables of a medium side by side.
 
     `rate` is of one cable and one direction, already computed (lanes times lane rate, or as
-    stated); its value is `None` when unknown. `efficiency` is the cable's own or its medium's.
+    stated); its value is `None` when unknown, and infinite for a memory bus, whose memory is the
+    limit. `efficiency` is the cable's own or its medium's. `medium` is the family alone where the
+    generation is unknown (``pcie unknown``).
     """
 
     medium: str
     family: str
-    reach: Literal["host", "memory", "network", "gpu"]
+    reach: Reach
     rate: Figure
     count: int = 1
     lanes: int | None = None
@@ -194,6 +207,8 @@ class Part:
         Facts that are yes, no or unknown (`None`): `p2p`, `acs`, `bridge`, `forwards-p2p`.
     facts
         Facts that are words.
+    sources
+        Where flags and facts come from, by key; figures, slots and ports carry their own.
     slot
         The PCIe side, for cards, drives, GPUs, switches and CPUs.
     ports
@@ -202,6 +217,8 @@ class Part:
         GPU-to-GPU ports (NVLink, xGMI), or an NVSwitch's.
     peer_caps
         Stated peer-to-peer caps of traffic that this part forwards.
+    place
+        Where a user's file defines it; `None` for a part that topo ships.
     """
 
     name: str
@@ -210,6 +227,7 @@ class Part:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     flags: Mapping[str, bool | None] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     slot: Slot | None = None
     ports: Ports | None = None
     fabric: Ports | None = None
@@ -225,7 +243,7 @@ class Part:
         KeyError
             If no part can have such a key: a misspelt key must not read as "not stated".
         """
-        from topo.catalogue.keys import FIGURE_KEYS  # noqa: PLC0415  (keys describe this type)
+        from topo.catalogue.keys import FIGURE_KEYS
 
         if key not in FIGURE_KEYS:
             raise KeyError(key)
@@ -239,8 +257,16 @@ class Part:
         KeyError
             If no part can have such a key.
         """
-        from topo.catalogue.keys import FLAG_KEYS  # noqa: PLC0415
+        from topo.catalogue.keys import FLAG_KEYS
 
         if key not in FLAG_KEYS:
             raise KeyError(key)
         return self.flags.get(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Parts and media by name, each decoded when it is first asked for, in file order."""
+
+    parts: Mapping[str, Part]
+    media: Mapping[str, Medium]

@@ -1,0 +1,425 @@
+"""Read parts: what a part starts from, and what its own keys lay over that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping as Table
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+from topo.catalogue.advice import did_you_mean
+from topo.catalogue.caps import read_caps
+from topo.catalogue.figures import Origin, origin_of, read_figure, read_flag, read_text, rejoin
+from topo.catalogue.keys import KEYS, PART_WORDS, Key, keys_of
+from topo.catalogue.model import Kind, Part
+from topo.catalogue.plugs import read_ports, read_slot
+from topo.document.nodes import Mapping, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from topo.catalogue.model import Figure, FigureKind, Medium, PeerCaps, Ports, Slot
+    from topo.document.nodes import Node
+    from topo.document.report import Report
+
+__all__ = ["UserParts", "find_part", "read_part", "read_parts", "vary_part"]
+
+KINDS: Final = get_args(Kind)
+# Words people write for one of ours.
+_HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def read_part(
+    name: str,
+    node: Node,
+    *,
+    parts: Table[str, Part],
+    media: Table[str, Medium],
+    report: Report,
+    kind: FigureKind = "quoted",
+) -> Part | None:
+    """Read one part.
+
+    Parameters
+    ----------
+    name
+        The name it is defined under.
+    node
+        A mapping of the part's keys, or just the name of the part that it is like.
+    parts
+        The parts that `like:` may name.
+    media
+        The media that ports may name.
+    report
+        Takes what is wrong: every mistake, one message a cause.
+    kind
+        What sort of figures they are where the part does not say.
+
+    Returns
+    -------
+    Part or None
+        What could be read; `None` when even its kind could not.
+    """
+    if isinstance(node, Scalar):
+        like = find_part(node, parts, report)
+        return None if like is None else _Draft(name, like.kind, like).part(node)
+    if not isinstance(node, Mapping):
+        report.add(
+            node, "wrong-shape", f"`{name}` is a list", help=f"write {name}: {{like: ..., ...}}"
+        )
+        return None
+    node = rejoin(node, (*KEYS, *PART_WORDS))
+    base = _like(node, parts, report)
+    device_kind = base.kind if base is not None else _kind(name, node, parts, report)
+    if device_kind is None:
+        return None
+    draft = _Draft(name, device_kind, base)
+    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    draft.overlay(node.entries, media=media, report=report, origin=origin)
+    return draft.part(node)
+
+
+def vary_part(
+    part: Part,
+    entries: Iterable[tuple[Scalar, Node]],
+    *,
+    media: Table[str, Medium],
+    report: Report,
+    kind: FigureKind = "quoted",
+) -> Part:
+    """Lay a device's own keys over its part; what cannot be read is reported and left as it was.
+
+    Parameters
+    ----------
+    part
+        The part; it is not changed.
+    entries
+        Keys of parts with their values, ``source`` and ``source-kind`` among them.
+    media
+        The media that ports may name.
+    report
+        Takes what is wrong.
+    kind
+        What sort of figures they are where the entries do not say.
+    """
+    own = tuple(entries)
+    if not own:
+        return part
+    draft = _Draft(part.name, part.kind, part)
+    node = Mapping(own, own[0][0].place)
+    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    draft.overlay(own, media=media, report=report, origin=origin)
+    return draft.part(None)
+
+
+def find_part(name: Scalar, parts: Table[str, Part], report: Report) -> Part | None:
+    """Look a part up by the name that stands in the text.
+
+    A name that is defined but could not be read gives `None` without a second message.
+    """
+    text = name.text.strip()
+    part = parts.get(text)
+    if part is None and text not in parts:
+        report.add(
+            name,
+            "unknown-part",
+            f"there is no part `{text}`" if text else "a part's name is missing",
+            help=did_you_mean(text, parts) or "`topo parts` lists them",
+        )
+    return part
+
+
+def _like(node: Mapping, parts: Table[str, Part], report: Report) -> Part | None:
+    """Return the part that `like:` names."""
+    like = node.get("like")
+    if not isinstance(like, Scalar):
+        if like is not None:
+            report.add(like, "wrong-shape", "`like:` names one part")
+        return None
+    base = find_part(like, parts, report)
+    said = node.get("kind")
+    if base is not None and isinstance(said, Scalar) and said.text.strip() != base.kind:
+        report.add(
+            said,
+            "kind-mismatch",
+            f"`{said.text.strip()}` stands here, but `{base.name}` is a {base.kind}",
+            help="leave `kind:` out; it comes with `like:`",
+        )
+    return base
+
+
+def _kind(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> Kind | None:
+    """Return what `kind:` says of a part that is like no other."""
+    said = node.get("kind")
+    if said is None:
+        if node.get("like") is None:  # else that one has been complained of
+            _kindless(name, node, parts, report)
+        return None
+    word = said.text.strip() if isinstance(said, Scalar) else ""
+    if word in KINDS:
+        return cast("Kind", word)
+    report.add(
+        said,
+        "unknown-kind",
+        f"`{word}` is no kind of device" if word else "`kind:` is one word",
+        help=did_you_mean(word, KINDS) or f"kinds are {', '.join(KINDS)}",
+    )
+    return None
+
+
+def _kindless(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> None:
+    """Say what is missing: one message, about the habit word if there is one."""
+    habit = next((key for key, _ in node if key.text in _HABITS), None)
+    if habit is not None:
+        report.add(
+            habit,
+            "unknown-key",
+            f"`{habit.text}` is no key of a part",
+            help=f"write `{_HABITS[habit.text]}:`",
+        )
+        return
+    report.add(
+        node,
+        "missing-kind",
+        f"`{name}` says neither `kind:` nor `like:`",
+        help=f"`like: {name}` starts from the built-in of that name"
+        if name in getattr(parts, "built_in", parts)
+        else "write `like:` and a part, or `kind: storage`",
+    )
+
+
+class _Draft:
+    """A part being read: the base's values with the part's own laid over them."""
+
+    def __init__(self, name: str, kind: Kind, base: Part | None) -> None:
+        self.name = name
+        self.kind: Kind = kind
+        self.title = base.title if base else ""
+        self.source = base.source if base else ""
+        self.base = base
+        self.figures: dict[str, Figure] = dict(base.figures) if base else {}
+        self.flags: dict[str, bool | None] = dict(base.flags) if base else {}
+        self.facts: dict[str, str] = dict(base.facts) if base else {}
+        self.sources: dict[str, str] = dict(base.sources) if base else {}
+        self.slot: Slot | None = base.slot if base else None
+        self.ports: dict[str, Ports | None] = {
+            "ports": base.ports if base else None,
+            "fabric": base.fabric if base else None,
+        }
+        self.peer_caps: PeerCaps | None = base.peer_caps if base else None
+
+    def part(self, node: Node | None) -> Part:
+        """Return the part as read, with the place of `node` or, without one, of its base."""
+        place = node.place if node is not None else self.base.place if self.base else None
+        return Part(
+            name=self.name,
+            kind=self.kind,
+            title=self.title,
+            figures=self.figures,
+            flags=self.flags,
+            facts=self.facts,
+            sources=self.sources,
+            slot=self.slot,
+            ports=self.ports["ports"],
+            fabric=self.ports["fabric"],
+            peer_caps=self.peer_caps,
+            source=self.source,
+            place=place,
+        )
+
+    def overlay(
+        self,
+        entries: Iterable[tuple[Scalar, Node]],
+        *,
+        media: Table[str, Medium],
+        report: Report,
+        origin: Origin,
+    ) -> None:
+        """Lay the entries over what is there."""
+        self.source = origin.source or self.source
+        said = set()
+        for name, node in entries:
+            said.add(name.text)
+            key = KEYS.get(name.text)
+            if name.text == "title":
+                word = read_text(node, report=report)
+                self.title = word.text if word else self.title
+            elif name.text in PART_WORDS or name.text.startswith("x-"):
+                continue
+            elif key is None:
+                self._refuse(name, report)
+            elif self.kind not in key.kinds:
+                self._misplaced(name, key, report)
+            else:
+                self._set(key, node, media=media, report=report, origin=origin)
+        # A stated speed is what the memory runs at, however it is populated.
+        if "transfer-rate" in said and "transfer-rate-2dpc" not in said:
+            self.figures.pop("transfer-rate-2dpc", None)
+
+    def _refuse(self, name: Scalar, report: Report) -> None:
+        habit = _HABITS.get(name.text)
+        mine = keys_of(self.kind)
+        report.add(
+            name,
+            "unknown-key",
+            f"`{name.text}` is no key of a part",
+            help=f"write `{habit}:`"
+            if habit
+            else did_you_mean(name.text, (*mine, *PART_WORDS))
+            or f"a {self.kind} may have {', '.join(mine)}",
+        )
+
+    def _misplaced(self, name: Scalar, key: Key, report: Report) -> None:
+        report.add(
+            name,
+            "misplaced-key",
+            f"a {self.kind} has no `{name.text}`: it belongs to {' and '.join(_few(key.kinds))}",
+            help=f"a {self.kind} may have {', '.join(keys_of(self.kind))}",
+        )
+
+    def _set(
+        self, key: Key, node: Node, *, media: Table[str, Medium], report: Report, origin: Origin
+    ) -> None:
+        if key.quantity == "slot":
+            self.slot = read_slot(node, media=media, report=report, origin=origin) or self.slot
+        elif key.quantity == "ports":
+            base = self.ports[key.name]
+            read = read_ports(
+                node, media=media, report=report, origin=origin, base=base, name=key.name
+            )
+            self.ports[key.name] = read or base
+        elif key.quantity == "text":
+            word = read_text(node, report=report, origin=origin, words=key.words)
+            if word is not None:
+                self.facts[key.name], self.sources[key.name] = word.text, word.source
+        elif key.quantity == "caps" and isinstance(node, Mapping) and node.get("value") is None:
+            self.peer_caps = read_caps(node, report=report, origin=origin) or self.peer_caps
+        elif key.quantity in ("flag", "caps"):
+            word = read_flag(node, report=report, origin=origin)
+            if word is not None:
+                self.flags[key.name], self.sources[key.name] = word.flag, word.source
+        else:
+            figure = read_figure(
+                node,
+                key.quantity,
+                report=report,
+                origin=origin,
+                unlimited=key.unlimited,
+                name=key.name,
+            )
+            if figure is not None:
+                self.figures[key.name] = figure
+
+
+def _few(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    most = 4
+    return kinds if len(kinds) <= most else (*kinds[:most], "others")
+
+
+class UserParts(Table[str, Part]):
+    """The built-in parts and a file's own, each of its own read when first asked for.
+
+    A name that is there but could not be read is contained, and `get` gives `None` for it.
+    """
+
+    def __init__(
+        self,
+        node: Mapping | None,
+        *,
+        parts: Table[str, Part],
+        media: Table[str, Medium],
+        report: Report,
+    ) -> None:
+        self._nodes = {key.text: (key, value) for key, value in node} if node else {}
+        self.built_in = parts
+        self._media = media
+        self._report = report
+        self._read: dict[str, Part | None] = {}
+        self._chain: list[str] = []
+
+    @property
+    def own(self) -> dict[str, Part]:
+        """The file's own parts that could be read, in file order."""
+        return {name: part for name in self._nodes if (part := self.get(name)) is not None}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes or name in self.built_in
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._nodes
+        yield from (name for name in self.built_in if name not in self._nodes)
+
+    def __len__(self) -> int:
+        return len(self.built_in) + sum(name not in self.built_in for name in self._nodes)
+
+    def __getitem__(self, name: str) -> Part:
+        itself = self._chain[-1:] == [name]  # `acme: {like: acme}` means the built-in
+        if name not in self._nodes or (itself and name in self.built_in):
+            return self.built_in[name]
+        if name not in self._read:
+            if name in self._chain:
+                self._cycle(name)
+                raise KeyError(name)
+            self._chain.append(name)
+            key, node = self._nodes[name]
+            self._read[name] = self._part(key, node)
+            self._chain.pop()
+        part = self._read[name]
+        if part is None:
+            raise KeyError(name)
+        return part
+
+    def _part(self, key: Scalar, node: Node) -> Part | None:
+        if not _NAME.fullmatch(key.text):
+            self._report.add(
+                key,
+                "bad-name",
+                f"`{key.text}` is no name for a part",
+                help="letters, digits, `-`, `_` and `.`, beginning with a letter or digit",
+            )
+        return read_part(key.text, node, parts=self, media=self._media, report=self._report)
+
+    def _cycle(self, name: str) -> None:
+        ring = [*self._chain[self._chain.index(name) :], name]
+        keys = [self._nodes[part][0] for part in ring[:-1]]
+        self._report.add(
+            keys[-1],
+            "like-cycle",
+            f"these parts start from each other: {' like '.join(ring)}",
+            help="give one of them `kind:` instead of `like:`",
+            notes=[f"{key.text} is on line {key.place.line}" for key in keys],
+        )
+
+
+def read_parts(
+    node: Node | None, *, parts: Table[str, Part], media: Table[str, Medium], report: Report
+) -> UserParts:
+    """Read a file's `parts:`, in whatever order they name each other.
+
+    Parameters
+    ----------
+    node
+        The mapping under ``parts:``, or `None`.
+    parts
+        The built-in parts.
+    media
+        The media that ports may name.
+    report
+        Takes what is wrong in all of them.
+
+    Returns
+    -------
+    UserParts
+        The built-in parts and the file's own; `own` has the latter alone.
+    """
+    if node is not None and not isinstance(node, Mapping):
+        report.add(
+            node,
+            "wrong-shape",
+            "`parts:` is a mapping of names",
+            help="write a name, a colon and the part's keys",
+        )
+        node = None
+    read = UserParts(node, parts=parts, media=media, report=report)
+    _ = read.own  # all of them, so that all mistakes come out
+    return read
