@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import Finding, SpecError, UnknownNameError
-from topo.spec import read_data_path
+from topo.spec import read_data_path, vary_data_path
 
 if TYPE_CHECKING:
     from topo.spec.model import DataPath, Spec
@@ -70,7 +70,11 @@ def data_path(spec: Spec, name: str) -> DataPath:
         return own
     if name not in BUILT_IN:
         raise UnknownNameError(_unknown(name, (*spec.data_paths, *BUILT_IN)))
-    return built_in(name)
+    found = built_in(name)
+    changes = spec.data_path_overrides.get(name)
+    if changes is None:
+        return found
+    return vary_data_path(found, changes, report=_checked_already())
 
 
 def data_paths(spec: Spec) -> tuple[DataPath, ...]:
@@ -87,6 +91,11 @@ def backwards(path: DataPath) -> DataPath:
             replace(move, source=move.target, target=move.source) for move in reversed(path.moves)
         ),
     )
+
+
+def _checked_already() -> Report:
+    """Return a report for entries that the reader of the file has checked; it stays empty."""
+    return Report(parse("topo: 1", name=""))
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> Finding:

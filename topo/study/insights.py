@@ -42,29 +42,35 @@ def _refused(path: PathAnswer) -> Iterator[str]:
 
 
 def _ranking(solved: list[PathAnswer]) -> Iterator[str]:
-    """Yield how the other paths compare to the first one asked for."""
-    base = solved[0]
-    for other in solved[1:]:
-        assert base.rate is not None
-        assert other.rate is not None
-        ratio = other.rate / base.rate
-        binds = limited_by(one.resource for one in base.bottlenecks)
-        if abs(ratio - 1) <= _SAME:
-            shared = {one.resource.id for one in other.bottlenecks}
-            both = [one.resource for one in base.bottlenecks if one.resource.id in shared]
-            at = f" at {limited_by(both)}" if both else ""
-            yield (
-                f"{other.name} is no faster than {base.name} here: both stop{at} "
-                f"({format_rate(base.rate)})."
-            )
-        elif ratio > 1:
-            yield f"{other.name} is {ratio:.2f} times as fast as {base.name}, which {binds} limits."
-        else:
-            why = limited_by(one.resource for one in other.bottlenecks)
-            yield (
-                f"{other.name} loses to {base.name}: {format_rate(other.rate)} against "
-                f"{format_rate(base.rate)}, because {why} limits it."
-            )
+    """Yield how the path that spares the RAM, or else the first, compares to the others."""
+    best = next((path for path in solved if not path.counts.ram_traversals), solved[0])
+    for other in solved:
+        if other is not best:
+            yield _against(best, other)
+
+
+def _against(mine: PathAnswer, other: PathAnswer) -> str:
+    assert mine.rate is not None
+    assert other.rate is not None
+    ratio = mine.rate / other.rate
+    if abs(ratio - 1) <= _SAME:
+        names = {one.resource.id for one in mine.bottlenecks}
+        both = [one.resource for one in other.bottlenecks if one.resource.id in names]
+        at = f" at {limited_by(both)}" if both else ""
+        return (
+            f"{mine.name} is no faster than {other.name} here: both stop{at}, "
+            f"{format_rate(mine.rate)}."
+        )
+    if ratio > 1:
+        why = limited_by(one.resource for one in other.bottlenecks)
+        by = f", which stops at {why}" if why else ""
+        return f"{mine.name} is {ratio:.2f} times as fast as {other.name}{by}."
+    why = limited_by(one.resource for one in mine.bottlenecks)
+    by = f": it stops at {why}" if why else ""
+    return (
+        f"{mine.name} loses to {other.name}, {format_rate(mine.rate)} against "
+        f"{format_rate(other.rate)}{by}."
+    )
 
 
 def _ram(path: PathAnswer) -> Iterator[str]:

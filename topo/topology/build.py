@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.catalogue import memory_bus_rate
+from topo.catalogue.memory import memory_bus_rate
 from topo.spec.model import End
 from topo.topology.capacities import cable_capacity, part_capacity
 from topo.topology.model import Device, Layer, Link, Resource, Topology

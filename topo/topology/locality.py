@@ -206,7 +206,7 @@ def _upward(topology: Topology, name: str, seen: set[str]) -> Step | None:
     ways = [
         step
         for step in topology.steps[name]
-        if step.link.layer == "host" and step.target not in seen
+        if step.link.layer in ("host", "memory") and step.target not in seen
     ]
     for step in ways:
         if topology[step.target].kind in _HOSTS:
