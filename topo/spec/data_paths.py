@@ -51,7 +51,15 @@ BUILT_IN: Final = (
 )
 STAGES: Final = ("pipelined", "serial")
 MOVERS: Final[dict[str, Mover]] = {"nic": "nic", "drive": "drive", "core": "core", "gpu": "gpu"}
-NEEDS: Final = ("peer-to-peer", "local-drive", "remote-storage", "tcp", "c2c", "fabric")
+NEEDS: Final = (
+    "peer-to-peer",
+    "filesystem",
+    "rdma",
+    "local-drive",
+    "remote-storage",
+    "c2c",
+    "fabric",
+)
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)")
 _PLACES = ("storage", "gpu", "staging-gpu")
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"

@@ -109,8 +109,8 @@ class DataPath:
     workers
         Workers for each GPU, for `serial`.
     needs
-        Facts it cannot do without: ``peer-to-peer``, ``local-drive``, ``remote-storage``, ``tcp``,
-        ``c2c``, ``fabric``.
+        Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
+        ``remote-storage``, ``c2c``, ``fabric``.
     code
         The row letter of hardware.md's table for the built-in ones.
     """

@@ -26,7 +26,7 @@ from topo.spec.names import Names, expand
 from topo.spec.overrides import Changes, read_changes, sort_changes, with_entry
 from topo.spec.references import check_devices, check_fallbacks
 from topo.spec.settings import read_settings
-from topo.spec.shape import entries_of, is_extension, kind_of, mapping_of, text_of
+from topo.spec.shape import check_commas, entries_of, is_extension, kind_of, mapping_of, text_of
 from topo.spec.workloads import read_workloads, resolve_workloads
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def read_spec(
         If an override changes something that is not there.
     """
     report = Report(document)
+    check_commas(document.root, report)
+    report.stop(SpecError)
     sections = _read_version(document, report)
     report.stop(SpecError)
     groups = expand_devices(sections["devices"], report) if "devices" in sections else ()

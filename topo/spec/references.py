@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.advice import did_you_mean
+from topo.catalogue.keys import KEYS
 from topo.spec.data_paths import BUILT_IN
 from topo.spec.names import ranged
 from topo.spec.shape import listed
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["check_devices", "check_fallbacks"]
 
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
-_NEEDED: Final = {"storage": ("read", "write"), "nvme": ("read", "write")}
+_NEEDED: Final = {
+    "storage": ("read", "write"),
+    "nvme": ("read", "write"),
+    "hba": ("read", "write"),
+    "nic": ("chip",),
+    "dpu": ("chip",),
+    "cxl-memory": ("bus",),
+    "memory": ("channels", "transfer-rate", "bytes-per-transfer"),  # or its bus
+}
 
 
 def check_devices(devices: Iterable[DeviceSpec], report: Report) -> None:
@@ -73,21 +82,26 @@ def _check_figures(devices: tuple[DeviceSpec, ...], report: Report) -> None:
     """Report figures that no one states: once for a part, naming the devices that lack them."""
     lacking: dict[tuple[str, tuple[str, ...]], list[DeviceSpec]] = {}
     for device in devices:
-        missing = tuple(
-            key for key in _NEEDED.get(device.part.kind, ()) if device.part.figure(key) is None
-        )
-        if missing:
+        if missing := _missing(device.part):
             lacking.setdefault((device.part.name, missing), []).append(device)
     for (name, missing), who in lacking.items():
-        part: Part = who[0].part
         keys = listed([f"`{key}:`" for key in missing])
+        ways = "the figure, `unknown` (results become `at most`)"
+        if any(KEYS[key].unlimited for key in missing):
+            ways += " or `unlimited` (it is not modelled)"
         report.add(
-            part.place or who[0].place,
+            who[0].part.place or who[0].place,
             "missing-figure",
-            f"{listed(ranged(device.name for device in who))}: `{name}` does not say its {keys}",
-            help="write the figure, `unknown` (results become `at most`) "
-            "or `unlimited` (it is not modelled)",
+            f"`{name}` does not say its {keys}, and {listed(ranged(d.name for d in who))} "
+            f"need{'s' * (len(who) == 1)} it",
+            help=f"write {ways}",
         )
+
+
+def _missing(part: Part) -> tuple[str, ...]:
+    if part.kind == "memory" and part.figure("bus") is not None:
+        return ()
+    return tuple(key for key in _NEEDED.get(part.kind, ()) if part.figure(key) is None)
 
 
 def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:

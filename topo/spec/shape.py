@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topo.spec.keys import Keys
 
 __all__ = [
+    "check_commas",
     "choice_of",
     "entries_of",
     "is_extension",
@@ -133,3 +134,24 @@ def entries_of(mapping: Mapping, keys: Keys, what: str, report: Report) -> dict[
                 help=f"add `{row.name}: {row.example}`" if row.example else "",
             )
     return found
+
+
+def check_commas(node: Node, report: Report) -> None:
+    """Report commas that ended a text early: ``{source: our lspci, MPS 128}`` has two keys.
+
+    A key without a value on the line of the value before it is never meant.
+    """
+    if isinstance(node, Sequence):
+        for item in node.items:
+            check_commas(item, report)
+        return
+    before: Node | None = None
+    for key, value in node if isinstance(node, Mapping) else ():
+        if isinstance(value, Scalar) and not value.text and not value.quoted:
+            if isinstance(before, Scalar) and 0 < before.place.line == key.place.line:
+                text = f"{before.text}, {key.text}"
+                message = f"the comma ends the text `{before.text}`, and `{key.text}` is a new key"
+                report.add(key, "comma-in-text", message, help=f'quote it: "{text}"')
+        else:
+            check_commas(value, report)
+        before = value

@@ -195,7 +195,7 @@ def _resolve(
     )
 
 
-def _check_kinds(  # noqa: PLR0913  (one end of a workload)
+def _check_kinds(
     draft: Draft,
     devices: tuple[str, ...],
     texts: tuple[Scalar, ...],
