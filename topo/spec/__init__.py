@@ -6,6 +6,15 @@
 """
 
 from topo.spec.data_paths import read_data_path, vary_data_path
+from topo.spec.dump import to_document
 from topo.spec.load import build, builtin_names, load, loads
 
-__all__ = ["build", "builtin_names", "load", "loads", "read_data_path", "vary_data_path"]
+__all__ = [
+    "build",
+    "builtin_names",
+    "load",
+    "loads",
+    "read_data_path",
+    "to_document",
+    "vary_data_path",
+]

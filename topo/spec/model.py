@@ -122,6 +122,7 @@ class DataPath:
     workers: int = 1
     needs: tuple[str, ...] = ()
     falls_back_to: str = ""
+    code: str = ""
     source: str = ""
     place: Place | None = None
 
@@ -209,6 +210,8 @@ class Spec:
     ----------
     parts, media, data_paths
         The file's own; the built-in ones are not in here.
+    likes
+        The part that each of `parts` started from, where it names one.
     data_path_overrides
         What the file or the caller changes in a built-in data path, by its name: entries for
         `topo.spec.vary_data_path`, checked already.
@@ -227,6 +230,7 @@ class Spec:
     measurements: tuple[Measurement, ...] = ()
     settings: Settings = field(default_factory=Settings)
     parts: Mapping[str, Part] = field(default_factory=dict)
+    likes: Mapping[str, str] = field(default_factory=dict)
     media: Mapping[str, Medium] = field(default_factory=dict)
     data_paths: Mapping[str, DataPath] = field(default_factory=dict)
     data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)

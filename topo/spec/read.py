@@ -62,6 +62,7 @@ class _Shape:
     settings: Settings
     media: MappingOf[str, Medium]
     parts: MappingOf[str, Part]
+    likes: MappingOf[str, str]
     shelf: Shelf
     data_paths: dict[str, DataPath]
     data_path_overrides: dict[str, Mapping]
@@ -199,6 +200,7 @@ def _read_shape(
         settings=_section(sections, "settings", read_settings, report, Settings()),
         media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
         parts=parts.own,
+        likes=_likes(own_parts),
         shelf=shelf,
         data_paths=data_paths,
         data_path_overrides=path_overrides,
@@ -217,6 +219,15 @@ def _own(node: Node | None, what: str, report: Report) -> Mapping | None:
         return None
     kept = tuple((key, value) for key, value in mapping if not is_extension(key.text))
     return Mapping(kept, mapping.place)
+
+
+def _likes(parts: Mapping | None) -> dict[str, str]:
+    """Return the name of the part that each part starts from, where it names one."""
+    likes = {
+        key.text: value.get("like") if isinstance(value, Mapping) else value
+        for key, value in parts or ()
+    }
+    return {name: like.text.strip() for name, like in likes.items() if isinstance(like, Scalar)}
 
 
 def _section(
@@ -286,6 +297,7 @@ def _resolve(
         measurements=resolve_measured(shape.measured, names, report),
         settings=shape.settings,
         parts=shape.parts,
+        likes=shape.likes,
         media=shape.media,
         data_paths=shape.data_paths,
         data_path_overrides=shape.data_path_overrides,
