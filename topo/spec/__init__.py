@@ -8,10 +8,12 @@
 from topo.spec.data_paths import read_data_path, vary_data_path
 from topo.spec.dump import to_document
 from topo.spec.load import build, builtin_names, load, loads
+from topo.spec.schema import json_schema
 
 __all__ = [
     "build",
     "builtin_names",
+    "json_schema",
     "load",
     "loads",
     "read_data_path",

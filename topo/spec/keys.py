@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
+    "CABLE",
     "DATA_PATH",
     "DEVICE",
     "MEASURED",
@@ -97,6 +98,13 @@ DATA_PATH: Final = _table(
 MOVE: Final = _table(
     Row("rate", "worker-rate", "the stage's own rate: `3.91 GB/s`, or `... per worker`"),
     Row("source", "text", "where the rate comes from"),
+)
+
+CABLE: Final = _table(
+    Row("medium", "cable-text", "the cable in its short form: `pcie 5 x16`", required=True),
+    Row("efficiency", "figure", "share of its rate that is achievable: `83 %`"),
+    Row("p2p", "caps", "peer-to-peer caps of this link"),
+    Row("source", "text", "where its own figures come from"),
 )
 
 MEASURED: Final = _table(
