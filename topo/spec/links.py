@@ -37,7 +37,8 @@ __all__ = [
 _MODES: Final = ("in blocks", "all to all")
 _LINK_ADVICE: Final = "write it like `- a -- b: pcie 5 x16`"
 _ARROW_ADVICE: Final = "write it like `- a -> b: 55 GB/s`"
-_DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|-|---+|=+>?|<-+>?)\s")
+_DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|<?-+>?|<?=+>?)\s")
+_TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
 Pairs = tuple[tuple[End, End], ...]
 
@@ -103,13 +104,12 @@ def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
     name = "two hyphens with spaces, ` -- `" if joint == "--" else "` -> `"
     message = f"`{text}` does not join two ends: `{what}:` joins them by {name}"
     dash = _DASHES.search(f" {text} ")
+    dash = dash or _TIGHT.search(text)
     if dash and joint == "--" and ">" in dash[0]:
         message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
-    elif not dash:
-        dash = re.search(r"(?<=[a-z0-9\]])--?>?(?=[a-z])", text, re.IGNORECASE)
     if not dash:
         return message, _LINK_ADVICE if joint == "--" else _ARROW_ADVICE
-    left, right = text[: max(0, text.find(dash[0].strip()))], text.partition(dash[0].strip())[2]
+    left, _, right = text.partition(dash[0].strip())
     return message, f"write `{left.strip()} {joint} {right.strip()}`"
 
 
@@ -260,16 +260,18 @@ def _joins(
 
 
 def _no_link(change: Change, links: Iterable[LinkSpec], names: Names) -> Finding:
-    left = names.matching(change.target.partition(" -- ")[0].strip())
+    left, _, right = change.target.partition(" -- ")
+    message = f"there is no link `{change.target}` to change"
+    for side in (left, right):
+        device = side.partition("/")[0].strip()
+        if not names.matching(device):
+            reason, advice = names.absent([device])
+            return Finding("unknown-name", f"{message}: {reason}", place=change.place, help=advice)
+    there = names.matching(left.partition("/")[0].strip())
     others = [
-        str(link.b if link.a.device in left else link.a)
+        (link.b if link.a.device in there else link.a).device
         for link in links
-        if {link.a.device, link.b.device} & set(left)
+        if {link.a.device, link.b.device} & set(there)
     ]
-    near = f"{listed(ranged(left))} is linked to {listed(ranged(dict.fromkeys(others)))}"
-    return Finding(
-        "unknown-name",
-        f"there is no link `{change.target}` to change",
-        place=change.place,
-        help=near if others else "",
-    )
+    advice = f"{left} is linked to {listed(ranged(dict.fromkeys(others)))}" if others else ""
+    return Finding("unknown-name", message, place=change.place, help=advice)

@@ -220,14 +220,16 @@ class Names:
             return
 
     def _report_unknown(self, unknown: Sequence[str], at: Scalar, report: Report) -> None:
-        stem = stem_of(unknown[0])[0]
-        family = self._stems.get(stem, ())
-        message = f"no device {listed(ranged(unknown))}"
-        if family:
-            message += f"; {listed(ranged(family))} exist{'s' * (len(family) == 1)}"
-        advice = did_you_mean(unknown[0], [*self._names, *self._stems]) if not family else ""
-        if "." in unknown[0]:
-            advice = "`.` enters a used topology, and none is used here"
-        elif not family and not advice:
-            advice = f"devices are {listed(ranged(islice(self._names, 200)))}"
+        message, advice = self.absent(unknown)
         report.add(at, "unknown-name", message, help=advice)
+
+    def absent(self, unknown: Sequence[str]) -> tuple[str, str]:
+        """Return message and advice for devices that are not there."""
+        message = f"no device {listed(ranged(unknown))}"
+        family = self._stems.get(stem_of(unknown[0])[0], ())
+        if "." in unknown[0]:
+            return message, "`.` enters a used topology, and none is used here"
+        if family:
+            return f"{message}; {listed(ranged(family))} exist{'s' * (len(family) == 1)}", ""
+        advice = did_you_mean(unknown[0], [*self._names, *self._stems])
+        return message, advice or f"devices are {listed(ranged(islice(self._names, 200)))}"

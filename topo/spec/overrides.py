@@ -6,15 +6,15 @@ meets the same rules as if it had been written there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.advice import did_you_mean
+from topo.catalogue.keys import KEYS
 from topo.document import parse
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import Finding, Place, UnknownNameError
-from topo.spec.names import ranged
-from topo.spec.shape import listed
+from topo.spec.python import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "Change", "Changes", "read_changes", "sort_changes", "with_entry"]
 
 FILE: Final = "--set"
+# Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
+_FIGURES: Final = frozenset(KEYS) | {"rate"}
 _SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")
 
 
@@ -55,13 +57,15 @@ class Changes:
 def read_changes(overrides: MappingOf[str, str]) -> tuple[Change, ...]:
     """Read ``{"slot1.part": "connectx-8"}``; each key and value knows its place in ``--set``."""
     return tuple(
-        _read_change(key.strip(), value.strip(), number)
+        _read_change(key.strip(), value, number)
         for number, (key, value) in enumerate(overrides.items(), start=1)
     )
 
 
-def _read_change(key: str, text: str, line: int) -> Change:
-    value = _value(text, Place(FILE, line, len(key) + 2, len(key) + 2 + len(text)))
+def _read_change(key: str, given: object, line: int) -> Change:
+    text = given.strip() if isinstance(given, str) else ""
+    place = Place(FILE, line, len(key) + 2, len(key) + 2 + len(text))
+    value = _value(text, place) if isinstance(given, str) else node_of(given, place)
     if " -- " in key:
         return Change(key, (), value)
     section, dot, rest = key.partition(".")
@@ -73,7 +77,8 @@ def _read_change(key: str, text: str, line: int) -> Change:
     else:
         words = [section, *rest.split(".")] if dot else [section]
     place = Place(FILE, line, 1, len(key) + 1)
-    return Change(words[0], tuple(Scalar(word, place) for word in words[1:]), value)
+    keys = tuple(Scalar(word, place) for word in words[1:])
+    return Change(words[0], keys, value)
 
 
 def _value(text: str, place: Place) -> Node:
@@ -94,21 +99,19 @@ def _moved(node: Node, place: Place) -> Node:
 
 def with_entry(mapping: Mapping, change: Change) -> Mapping:
     """Return the mapping with a change's value under its keys."""
-    changed = _with(mapping, change.keys, change.value)
-    return changed if isinstance(changed, Mapping) else mapping
+    return _with(mapping, change.keys, change.value)
 
 
-def _with(node: Node | None, keys: tuple[Scalar, ...], value: Node) -> Node:
-    if not keys:
-        return value
+def _with(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
     key, rest = keys[0], keys[1:]
-    entries = node.entries if isinstance(node, Mapping) else ()
-    old = node.get(key.text) if isinstance(node, Mapping) else None
-    entry = (key, _with(old, rest, value))
-    kept = [entry if name.text == key.text else (name, inner) for name, inner in entries]
+    old = mapping.get(key.text)
+    if rest:
+        below = old if isinstance(old, Mapping) else Mapping((), key.place)
+        value = _with(below, rest, value)
+    kept = [(key, value) if name.text == key.text else (name, inner) for name, inner in mapping]
     if old is None:
-        kept.append(entry)
-    return Mapping(tuple(kept), node.place if node is not None else key.place)
+        kept.append((key, value))
+    return Mapping(tuple(kept), mapping.place)
 
 
 # --- targets --------------------------------------------------------------------------------------
@@ -140,8 +143,9 @@ def sort_changes(
         if " -- " in change.target:
             found.links.append(change)
         elif devices := names.matching(change.target) if change.keys else ():
+            sourced = _sourced(change)
             for name in devices:
-                found.devices.setdefault(name, []).append(change)
+                found.devices.setdefault(name, []).append(sourced)
         elif (section := _section_change(change, known)) is not None:
             found.sections.setdefault(section.target, []).append(section)
         else:
@@ -149,6 +153,16 @@ def sort_changes(
     if unknown:
         raise UnknownNameError(unknown)
     return found
+
+
+def _sourced(change: Change) -> Change:
+    """Return a change whose figure has its own source, lest it take that of the part around it."""
+    value = change.value
+    if not isinstance(value, Scalar) or not any(key.text in _FIGURES for key in change.keys):
+        return change
+    place = value.place
+    entries = ((Scalar("value", place), value), (Scalar("source", place), Scalar(FILE, place)))
+    return replace(change, value=Mapping(entries, place))
 
 
 def _section_change(change: Change, known: MappingOf[str, Iterable[str]]) -> Change | None:
@@ -159,7 +173,9 @@ def _section_change(change: Change, known: MappingOf[str, Iterable[str]]) -> Cha
     if change.target == "settings":
         return change
     if change.target in known:
-        return change if change.keys[0].text in known[change.target] else None
+        known_entry = change.keys[0].text in known[change.target] and len(change.keys) > 1
+        own_figures = change.target in ("parts", "media")
+        return (_sourced(change) if own_figures else change) if known_entry else None
     for section in ("workloads", "data-paths"):
         if change.target in known[section]:
             keys = (Scalar(change.target, change.place), *change.keys)
@@ -177,7 +193,7 @@ def _unknown(change: Change, names: Names, known: MappingOf[str, Iterable[str]])
         message = f"there is no `{change.keys[0].text}` under `{target}:`"
         advice = did_you_mean(change.keys[0].text, known[target])
     else:
-        message = f"there is no `{target}` to change"
-        devices = f"devices are {listed(ranged(names, most=30))}"
-        advice = did_you_mean(target, words) or devices
+        message, advice = names.absent([target])
+        message += ", and no workload or data path" * (";" not in message)
+        advice = did_you_mean(target, words) or advice
     return Finding("unknown-name", message, place=change.place, help=advice)

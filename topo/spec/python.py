@@ -12,7 +12,7 @@ from topo.errors import Finding, Place, SpecError
 if TYPE_CHECKING:
     from topo.document.nodes import Node
 
-__all__ = ["document_of"]
+__all__ = ["document_of", "node_of"]
 
 _ROOT: Final = "<dict>"
 _DEEPEST: Final = 64
@@ -45,6 +45,18 @@ def _node(value: object, path: tuple[str, ...], depth: int) -> Node:
         return Sequence(
             tuple(_node(item, (*path, str(at)), depth + 1) for at, item in enumerate(value)), place
         )
+    return Scalar(_text(value, place), place)
+
+
+def node_of(value: object, place: Place) -> Node:
+    """Return the node that a value stands for, all of it at one place."""
+    if isinstance(value, MappingOf):
+        return Mapping(
+            tuple((Scalar(str(key), place), node_of(inner, place)) for key, inner in value.items()),
+            place,
+        )
+    if isinstance(value, list | tuple):
+        return Sequence(tuple(node_of(item, place) for item in value), place)
     return Scalar(_text(value, place), place)
 
 
