@@ -256,7 +256,7 @@ class _Tree:
             )
         else:
             self._find("alias-in-itself", f"`*{event.anchor}` stands inside itself", place)
-        self._attach(Scalar("", place), 1, 0)
+        self._attach(Scalar(f"*{event.anchor}", place, quoted=True), 1, 0)
 
     def _mapping_start(self, event: Any) -> None:
         self._push(_Frame(event, {}))
@@ -303,8 +303,10 @@ class _Tree:
         elif frame.key is None:
             frame.key = self._key(node, frame.seen, alias)
         else:
-            if frame.flow and frame.entries:
-                self._check_comma(frame.entries[-1][1], frame.key, node)
+            if isinstance(node, Scalar) and not node.text and not node.quoted:
+                node = self._nothing(frame.key)
+                if frame.flow and frame.entries:
+                    self._check_comma(frame.entries[-1][1], frame.key)
             frame.entries.append((frame.key, node))
             frame.key = None
 
@@ -315,6 +317,9 @@ class _Tree:
             place = alias or node.place
             self._find("complex-key", f"{what} stands where a key is expected", place, _PLAIN_KEY)
             return Scalar("", place)
+        if not node.text and not node.quoted:
+            self._find("complex-key", "a key is missing here", node.place, _PLAIN_KEY)
+            return node
         first = seen.setdefault(node.text, node.place)
         if first is not node.place:
             message = f"`{_short(node.text)}` is defined twice"
@@ -324,9 +329,17 @@ class _Tree:
             self._find("merge-key", message, node.place, "start a part from another with `like:`")
         return node
 
-    def _check_comma(self, previous: Node, key: Scalar, value: Node) -> None:
+    def _nothing(self, key: Scalar) -> Scalar:
+        """Put an empty value right behind its key's colon; the parsers have two opinions."""
+        line = self._line(key.place)
+        end = key.place.end_column
+        column = line.find(":", end - 1) + 2
+        column = column if column > 1 else end
+        return Scalar("", Place(self._name, key.place.line, column, column))
+
+    def _check_comma(self, previous: Node, key: Scalar) -> None:
         """Refuse ``{read: 1,5 TB}``, which YAML reads as two entries."""
-        if isinstance(value, Scalar) and not value.text and isinstance(previous, Scalar):
+        if isinstance(previous, Scalar):
             found = decimal_comma(previous, key, self._line(key.place))
             if found is not None:
                 self._findings.append(found)

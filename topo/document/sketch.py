@@ -135,19 +135,33 @@ class Sketch:
             return "marker", marker.end()
         if char == "#":
             return "comment", _LINE_END.match(text, start).end()  # type: ignore[union-attr]
-        if char in "\"'":
-            match = _QUOTED[char].match(text, start)
-            return ("quoted", match.end()) if match else ("unclosed", len(text))
+        inside = bool(self._openers)
+        if self._continues(start, inside=inside):
+            return "plain", self._plain_end(start, inside=inside)
         if char in "[{":
             return "open", start + 1
         if char in "]}":
             return "close", start + 1
-        inside = bool(self._openers)
+        if char in "\"'":
+            match = _QUOTED[char].match(text, start)
+            return ("quoted", match.end()) if match else ("unclosed", len(text))
         if char in ",-?:" and self._indicates(start, inside=inside):
             return _INDICATORS[char], start + 1
         if char in _SIGNS:
             return self._sign(start, inside=inside)
         return "plain", self._plain_end(start, inside=inside)
+
+    def _continues(self, start: int, *, inside: bool) -> bool:
+        """Whether unquoted text of the line above goes on here, where any sign is just text."""
+        previous = self.tokens[-1] if self.tokens else None
+        if previous is None or previous.kind != "plain" or previous.depth != len(self._openers):
+            return False
+        char = self.text[start]
+        if char == ":" and self._indicates(start, inside=inside):
+            return False
+        if inside:
+            return char not in ",?[]{}"
+        return self.place(start)[1] - 1 > self._indent
 
     def _at_line_start(self, start: int) -> bool:
         return start == 0 or self.text[start - 1] == "\n"
@@ -182,7 +196,8 @@ class Sketch:
 
     def _block_end(self, position: int) -> int:
         """Return the end of the lines below a block's header that are deeper than its key."""
-        deeper = re.compile(rf"\n(?:[ ]{{{self._indent + 1},}}[^\n]*|[ ]*(?=\n|\Z))")
+        least = max(self._indent + 1, 1)
+        deeper = re.compile(rf"\n(?:[ ]{{{least},}}[^\n]*|[ ]*(?=\n|\Z))")
         while match := deeper.match(self.text, position):
             position = match.end()
         return position
@@ -208,8 +223,8 @@ _MARKER: Final = re.compile(r"(?:---|\.\.\.)(?=[ \t\n]|\Z)")
 _HEADER: Final = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#[^\n]*|[ \t]*)(?=\n|\Z)")
 _WORD: Final = re.compile(r"[^ \t\n,\[\]{}]*")
 _QUOTED: Final = {
-    '"': re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL),
-    "'": re.compile(r"'[^']*'(?:'[^']*')*"),
+    '"': re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL),
+    "'": re.compile(r"'(?:[^']++|'')*+'"),
 }
 _BLOCK_END: Final = re.compile(r"\n|:(?=[ \t\n]|\Z)|(?<=[ \t])#")
 _FLOW_END: Final = re.compile(r"\n|:(?=[ \t\n,\[\]{}]|\Z)|(?<=[ \t])#|[,\[\]{}]")
