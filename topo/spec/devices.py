@@ -203,10 +203,18 @@ class _Reader:
         self._shelf = shelf
         self._report = report
         self._values: dict[tuple[str, int], Any] = {}
-        self._parts: dict[tuple[tuple[int, int], ...], Part | None] = {}
-        self._keys: dict[int, bool] = {}
+        self._parts: dict[tuple[object, ...], Part | None] = {}
+        self._refused: set[int] = set()
+        self._last: tuple[Mapping, Part | None, dict[str, Any]] | None = None
 
     def device(self, name: str, place: Place, entries: Mapping) -> DeviceSpec | None:
+        if self._last is None or self._last[0] is not entries:
+            self._last = (entries, *self._read(name, entries))
+        _, part, own = self._last
+        return DeviceSpec(name, part, place, **own) if part is not None else None
+
+    def _read(self, name: str, entries: Mapping) -> tuple[Part | None, dict[str, Any]]:
+        """Return the part, and the device's own values by field."""
         own: dict[str, Any] = {}
         figures: list[tuple[Scalar, Node]] = []
         for key, value in entries:
@@ -215,10 +223,7 @@ class _Reader:
             elif key.text != "part" and self._is_part_key(key):
                 figures.append((key, value))
         part = self._part(name, entries, tuple(figures))
-        if part is None:
-            return None
-        given = {field: value for field, value in own.items() if value is not None}
-        return DeviceSpec(name, part, place, **given)
+        return part, {field: value for field, value in own.items() if value is not None}
 
     def _value(self, key: str, node: Node) -> Any:
         at = (key, id(node))
@@ -229,8 +234,8 @@ class _Reader:
     def _is_part_key(self, key: Scalar) -> bool:
         if key.text in _PART_KEYS or is_extension(key.text):
             return key.text in _PART_KEYS
-        if id(key) not in self._keys:
-            self._keys[id(key)] = True
+        if id(key) not in self._refused:
+            self._refused.add(id(key))
             known = (*DEVICE, *_PART_KEYS)
             message = f"`{key.text}` is not a key of a device"
             notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
@@ -242,9 +247,11 @@ class _Reader:
         self, name: str, entries: Mapping, figures: tuple[tuple[Scalar, Node], ...]
     ) -> Part | None:
         node = entries.get("part")
-        at = ((0, id(node)), *((id(key), id(value)) for key, value in figures))
-        if node is None:
-            at = ((0, id(entries)),)
+        # Nodes live as long as their document, so `id` tells them apart; `entries` may not.
+        at = (
+            entries.place if node is None else id(node),
+            *((id(key), id(value)) for key, value in figures),
+        )
         if at not in self._parts:
             self._parts[at] = self._read_part(name, node, entries, figures)
         return self._parts[at]
