@@ -7,15 +7,17 @@
 
 from topo.spec.data_paths import read_data_path, vary_data_path
 from topo.spec.dump import to_document
-from topo.spec.load import build, builtin_names, load, loads
+from topo.spec.load import build, builtin_names, builtin_text, load, loads, read_file
 from topo.spec.schema import json_schema
 
 __all__ = [
     "build",
     "builtin_names",
+    "builtin_text",
     "json_schema",
     "load",
     "loads",
+    "read_file",
     "read_data_path",
     "to_document",
     "vary_data_path",

@@ -32,6 +32,7 @@ __all__ = ["Group", "Shelf", "expand_devices", "read_devices"]
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*KEYS, "source", "source-kind", "title")
+_HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
 _NOUNS: Final = {"pci": "address", "rdma": "name", "numa": "range", "slot": "slot"}
 
 
@@ -129,7 +130,7 @@ def read_devices(
         mapping = _as_mapping(group, report)
         if mapping is None:
             continue
-        for name, entries in zip(group.names, _deal(group, mapping, report), strict=True):
+        for name, entries in zip(group.names, _deal(group, mapping, report), strict=False):
             changed = entries
             for change in changes.get(name, ()):
                 changed = with_entry(changed, change)
@@ -156,7 +157,10 @@ def _as_mapping(group: Group, report: Report) -> Mapping | None:
 
 
 def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
-    """Return one mapping a device; each list in a range's mapping gives every device one item."""
+    """Return one mapping a device; each list in a range's mapping gives every device one item.
+
+    None at all when the parts themselves could not be dealt out.
+    """
     count = len(group.names)
     lists = {
         key.text: value.items
@@ -167,6 +171,8 @@ def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
     for key, value in mapping:
         if key.text in wrong:
             _report_length(key.text, value, len(lists[key.text]), group.names, report)
+    if "part" in wrong:
+        return []
     if not lists:
         return [mapping] * count
     kept = tuple((key, value) for key, value in mapping if key.text not in wrong)
@@ -236,11 +242,9 @@ class _Reader:
             return key.text in _PART_KEYS
         if id(key) not in self._refused:
             self._refused.add(id(key))
-            known = (*DEVICE, *_PART_KEYS)
             message = f"`{key.text}` is not a key of a device"
             notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
-            advice = did_you_mean(key.text, known)
-            self._report.add(key, "unknown-key", message, help=advice, notes=notes)
+            self._report.add(key, "unknown-key", message, help=_near(key.text), notes=notes)
         return False
 
     def _part(
@@ -264,6 +268,8 @@ class _Reader:
         figures: tuple[tuple[Scalar, Node], ...],
     ) -> Part | None:
         advice = "`topo parts` lists the built-in ones; your own stand under `parts:`"
+        if node is None and any("`part`" in _near(key.text) for key, _ in entries):
+            return None  # said already: `model` stands where `part` was meant
         if node is None:
             self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
             return None
@@ -274,6 +280,11 @@ class _Reader:
         if part is None or not figures:
             return part
         return vary_part(part, figures, media=self._shelf.media, report=self._report)
+
+
+def _near(key: str) -> str:
+    """Return advice for a key that a device does not have."""
+    return did_you_mean("part" if key in _HABITS else key, (*DEVICE, *_PART_KEYS))
 
 
 # --- values ---------------------------------------------------------------------------------------

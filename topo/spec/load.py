@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from topo.spec.model import Spec
 
-__all__ = ["build", "builtin_names", "load", "loads"]
+__all__ = ["build", "builtin_names", "builtin_text", "load", "loads", "read_file"]
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
@@ -51,7 +51,7 @@ def load(
     if text == "-":
         return loads(sys.stdin.buffer.read(), name="<stdin>", overrides=overrides)
     if isinstance(path_or_name, os.PathLike) or _is_path(text):
-        document = parse(_read_file(text), name=text)
+        document = parse(read_file(text), name=text)
         return read_spec(document, name=Path(text).stem, overrides=overrides)
     document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
     return read_spec(document, name=text, overrides=overrides)
@@ -86,6 +86,17 @@ def builtin_names() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def builtin_text(name: str) -> str:
+    """Return the text of a worked machine, comments and all.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no built-in of this name.
+    """
+    return _find_builtin(name).read_text(encoding="utf-8")
+
+
 def _is_path(text: str) -> bool:
     separators = ("/", os.sep, os.altsep or "/")
     return text.endswith(_SUFFIXES) or any(separator in text for separator in separators)
@@ -109,7 +120,14 @@ def _find_builtin(name: str) -> Path:
     )
 
 
-def _read_file(text: str) -> bytes:
+def read_file(text: str) -> bytes:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    TopoError
+        If it is not there, is a folder or may not be read.
+    """
     path = Path(text)
     try:
         return path.read_bytes()

@@ -198,10 +198,9 @@ class Names:
                 report.add(at, "bad-name", message, help=advice)
                 return ()
         ends = tuple(End(name, one) for name in names for one in sides)
-        self._check_numa(ends, at, report)
-        return ends
+        return ends if self._have_numa(ends, at, report) else ()
 
-    def _check_numa(self, ends: Iterable[End], at: Scalar, report: Report) -> None:
+    def _have_numa(self, ends: Iterable[End], at: Scalar, report: Report) -> bool:
         for end in ends:
             number = end.side.removeprefix("numa")
             if number == end.side or int(number) in self._numa.get(end.device, ()):
@@ -217,7 +216,8 @@ class Names:
                 if owner
                 else f"say which it has: `{end.device}: {{part: ..., numa: 0-3}}`",
             )
-            return
+            return False
+        return True
 
     def _report_unknown(self, unknown: Sequence[str], at: Scalar, report: Report) -> None:
         message, advice = self.absent(unknown)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from topo.spec.model import DeviceSpec
     from topo.spec.workloads import Draft
 
-__all__ = ["VERSION", "read_spec"]
+__all__ = ["VERSION", "describe", "read_spec"]
 
 VERSION = "1"
 _OTHER_FILES = {
@@ -95,6 +95,20 @@ def read_spec(
         If an override changes something that is not there.
     """
     report = Report(document)
+    spec = describe(document, report, name=name, overrides=overrides)
+    _check_physics(spec, report)
+    report.stop(SpecError)
+    return _with_findings(spec, report)
+
+
+def describe(
+    document: Document,
+    report: Report,
+    *,
+    name: str = "",
+    overrides: MappingOf[str, str] | None = None,
+) -> Spec:
+    """Read a document through every phase but physics."""
     check_commas(document.root, report)
     report.stop(SpecError)
     sections = _read_version(document, report)
@@ -105,9 +119,7 @@ def read_spec(
     report.stop(SpecError)
     spec = _resolve(shape, changes, document, name, report)
     report.stop(SpecError)
-    _check_physics(spec, report)
-    report.stop(SpecError)
-    return _with_findings(spec, report)
+    return spec
 
 
 def _check_physics(spec: Spec, report: Report) -> None:

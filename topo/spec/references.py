@@ -8,7 +8,7 @@ from topo.catalogue.advice import did_you_mean
 from topo.catalogue.keys import KEYS
 from topo.spec.data_paths import BUILT_IN
 from topo.spec.names import ranged
-from topo.spec.shape import listed
+from topo.spec.shape import a_kind, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +62,7 @@ def _check_numa(devices: tuple[DeviceSpec, ...], report: Report) -> None:
     owners: dict[int, DeviceSpec] = {}
     for device in devices:
         if device.numa and device.part.kind != "cpu":
-            message = f"{device.name} is a {device.part.kind}, and NUMA nodes belong to a CPU"
+            message = f"{device.name} is {a_kind(device.part.kind)}, and NUMA nodes belong to a CPU"
             report.add(device.place, "misplaced-key", message, help="leave `numa:` out here")
             continue
         for number in device.numa:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topo.spec.keys import Keys
 
 __all__ = [
+    "a_kind",
     "check_commas",
     "choice_of",
     "entries_of",
@@ -42,6 +43,11 @@ def kind_of(node: Node) -> str:
     if isinstance(node, Sequence):
         return "a list"
     return f"`{node.text}`" if node.text else "nothing"
+
+
+def a_kind(kind: str) -> str:
+    """Write a device kind with its article: ``a nic``, ``an nvme``."""
+    return f"an {kind}" if kind.startswith(("hba", "nv")) else f"a {kind}"
 
 
 def listed(words: Iterable[str], last: str = "and") -> str:

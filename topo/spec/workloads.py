@@ -9,8 +9,7 @@ from topo.catalogue.advice import did_you_mean
 from topo.errors import UnitError
 from topo.spec.keys import WORKLOAD
 from topo.spec.model import Workload
-from topo.spec.names import ranged
-from topo.spec.shape import entries_of, is_extension, listed, mapping_of, texts_of, value_of
+from topo.spec.shape import a_kind, entries_of, is_extension, listed, mapping_of, texts_of, value_of
 from topo.units import parse_duration, parse_rate, parse_ratio_range, parse_size
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "read_workloads", "resolve_workloads"]
 
 _STORES: Final = ("storage", "nvme", "hba")
+_GPUS: Final = ("gpu",)
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 
 
@@ -167,22 +167,14 @@ def _resolve(
     data_paths: tuple[str, ...],
     report: Report,
 ) -> Workload:
-    sources, targets = (
-        tuple(
-            dict.fromkeys(name for text in texts for name in names.select(text.text, text, report))
-        )
-        for texts in (draft.sources, draft.targets)
-    )
-    stores, gpus = (sources, targets) if draft.direction == "read" else (targets, sources)
-    at = (draft.sources, draft.targets)
-    by_stores, by_gpus = at if draft.direction == "read" else at[::-1]
-    _check_kinds(draft, stores, by_stores, kinds, _STORES, report)
-    _check_kinds(draft, gpus, by_gpus, kinds, ("gpu",), report)
+    sources, targets = (_select(texts, names, report) for texts in (draft.sources, draft.targets))
+    _check_ends(draft, sources, targets, kinds, report)
     for text in draft.via:
         if text.text not in data_paths:
             message = f"no data path `{text.text}`"
             advice = did_you_mean(text.text, data_paths) or f"there are {listed(data_paths)}"
             report.add(text, "unknown-name", message, help=advice)
+    gpus = targets if draft.direction == "read" else sources
     return Workload(
         name=draft.name.text,
         direction=draft.direction,
@@ -195,25 +187,39 @@ def _resolve(
     )
 
 
-def _check_kinds(
+def _select(texts: tuple[Scalar, ...], names: Names, report: Report) -> tuple[str, ...]:
+    """Return the devices that texts name together, each once."""
+    found = (name for text in texts for name in names.select(text.text, text, report))
+    return tuple(dict.fromkeys(found))
+
+
+def _check_ends(
     draft: Draft,
-    devices: tuple[str, ...],
-    texts: tuple[Scalar, ...],
+    sources: tuple[str, ...],
+    targets: tuple[str, ...],
     kinds: MappingOf[str, str],
-    wanted: tuple[str, ...],
     report: Report,
 ) -> None:
-    wrong = [name for name in devices if kinds[name] not in wanted]
-    if not wrong or not texts:
+    """Check that a read goes from storage to GPUs and a write from GPUs to storage."""
+    reads = draft.direction == "read"
+    wanted = (_STORES, _GPUS) if reads else (_GPUS, _STORES)
+    ends = ((sources, draft.sources, "from"), (targets, draft.targets, "to"))
+    wrong = [
+        (next(name for name in devices if kinds[name] not in allowed), allowed, texts[0], side)
+        for (devices, texts, side), allowed in zip(ends, wanted, strict=True)
+        if any(kinds[name] not in allowed for name in devices)
+    ]
+    if not wrong:
         return
-    verb, side = ("reads", "from") if draft.direction == "read" else ("writes", "to")
-    if wanted == ("gpu",):
-        verb, side = ("reads", "to") if draft.direction == "read" else ("writes", "from")
-    swap = "swap `from` and `to`, or " if kinds[wrong[0]] in (*_STORES, "gpu") else ""
+    device, allowed, text, side = wrong[0]
+    other = "write" if reads else "read"
+    swapped = len(wrong) == len(ends) and kinds[device] in wanted[1]
     report.add(
-        texts[0],
+        text,
         "workload-ends",
-        f"workload `{draft.name.text}` {verb} {side} {listed(wanted, 'or')}, "
-        f"and {ranged(wrong)[0]} is a {kinds[wrong[0]]}",
-        help=f"{swap}name a {listed(wanted, 'or')} after `{side}:`",
+        f"workload `{draft.name.text}` {draft.direction}s {side} {listed(allowed, 'or')}, "
+        f"and {device} is {a_kind(kinds[device])}",
+        help=f"swap `from` and `to`, or say `{other}:`"
+        if swapped
+        else f"name {a_kind(listed(allowed, 'or'))} after `{side}:`",
     )
