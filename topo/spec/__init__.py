@@ -17,8 +17,8 @@ __all__ = [
     "json_schema",
     "load",
     "loads",
-    "read_file",
     "read_data_path",
+    "read_file",
     "to_document",
     "vary_data_path",
 ]
