@@ -14,6 +14,7 @@ from topo.study.model import (
     Rung,
     WorkloadAnswer,
 )
+from topo.study.survey import Laid, PathSurvey, survey
 
 __all__ = [
     "DEFAULT_PATHS",
@@ -21,8 +22,10 @@ __all__ = [
     "Comparison",
     "CopyingCores",
     "Judgement",
+    "Laid",
     "Ladder",
     "PathAnswer",
+    "PathSurvey",
     "Rung",
     "WorkloadAnswer",
     "ask",
@@ -30,4 +33,5 @@ __all__ = [
     "compare",
     "judge",
     "ladder",
+    "survey",
 ]

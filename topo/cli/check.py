@@ -1,0 +1,40 @@
+"""`topo check`: whether a file is right, and whether what it expects comes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example
+from topo.cli.output import put_document, put_text
+
+if TYPE_CHECKING:
+    from topo.study import Judgement
+
+
+@click.command(epilog=example("topo check dgx-h100"))
+@asks_machine
+@asks_how
+@asks_json
+def command(machine: Machine, how: How, as_json: bool) -> int:
+    """Read a file, look for mistakes, and judge the sentences of its `expect:`.
+
+    Prints one line when all is well. Exits with 1 when something is wrong or an expectation does
+    not hold.
+    """
+    topology = machine.load()
+    judgements: tuple[Judgement, ...] = ()
+    if topology.spec.expectations:
+        from topo.study import judge
+
+        judgements = judge(topology, at=how.at, policy=how.policy)
+    broken = tuple(one.finding for one in judgements if not one.holds)
+    findings = (*topology.findings, *broken)
+    if as_json:
+        from topo.views.json.check import check_document
+
+        return put_document(check_document(topology, judgements), findings)
+    from topo.views.text.check import check_line
+
+    return put_text("" if broken else check_line(topology), findings)

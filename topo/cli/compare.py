@@ -1,0 +1,56 @@
+"""`topo compare`: data paths side by side."""
+
+from __future__ import annotations
+
+import click
+
+from topo.cli.options import (
+    How,
+    Machine,
+    Question,
+    asks_how,
+    asks_json,
+    asks_machine,
+    asks_question,
+    example,
+)
+from topo.cli.output import put_document, put_page
+
+
+@click.command(
+    epilog=example(
+        "topo compare gds-textbook",
+        "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
+        "topo compare dgx-h100 --from storage --to gpu0 --json",
+    )
+)
+@asks_machine
+@asks_question
+@asks_how
+@asks_json
+def command(machine: Machine, question: Question, how: How, as_json: bool) -> int:
+    """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
+
+    Asks about the file's workloads by legacy and direct, or by each --via; with --from and --to
+    about those devices.
+    """
+    from topo.study import compare
+
+    topology = machine.load()
+    found = compare(
+        topology,
+        workload=question.workload,
+        via=question.via,
+        source=question.source,
+        target=question.target,
+        at=how.at,
+        policy=how.policy,
+    )
+    findings = (*topology.findings, *found.findings)
+    if as_json:
+        from topo.views.json.answers import comparison_document
+
+        return put_document(comparison_document(found), findings)
+    from topo.views.text.answers import comparison_page
+
+    return put_page(comparison_page(found), findings)

@@ -1,0 +1,71 @@
+"""`topo fmt`: topology files in topo's own layout."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from topo.cli.options import asks_json, example
+from topo.cli.output import put_document, put_text, write_file
+from topo.errors import Finding, TopoError
+
+_STDIN = "-"
+
+
+@click.command(epilog=example("topo new | topo fmt -"))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@asks_json
+def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
+    """Format topology files, keeping their comments.
+
+    Files are changed in place, each whole or not at all; - reads standard input and writes
+    standard output.
+    """
+    if _STDIN in files and len(files) > 1:
+        raise click.UsageError("- stands alone.")
+    findings: list[Finding] = []
+    changed: dict[str, bool] = {}
+    for file in files:
+        try:
+            changed[file] = _format(file, check=check, quiet=as_json)
+        except TopoError as error:
+            findings.extend(error.findings)
+    if check:
+        findings.extend(_unformatted(file) for file, differs in changed.items() if differs)
+    if as_json:
+        return put_document(_document(changed), findings)
+    return put_text("", findings)
+
+
+def _format(file: str, *, check: bool, quiet: bool) -> bool:
+    """Format one file and say whether that changes it."""
+    from topo.document.text import read_text
+    from topo.spec.fmt import format_text
+    from topo.spec.load import read_file
+
+    standard = file == _STDIN
+    data = sys.stdin.buffer.read() if standard else read_file(file)
+    name = "<stdin>" if standard else file
+    formatted = format_text(read_text(data, name), name=name)
+    differs = formatted.encode() != data
+    if check:
+        return differs
+    if standard and not quiet:
+        put_text(formatted)
+    elif differs and not standard:
+        write_file(file, formatted)
+    return differs
+
+
+def _unformatted(file: str) -> Finding:
+    name = "standard input" if file == _STDIN else f"`{file}`"
+    return Finding("not-formatted", f"{name} is not in topo's layout", help=f"run topo fmt {file}")
+
+
+def _document(changed: dict[str, bool]) -> dict[str, object]:
+    return {
+        "schema": "topo.fmt/1",
+        "files": [{"file": file, "changed": differs} for file, differs in changed.items()],
+    }

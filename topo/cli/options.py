@@ -1,0 +1,207 @@
+"""Options that several verbs share: one flag, one meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from topo.cli.output import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from topo.routes import Policy
+    from topo.spec.model import Basis
+    from topo.topology import Topology
+
+__all__ = [
+    "How",
+    "Machine",
+    "Question",
+    "asks_how",
+    "asks_json",
+    "asks_machine",
+    "asks_question",
+    "example",
+    "lists",
+]
+
+_Verb: TypeAlias = "Callable[..., int]"
+_BASES = ("theoretical", "achievable", "measured")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The file, name or ``-`` of the command line, with what ``--set`` changes in it."""
+
+    file: str
+    overrides: dict[str, str]
+
+    def load(self) -> Topology:
+        """Read it and build the topology."""
+        from topo.topology.load import load
+
+        return load(self.file, overrides=self.overrides)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a machine; empty where the file's own workloads decide."""
+
+    workload: str | None
+    via: tuple[str, ...]
+    source: str
+    target: str
+
+    @property
+    def by_ends(self) -> bool:
+        """Whether it is about two ends instead of the file's workloads."""
+        return bool(self.source or self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """On which figures an answer rests, and how a choice among several ways is made."""
+
+    at: Basis
+    policy: Policy
+
+
+def example(*lines: str) -> str:
+    """Return the end of a verb's help: commands that work as they stand."""
+    title = "Examples:" if len(lines) > 1 else "Example:"
+    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+
+
+def asks_machine(verb: _Verb) -> _Verb:
+    """Give a verb FILE and ``--set``, as one `machine`."""
+
+    @click.argument("file", metavar="FILE")
+    @click.option(
+        "overrides",
+        "--set",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_pairs,
+        help="Change one value: slot1.part=connectx-8, settings.iommu=on (repeatable).",
+    )
+    @wraps(verb)
+    def wrapped(*, file: str, overrides: tuple[tuple[str, str], ...], **rest: Any) -> int:
+        return verb(machine=Machine(file, dict(overrides)), **rest)
+
+    return wrapped
+
+
+def asks_question(verb: _Verb) -> _Verb:
+    """Give a verb the workload, the data paths and the ends, as one `question`."""
+
+    @click.option("--workload", metavar="NAME", help="One workload of the file.")
+    @click.option(
+        "--via",
+        metavar="PATH",
+        multiple=True,
+        callback=_words,
+        help="Data path to ask about: legacy, direct, ... (repeatable, or a,b).",
+    )
+    @click.option("source", "--from", metavar="DEVICE", default="", help="Where the data starts.")
+    @click.option("target", "--to", metavar="DEVICE", default="", help="Where the data goes.")
+    @wraps(verb)
+    def wrapped(
+        *, workload: str | None, via: tuple[str, ...], source: str, target: str, **rest: Any
+    ) -> int:
+        question = Question(workload, via, source, target)
+        if workload and question.by_ends:
+            raise click.UsageError("--workload and --from/--to are two questions: ask one.")
+        return verb(question=question, **rest)
+
+    return wrapped
+
+
+def asks_how(verb: _Verb) -> _Verb:
+    """Give a verb the basis and the policy, as one `how`."""
+
+    @click.option(
+        "--at",
+        type=click.Choice(_BASES),
+        default="theoretical",
+        show_default=True,
+        help="Which figure of each capacity to use.",
+    )
+    @click.option(
+        "cards",
+        "--nics",
+        type=click.Choice(("nearest", "stripe", "best")),
+        default="nearest",
+        show_default=True,
+        help="Which network cards serve a GPU.",
+    )
+    @click.option(
+        "ways",
+        "--routes",
+        type=click.Choice(("spread", "first")),
+        default="spread",
+        show_default=True,
+        help="Share equally good routes, or take the first by name.",
+    )
+    @click.option(
+        "--buffers",
+        metavar="BUFFER=PLACE",
+        multiple=True,
+        callback=_placed,
+        help="Where a RAM buffer lies: kernel=near-nic, all=ram0 (repeatable, or a,b).",
+    )
+    @wraps(verb)
+    def wrapped(
+        *, at: Basis, cards: Any, ways: Any, buffers: tuple[tuple[str, str], ...], **rest: Any
+    ) -> int:
+        from topo.routes import Policy
+
+        return verb(how=How(at, Policy(ways=ways, cards=cards, buffers=buffers)), **rest)
+
+    return wrapped
+
+
+def asks_json(verb: _Verb) -> _Verb:
+    """Give a verb ``--json``, and remember it for failures."""
+    option = click.option(
+        "as_json",
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        callback=_remember,
+        help="Print one JSON document.",
+    )
+    return option(verb)
+
+
+def lists(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of a repeatable option that also takes ``a,b``, each once."""
+    words = (word.strip() for value in values for word in value.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _remember(ctx: click.Context, _option: click.Parameter, value: bool) -> bool:
+    ctx.ensure_object(Session).as_json = value
+    return value
+
+
+def _words(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> Any:
+    return lists(values)
+
+
+def _pairs(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Any:
+    return tuple(_pair(value, option) for value in values)
+
+
+def _placed(_ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Any:
+    return tuple(_pair(value, option) for value in lists(values))
+
+
+def _pair(text: str, option: click.Parameter) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip() or not value.strip():
+        raise click.BadParameter(f"`{text}` is not {option.metavar}", param=option)
+    return key.strip(), value.strip()

@@ -1,0 +1,160 @@
+"""Where answers go: results to standard output, findings to standard error, files whole or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from topo.errors import Finding, TopoError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from topo.views.text.page import Block
+
+__all__ = [
+    "Session",
+    "fail",
+    "put_document",
+    "put_page",
+    "put_text",
+    "unwritable",
+    "write_file",
+]
+
+_WIDTH = 100  # of pages that no terminal shows
+_WIDEST = 120
+
+
+@dataclass(slots=True)
+class Session:
+    """What one call of the program needs to know when it fails: whether JSON was asked for."""
+
+    as_json: bool = False
+
+
+def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
+    """Print a page of text, then the findings; return the exit code."""
+    from topo.views.text.page import render
+
+    return put_text(render(blocks, width=_width(), color=_in_color(sys.stdout)), findings)
+
+
+def put_text(text: str, findings: Iterable[Finding] = ()) -> int:
+    """Print text as it is, then the findings; return the exit code."""
+    _write(sys.stdout, text)
+    return _tell(findings)
+
+
+def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) -> int:
+    """Print a JSON document and return the exit code.
+
+    Findings that are no errors go into the document under ``findings``. An error leaves one
+    document all the same: the findings.
+    """
+    from topo.views.findings import findings_document
+    from topo.views.json.values import encoded
+
+    found = tuple(findings)
+    failed = any(finding.severity == "error" for finding in found)
+    listed = findings_document(found)
+    shown = listed if failed else {**document, "findings": listed["findings"]}
+    _write(sys.stdout, encoded(shown))
+    return int(failed)
+
+
+def fail(error: TopoError, session: Session) -> int:
+    """Print what an error found, as JSON if that was asked for; return the exit code."""
+    if session.as_json:
+        return put_document({}, error.findings)
+    return _tell(error.findings)
+
+
+def write_file(path: str, content: str | bytes) -> None:
+    """Write a file whole or not at all: into a temporary neighbour, then renamed.
+
+    Raises
+    ------
+    TopoError
+        If it cannot be written.
+    """
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(None, "Is a directory")
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # a pipe or a device: nothing to keep whole
+        else:
+            _replace(target.resolve() if target.is_symlink() else target, data)
+    except OSError as error:
+        raise unwritable(f"`{path}`", error) from None
+
+
+def unwritable(what: str, error: OSError) -> TopoError:
+    """Return the error for something that cannot be written."""
+    reason = (error.strerror or str(error)).lower()
+    return TopoError(Finding("unwritable-file", f"{what} cannot be written: {reason}"))
+
+
+def _replace(target: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        if target.exists():
+            shutil.copymode(target, draft)
+        else:
+            draft.chmod(0o666 & ~_mask())
+        draft.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def _mask() -> int:
+    """Return the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _tell(findings: Iterable[Finding]) -> int:
+    """Print findings to standard error; 1 if one of them is an error."""
+    found = tuple(findings)
+    if found:
+        from topo.views.findings import render_findings
+
+        with suppress(OSError):  # nobody listens: the exit code still says it
+            _write(sys.stderr, render_findings(found, color=_in_color(sys.stderr)))
+    return int(any(finding.severity == "error" for finding in found))
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.write(text.encode(stream.encoding, "replace").decode(stream.encoding))
+    stream.flush()
+
+
+def _in_color(stream: TextIO | None) -> bool:
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def _width() -> int:
+    if sys.stdout is None or not sys.stdout.isatty():
+        return _WIDTH
+    return min(shutil.get_terminal_size().columns, _WIDEST)

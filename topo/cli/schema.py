@@ -1,0 +1,22 @@
+"""`topo schema`: the JSON Schema of topology files."""
+
+from __future__ import annotations
+
+import click
+
+from topo.cli.options import asks_json, example
+from topo.cli.output import put_text
+
+
+@click.command(epilog=example("topo schema"))
+@asks_json
+def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
+    """Print the JSON Schema of topology files, for editors.
+
+    Save it as topo.schema.json and begin a file with
+    `# yaml-language-server: $schema=topo.schema.json`.
+    """
+    from topo.spec.schema import json_schema
+    from topo.views.json.values import encoded
+
+    return put_text(encoded(json_schema()))

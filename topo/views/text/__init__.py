@@ -1,0 +1,1 @@
+"""Answers as text: pages of headings, sentences and plain tables; one file a subject."""

@@ -1,0 +1,307 @@
+"""Pages that answer a question: compare and bottleneck."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.study.words import class_words, listed
+from topo.units import format_duration, format_rate, format_ratio, format_size
+from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
+from topo.views.text.words import shortened, sourced, verdict_cell, workload_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from topo.spec.model import Basis, Workload
+    from topo.study import (
+        Bottleneck,
+        Comparison,
+        Ladder,
+        PathAnswer,
+        WorkloadAnswer,
+    )
+    from topo.topology import Topology
+    from topo.views.text.page import Block
+
+__all__ = ["bottleneck_page", "comparison_page"]
+
+_NONE: Final = "-"
+_ABREAST: Final = 4  # data paths side by side that 100 characters hold
+_BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
+
+
+# --- compare ------------------------------------------------------------------------------------
+
+
+def comparison_page(found: Comparison) -> Iterator[Block]:
+    """Yield a comparison: for each workload the paths side by side, their ways, what follows."""
+    yield Heading(_title(found.topology))
+    for answer in found.workloads:
+        yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
+        for start in range(0, len(answer.paths), _ABREAST):
+            yield _table(answer, answer.paths[start : start + _ABREAST], found.basis)
+        yield _ways(answer)
+        if answer.insights:
+            yield Bullets(answer.insights)
+    yield Text(_basis_note(found.basis), dim=True)
+    if any(path.counts.ram_traversals for answer in found.workloads for path in answer.paths):
+        yield Text(
+            "Through RAM buffers counts each stay of the payload once; on the memory buses counts "
+            "every write and read (no cache hits, streaming stores). Their times hold for all "
+            "memories together with nothing else to do.",
+            dim=True,
+        )
+
+
+def _title(topology: Topology) -> str:
+    return (
+        f"{topology.name}: {topology.title}" if topology.title != topology.name else topology.name
+    )
+
+
+def _basis_note(basis: Basis) -> str:
+    if basis == "theoretical":
+        return (
+            "Rates are theoretical: formula or datasheet, encoding taken off, protocol overhead "
+            "not. --at achievable and --at measured ask the other way."
+        )
+    if basis == "achievable":
+        return "Rates are achievable: theoretical figures times the efficiency of medium or part."
+    return "Rates are measured where somebody measured, else achievable, else theoretical."
+
+
+def _table(answer: WorkloadAnswer, paths: tuple[PathAnswer, ...], basis: Basis) -> Table:
+    rows: list[tuple[str | Cell, ...]] = [
+        ("verdict", *(verdict_cell(path.verdict) for path in paths))
+    ]
+    for label, cell in _ROWS:
+        cells = tuple(cell(path, basis) for path in paths)
+        if label in _ALWAYS or any(text != _NONE for text in cells):
+            strong = label in _STRONG
+            rows.append((label, *(Cell(text) if strong else text for text in cells)))
+    if answer.workload.efficiency:
+        rows.insert(_place_of(rows, "time") + 1, _range_row(answer, paths))
+    rows += _basis_rows(paths, basis)
+    columns = (Column(), *(Column(path.name, breaks=True) for path in paths))
+    return Table(columns, tuple(row for row in rows if any(cell != _NONE for cell in row[1:])))
+
+
+def _place_of(rows: list[tuple[str | Cell, ...]], label: str) -> int:
+    return next(place for place, row in enumerate(rows) if row[0] == label)
+
+
+def _range_row(answer: WorkloadAnswer, paths: tuple[PathAnswer, ...]) -> tuple[str, ...]:
+    assert answer.workload.efficiency is not None
+    low, high = answer.workload.efficiency
+    label = f"time at {format_ratio(low).removesuffix(' %')}-{format_ratio(high)}"
+    return (label, *(_time_range(path) for path in paths))
+
+
+def _time_range(path: PathAnswer) -> str:
+    if path.time_range is None:
+        return _NONE
+    fast, slow = path.time_range
+    return f"{format_duration(fast)} to {format_duration(slow)}"
+
+
+def _basis_rows(paths: tuple[PathAnswer, ...], basis: Basis) -> Iterator[tuple[str, ...]]:
+    for other in _BASES:
+        if other != basis and any(other in path.by_basis for path in paths):
+            yield (f"rate, {other}", *(_rate_at(path, other) for path in paths))
+
+
+def _rate_at(path: PathAnswer, basis: Basis) -> str:
+    if basis not in path.by_basis or path.matrix is None:
+        return _NONE
+    if basis == "measured" and not any(one.capacity.measured for one in path.matrix.resources):
+        return "nothing measured"
+    return format_rate(path.by_basis[basis])
+
+
+def _hops(path: PathAnswer, _: Basis) -> str:
+    return str(path.logical_hops) if path.rate is not None else _NONE
+
+
+def _links(path: PathAnswer, _: Basis) -> str:
+    return str(path.physical_links) if path.rate is not None else _NONE
+
+
+def _ram(path: PathAnswer, _: Basis) -> str:
+    return _traffic(path.ram_traffic, path.ram_floor)
+
+
+def _dram(path: PathAnswer, _: Basis) -> str:
+    return _traffic(path.dram_bytes, path.dram_floor)
+
+
+def _traffic(size: float, floor: float | None) -> str:
+    if not size:
+        return _NONE
+    return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
+
+
+def _rate(path: PathAnswer, _: Basis) -> str:
+    if path.rate is None:
+        return _NONE
+    return "at most " * path.at_most + format_rate(path.rate)
+
+
+def _time(path: PathAnswer, _: Basis) -> str:
+    if path.time is None:
+        return _NONE
+    return "at least " * path.at_most + format_duration(path.time)
+
+
+def _limits(path: PathAnswer, basis: Basis) -> str:
+    return "\n".join(_limit(kind, group, basis) for kind, group in _classes(path.bottlenecks))
+
+
+def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
+    """Return one class of full resources: names, what each has, what kind of figure it is."""
+    rates = dict.fromkeys(format_rate(one.capacity) for one in group)
+    kinds = dict.fromkeys(one.resource.capacity.at(basis).kind for one in group)
+    each = " each" if len(group) > 1 and len(rates) == 1 else ""
+    names = listed([one.resource.name for one in group], most=4)
+    return (
+        f"{class_words(kind, len(group))}: {names}, {' and '.join(rates)}{each} "
+        f"({', '.join(kinds)})"
+    )
+
+
+def _classes(bottlenecks: Sequence[Bottleneck]) -> list[tuple[str, list[Bottleneck]]]:
+    groups: dict[str, list[Bottleneck]] = {}
+    for one in bottlenecks:
+        groups.setdefault(one.resource.kind, []).append(one)
+    return list(groups.items())
+
+
+def _limited(path: PathAnswer, basis: Basis) -> str:
+    return _limits(path, basis) or _NONE
+
+
+def _cores(path: PathAnswer, _: Basis) -> str:
+    if path.cores is None:
+        return _NONE
+    kind = path.cores.source.partition(":")[0]
+    return f"{path.cores.cores:.3g} ({kind}: {format_rate(path.cores.rate_per_core)} a core)"
+
+
+def _serial(path: PathAnswer, _: Basis) -> str:
+    return format_rate(path.serial_rate) if path.serial_rate is not None else _NONE
+
+
+_ROWS: Final[tuple[tuple[str, Callable[[PathAnswer, Basis], str]], ...]] = (
+    ("hops", _hops),
+    ("links walked", _links),
+    ("RAM traversals", lambda path, _: str(path.counts.ram_traversals)),
+    ("CPU memory copies", lambda path, _: str(path.counts.cpu_memory_copies)),
+    ("copies by a core", lambda path, _: str(path.counts.core_copies)),
+    ("through RAM buffers", _ram),
+    ("on the memory buses", _dram),
+    ("rate", _rate),
+    ("time", _time),
+    ("limited by", _limited),
+    ("cores busy copying", _cores),
+    ("one worker a GPU", _serial),
+)
+_ALWAYS: Final = ("rate", "time")
+_STRONG: Final = ("rate", "time")
+
+
+def _ways(answer: WorkloadAnswer) -> Table:
+    """Return the way of each path as a line of arrows, RAM buffers marked."""
+    return Table(
+        (Column(), Column(breaks=True)),
+        tuple((path.name, _way(path)) for path in answer.paths),
+    )
+
+
+def _way(path: PathAnswer) -> str:
+    if path.rate is None:
+        return "; ".join(reason.text for reason in path.reasons if reason.effect == "refused")
+    waypoints = path.routes[0].waypoints
+    return " -> ".join(f"{one} (RAM)" if one in path.counts.buffers else one for one in waypoints)
+
+
+# --- bottleneck ---------------------------------------------------------------------------------
+
+
+def bottleneck_page(
+    topology: Topology,
+    workload: Workload,
+    found: PathAnswer,
+    ladder: Ladder | None,
+    *,
+    basis: Basis,
+) -> Iterator[Block]:
+    """Yield what binds, by how much, who is stopped, and the ladder."""
+    yield Heading(_title(topology))
+    yield Heading(f"{workload.name} by {found.name}: {workload_sentence(workload)}")
+    if ladder is None:
+        why = listed(reason.text for reason in found.reasons if reason.effect == "refused")
+        yield Text(f"{found.name} is refused: {why}.")
+        return
+    yield Text(_sentence(found))
+    if found.bottlenecks:
+        yield _binding(found, basis)
+    yield Heading("The ladder: what binds, and what would bind next")
+    yield _ladder(ladder)
+    yield Text(f"It ends there: {ladder.end}.")
+    yield Text(_basis_note(basis), dim=True)
+
+
+def _sentence(found: PathAnswer) -> str:
+    assert found.rate is not None
+    assert found.time is not None
+    most = "at most " if found.at_most else ""
+    start = f"{most}{format_rate(found.rate)} in all, {format_duration(found.time)}"
+    if not found.bottlenecks:
+        return f"{start}: nothing that the file states is full; the demands' own limits decide."
+    words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]
+    tie = " together (a tie)" if len(words) > 1 else ""
+    bind = "binds" if len(found.bottlenecks) == 1 else "bind"
+    return f"{start}: {listed(words)} {bind}{tie}."
+
+
+def _binding(found: PathAnswer, basis: Basis) -> Table:
+    rows = []
+    for one in found.bottlenecks:
+        figure = one.resource.capacity.at(basis)
+        rows.append(
+            (
+                Cell(one.resource.name),
+                format_rate(one.load),
+                format_rate(one.capacity),
+                shortened(name.rpartition(" ")[2] for name in one.stops),
+                sourced(figure),
+            )
+        )
+    columns = (
+        Column("full"),
+        Column("load", right=True),
+        Column("capacity", right=True),
+        Column("stops", breaks=True),
+        Column("the capacity's source", breaks=True),
+    )
+    return Table(columns, tuple(rows))
+
+
+def _ladder(ladder: Ladder) -> Table:
+    rows: list[tuple[str | Cell, ...]] = []
+    for number, rung in enumerate(ladder.rungs, start=1):
+        for place, (kind, group) in enumerate(rung.classes):
+            rows.append(
+                (
+                    "" if place else str(number),
+                    "" if place else Cell(format_rate(rung.rate)),
+                    class_words(kind, len(group)),
+                    shortened(one.resource.name for one in group),
+                )
+            )
+    columns = (
+        Column("step", right=True),
+        Column("rate", right=True),
+        Column("limited by"),
+        Column("namely", breaks=True),
+    )
+    return Table(columns, tuple(rows))

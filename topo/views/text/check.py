@@ -1,0 +1,19 @@
+"""The line that says a file is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topo.topology import Topology
+
+__all__ = ["check_line"]
+
+
+def check_line(topology: Topology) -> str:
+    """Return one line about a file without mistakes, whose expectations all hold."""
+    count = len(topology.spec.expectations)
+    held = {0: "nothing expected", 1: "1 expectation holds"}.get(
+        count, f"{count} expectations hold"
+    )
+    return f"{topology.name}: {held}\n"

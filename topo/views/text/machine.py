@@ -1,0 +1,352 @@
+"""Pages about a machine: show, matrix, paths and routes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.units import format_ratio
+from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
+from topo.views.text.parts import facts_table
+from topo.views.text.words import (
+    figure_text,
+    shortened,
+    sourced,
+    verdict_cell,
+    workload_sentence,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from topo.catalogue.model import Figure, Part
+    from topo.routes import Branch, Leg, Route
+    from topo.spec.model import Basis
+    from topo.study import PathSurvey
+    from topo.topology import Device, Link, Resource, Topology
+    from topo.views.text.page import Block
+
+__all__ = ["matrix_page", "paths_page", "routes_page", "show_page"]
+
+
+# --- show ---------------------------------------------------------------------------------------
+
+
+def show_page(topology: Topology) -> Iterator[Block]:
+    """Yield devices, links, parts and resources, every figure with its kind and source."""
+    yield Heading(f"{topology.name}: {topology.title}")
+    yield _devices(topology)
+    yield _links(topology)
+    yield Heading("Resources: what transfers share")
+    yield _resources(topology.resources.values())
+    parts = _parts_of(topology)
+    if any(part.figures or part.flags or part.slot for part in parts):
+        yield Heading("Parts: what each is known for")
+        yield facts_table(parts)
+    if topology.spec.workloads:
+        yield Heading("Workloads")
+        yield _workloads(topology)
+
+
+def _devices(topology: Topology) -> Table:
+    groups: dict[tuple[str, ...], list[Device]] = {}
+    for device in topology.devices.values():
+        key = (device.part.name, device.kind, device.part.title, _about(device))
+        groups.setdefault(key, []).append(device)
+    rows = tuple(
+        (Cell(shortened(device.name for device in group)), kind, part, title, about)
+        for (part, kind, title, about), group in groups.items()
+    )
+    columns = (
+        Column("device", breaks=True),
+        Column("kind"),
+        Column("part"),
+        Column("title", breaks=True),
+        Column("", breaks=True),
+    )
+    return Table(columns, rows)
+
+
+def _about(device: Device) -> str:
+    words = [device.role, "outside" * device.outside]
+    if device.numa:
+        words.append("NUMA " + ", ".join(map(str, device.numa)))
+    return ", ".join(word for word in words if word)
+
+
+def _links(topology: Topology) -> Table:
+    groups: dict[tuple[str, str], list[Link]] = {}
+    for link in topology.links:
+        groups.setdefault((_cable(link), link.layer), []).append(link)
+    rows = tuple(
+        (Cell(shortened(link.name for link in group)), cable, layer)
+        for (cable, layer), group in groups.items()
+    )
+    return Table((Column("link", breaks=True), Column("cable"), Column("layer")), rows)
+
+
+def _cable(link: Link) -> str:
+    cable = link.cable
+    count = f"{cable.count}x " if cable.count > 1 else ""
+    lanes = f" x{cable.lanes}" if cable.lanes else ""
+    return f"{count}{cable.medium}{lanes}"
+
+
+def _resources(resources: Iterable[Resource]) -> Table:
+    """Return resources with equal figures as one row a figure."""
+    groups: dict[tuple[object, ...], list[Resource]] = {}
+    for resource in resources:
+        figures = tuple(_figures(resource))
+        groups.setdefault((resource.kind, *figures), []).append(resource)
+    rows: list[tuple[str | Cell, ...]] = []
+    for group in groups.values():
+        name = Cell(shortened(resource.id for resource in group))
+        for place, (basis, figure) in enumerate(_figures(group[0])):
+            rows.append(
+                (
+                    "" if place else name,
+                    basis,
+                    figure_text(figure),
+                    sourced(figure),
+                )
+            )
+    columns = (
+        Column("resource", breaks=True),
+        Column("figure"),
+        Column("rate", right=True),
+        Column("kind and source", breaks=True),
+    )
+    return Table(columns, tuple(rows))
+
+
+def _figures(resource: Resource) -> Iterator[tuple[Basis, Figure]]:
+    capacity = resource.capacity
+    yield "theoretical", capacity.theoretical
+    if capacity.achievable is not None:
+        yield "achievable", capacity.achievable
+    if capacity.measured is not None:
+        yield "measured", capacity.measured
+
+
+def _parts_of(topology: Topology) -> tuple[Part, ...]:
+    """Return each different part once: a device's own figures make a part of their own."""
+    found: list[Part] = []
+    for device in topology.devices.values():
+        if device.part not in found:
+            found.append(device.part)
+    return tuple(found)
+
+
+def _workloads(topology: Topology) -> Table:
+    rows: list[tuple[str | Cell, ...]] = []
+    for workload in topology.spec.workloads:
+        words = [workload_sentence(workload)]
+        if workload.via:
+            words.append(f"via {', '.join(workload.via)}")
+        if workload.efficiency:
+            low, high = (format_ratio(ratio) for ratio in workload.efficiency)
+            words.append(f"at {low} to {high}")
+        rows.append((Cell(workload.name), "; ".join(words)))
+    return Table((Column(), Column(breaks=True)), tuple(rows))
+
+
+# --- matrix -------------------------------------------------------------------------------------
+
+_LEGEND: Final = """\
+Legend:
+
+  X    = Self
+  SYS  = Across the link between NUMA nodes or sockets (UPI, xGMI)
+  NODE = Across several PCIe host bridges of one NUMA node
+  PHB  = Across one PCIe host bridge (a CPU's root complex)
+  PXB  = Across several PCIe switches, no host bridge
+  PIX  = Across at most one PCIe switch
+  NV#  = Across a bonded set of # NVLinks"""
+
+
+def matrix_page(
+    topology: Topology,
+    classes: Mapping[str, Mapping[str, str]],
+    *,
+    numa: Mapping[str, Sequence[int]],
+) -> Iterator[Block]:
+    """Yield the matrix in the layout of ``nvidia-smi topo -m``: tabs between aligned columns.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    classes
+        Class by row and column.
+    numa
+        OS numbers of the NUMA nodes that each row is attached to.
+    """
+    names = list(classes)
+    affinity = any(numa[name] for name in names)
+    grid = [["", *names, *(["NUMA Affinity"] if affinity else [])]]
+    for name, row in classes.items():
+        cells = [name, *(f" {row[other] or '-'} " for other in names)]
+        grid.append([*cells, _nodes(numa[name])] if affinity else cells)
+    yield Lines(_aligned(grid))
+    yield Lines(_LEGEND)
+    cards = [name for name in names if _is_card(topology, name)]
+    if cards:
+        yield Lines("\n".join(["NIC Legend:", "", *(_card(topology, name) for name in cards)]))
+
+
+def _aligned(grid: list[list[str]]) -> str:
+    widths = [max(len(row[place]) for row in grid) for place in range(len(grid[0]))]
+    lines = (
+        "\t".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(" ")
+        for row in grid
+    )
+    return "\n".join(lines)
+
+
+def _nodes(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers)) or "N/A"
+
+
+def _is_card(topology: Topology, name: str) -> bool:
+    return topology[name.partition("/")[0]].kind in ("nic", "dpu")
+
+
+def _card(topology: Topology, name: str) -> str:
+    """Return a card's line: its RDMA names, label and PCI addresses, one of each for a function."""
+    device_name, _, function = name.partition("/f")
+    device = topology[device_name]
+    pick = slice(int(function), int(function) + 1) if function else slice(None)
+    facts = (", ".join(device.rdma[pick]), device.label, ", ".join(device.pci[pick]))
+    return f"  {name}: {'; '.join(fact for fact in facts if fact) or device.part.name}"
+
+
+# --- paths --------------------------------------------------------------------------------------
+
+
+def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Block]:
+    """Yield the data paths with their counts, their verdict for each workload, and their moves."""
+    yield Heading(f"{topology.name}: data paths")
+    workloads = [laid.workload.name for laid in found[0].laid]
+    columns = (
+        Column("data path"),
+        *(Column(name) for name in workloads),
+        Column("RAM traversals", right=True, breaks=True),
+        Column("CPU memory copies", right=True, breaks=True),
+        Column("copies by a core", right=True, breaks=True),
+        Column("DRAM bytes a byte", right=True, breaks=True),
+        Column("", breaks=True),
+    )
+    rows = tuple(
+        (
+            Cell(one.data_path.name),
+            *(verdict_cell(laid.verdict) for laid in one.laid),
+            str(one.counts.ram_traversals),
+            str(one.counts.cpu_memory_copies),
+            str(one.counts.core_copies),
+            str(one.counts.dram_bytes),
+            one.data_path.title,
+        )
+        for one in found
+    )
+    yield Table(columns, rows)
+    yield Heading("Moves")
+    yield Table(
+        (Column(), Column(breaks=True)),
+        tuple((one.data_path.name, _moves(one)) for one in found),
+    )
+    refused = tuple(_why(found))
+    if refused:
+        yield Heading("Why not")
+        yield Table((Column(), Column(), Column(breaks=True)), refused)
+
+
+def _moves(one: PathSurvey) -> str:
+    return ", ".join(
+        f"{move.source} -> {move.target} by {move.mover}" for move in one.data_path.moves
+    )
+
+
+def _why(found: Sequence[PathSurvey]) -> Iterator[tuple[str | Cell, ...]]:
+    """Yield a row for each data path and reason against it; workloads it is all about."""
+    for one in found:
+        against: dict[tuple[str, str], list[str]] = {}
+        for laid in one.laid:
+            for reason in laid.reasons:
+                if reason.effect in ("refused", "unknown", "slower"):
+                    against.setdefault((reason.effect, reason.text), []).append(laid.workload.name)
+        for (effect, text), names in against.items():
+            whose = "" if len(names) == len(one.laid) else f"{', '.join(names)}: "
+            yield one.data_path.name, effect, f"{whose}{text}"
+
+
+def routes_page(
+    topology: Topology, found: Sequence[PathSurvey], *, basis: Basis
+) -> Iterator[Block]:
+    """Yield every route: the links each move walks and what a payload byte uses."""
+    yield Heading(f"{topology.name}: routes")
+    for one in found:
+        for laid in one.laid:
+            for route in laid.routes:
+                yield from _route(topology, route, basis)
+
+
+def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
+    way = "into" if route.direction == "read" else "out of"
+    yield Heading(f"{route.data_path.name} {way} {route.gpu}: {route.verdict}")
+    if route.waypoints:
+        yield Text(
+            f"{' -> '.join(route.waypoints)} ({route.logical_hops} hops, "
+            f"{route.physical_links} links walked)",
+            hang=2,
+        )
+    if route.reasons:
+        yield Table(
+            (Column(), Column(breaks=True)),
+            tuple((reason.effect, reason.text) for reason in route.reasons),
+        )
+    for branch in route.branches:
+        yield _branch(branch, alone=len(route.branches) == 1)
+    if route.use:
+        yield _use(topology, route, basis)
+
+
+def _branch(branch: Branch, *, alone: bool) -> Table:
+    by = branch.card or branch.storage
+    title = f"by {by}" if alone else f"by {by}, {format_ratio(branch.share)}"
+    columns = (Column(title), Column("engine"), Column("links walked", breaks=True))
+    rows = tuple(
+        (f"{leg.move.source} -> {leg.move.target}", leg.engine, _walk(leg)) for leg in branch.legs
+    )
+    return Table(columns, rows)
+
+
+def _walk(leg: Leg) -> str:
+    if not leg.walk:
+        return f"inside {leg.source}"
+    stations = [leg.walk[0].source, *(step.target for step in leg.walk)]
+    others = f" (one of {leg.alternatives} equal ways)" if leg.alternatives > 1 else ""
+    return " -> ".join(stations) + others
+
+
+def _use(topology: Topology, route: Route, basis: Basis) -> Table:
+    extra = {resource.id: resource for resource in route.extra}
+    rows = []
+    for name, weight in route.use.items():
+        capacity = (topology.resources.get(name) or extra[name]).capacity
+        figure = capacity.at(basis)
+        rows.append(
+            (
+                Cell(name),
+                f"{weight:.4g}",
+                figure_text(figure),
+                capacity.used(basis),
+                sourced(figure),
+            )
+        )
+    columns = (
+        Column("resource"),
+        Column("bytes a byte", right=True),
+        Column("capacity", right=True),
+        Column("figure"),
+        Column("kind and source", breaks=True),
+    )
+    return Table(columns, tuple(rows))

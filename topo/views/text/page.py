@@ -1,0 +1,169 @@
+"""A page of text as values: headings, paragraphs, bullets, tables; laid out by rich at the end.
+
+Views return blocks; only `render` knows about widths and colours, so the same blocks give the same
+bytes wherever they are not shown on a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console, RenderableType
+
+__all__ = ["Block", "Bullets", "Cell", "Column", "Heading", "Lines", "Table", "Text", "render"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line that stands out, with an empty one before it unless it opens the page."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph, wrapped; later lines are indented by `hang`. `dim` is for what is beside it."""
+
+    text: str
+    hang: int = 0
+    dim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Text whose lines stay as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences, one a bullet."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell that stands out: `tone` is what it means, not how it looks."""
+
+    text: str
+    tone: Literal["good", "warn", "bad", "strong", "faint"] = "strong"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, its side, and whether its text may be broken into lines."""
+
+    title: str = ""
+    right: bool = False
+    breaks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns, without lines between them."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+
+
+Block: TypeAlias = "Heading | Text | Lines | Bullets | Table"
+
+_TONES = {
+    "good": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "strong": "bold",
+    "faint": "dim",
+}
+
+
+def render(blocks: Iterable[Block], *, width: int = 100, color: bool = False) -> str:
+    """Return the page as text that ends in a line break.
+
+    Parameters
+    ----------
+    blocks
+        What stands on it, top to bottom; an empty line comes between two blocks.
+    width
+        Characters a line.
+    color
+        Whether to use a terminal's colours; without them no line ends in a space.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    for number, block in enumerate(blocks):
+        if number:
+            console.line()
+        _print(console, block, width)
+    text = stream.getvalue()
+    if color:
+        return text
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _print(console: Console, block: Block, width: int) -> None:
+    if isinstance(block, Heading):
+        console.print(block.text, style="bold", soft_wrap=True)
+    elif isinstance(block, Text):
+        console.print(_wrapped(block.text, width, hang=block.hang), style="dim" * block.dim or None)
+    elif isinstance(block, Lines):
+        console.print(block.text, soft_wrap=True)
+    elif isinstance(block, Bullets):
+        for item in block.items:
+            console.print("- " + _wrapped(item, width - 2, hang=0).replace("\n", "\n  "))
+    else:
+        console.print(_table(block))
+
+
+def _wrapped(text: str, width: int, *, hang: int) -> str:
+    from textwrap import fill
+
+    return fill(
+        text,
+        width,
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(block: Table) -> RenderableType:
+    from rich.table import Table as RichTable
+    from rich.text import Text as RichText
+
+    titled = any(column.title for column in block.columns)
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=titled)
+    for column in block.columns:
+        table.add_column(
+            RichText(column.title),
+            justify="right" if column.right else "left",
+            no_wrap=not column.breaks,
+            overflow="fold",
+            header_style="bold",
+        )
+    for row in block.rows:
+        table.add_row(
+            *(
+                RichText(cell.text, _TONES[cell.tone]) if isinstance(cell, Cell) else RichText(cell)
+                for cell in row
+            )
+        )
+    return table
