@@ -8,18 +8,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.solve.certify import certify
+    from topo.solve.certify import certify, certify_fraction, certify_split, certify_total
     from topo.solve.checks import check, unbounded_demands
+    from topo.solve.classes import Classes, Folded, fold
+    from topo.solve.lp import FractionAnswer, LinearAnswer, largest_fraction, largest_total
     from topo.solve.maxmin import max_min
+    from topo.solve.prices import Price, price
+    from topo.solve.split import Split, split
     from topo.solve.system import TIE, Allocation, System
 else:
     _HOMES = {
         "TIE": "system",
         "Allocation": "system",
+        "Classes": "classes",
+        "Folded": "classes",
+        "FractionAnswer": "lp",
+        "LinearAnswer": "lp",
+        "Price": "prices",
+        "Split": "split",
         "System": "system",
         "certify": "certify",
+        "certify_fraction": "certify",
+        "certify_split": "certify",
+        "certify_total": "certify",
         "check": "checks",
+        "fold": "classes",
+        "largest_fraction": "lp",
+        "largest_total": "lp",
         "max_min": "maxmin",
+        "price": "prices",
+        "split": "split",
         "unbounded_demands": "checks",
     }
 
@@ -38,10 +56,24 @@ else:
 __all__ = [
     "TIE",
     "Allocation",
+    "Classes",
+    "Folded",
+    "FractionAnswer",
+    "LinearAnswer",
+    "Price",
+    "Split",
     "System",
     "certify",
+    "certify_fraction",
+    "certify_split",
+    "certify_total",
     "check",
+    "fold",
+    "largest_fraction",
+    "largest_total",
     "max_min",
+    "price",
+    "split",
     "unbounded_demands",
 ]
 

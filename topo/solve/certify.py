@@ -10,13 +10,17 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from topo.solve.lp import FractionAnswer, LinearAnswer
+    from topo.solve.split import Split
     from topo.solve.system import Allocation, System
 
-__all__ = ["certify"]
+__all__ = ["certify", "certify_fraction", "certify_split", "certify_total"]
 
 _SLACK = 1e-9
+_GAP = 1e-7
+"""Between what is reached and what prices prove to be the most."""
 
 
 def certify(system: System, allocation: Allocation) -> tuple[str, ...]:
@@ -117,3 +121,155 @@ def _unfair(facts: _Facts, system: System, allocation: Allocation) -> Iterator[s
 def _stops(facts: _Facts, system: System, demand: int, resource: int, slack: float) -> bool:
     full = facts.loads[resource] >= float(system.capacities[resource]) * (1.0 - slack)
     return full and facts.levels[demand] >= facts.tops[resource] * (1.0 - slack)
+
+
+def certify_total(
+    system: System, answer: LinearAnswer, *, worths: Sequence[float] | None = None
+) -> tuple[str, ...]:
+    """Check that rates are possible and that prices prove their total to be the largest.
+
+    The proof is weak duality: if no demand is worth more than the resources it uses, and its limit,
+    cost, then no total can be larger than the value of all capacities and limits.
+
+    Parameters
+    ----------
+    system
+        What was asked.
+    answer
+        What was answered.
+    worths
+        What a byte/s of each demand counts; its weight when not given.
+
+    Returns
+    -------
+    tuple of str
+        What is violated; empty when the total is within a relative 1e-7 of the largest.
+    """
+    facts = _Facts(system, answer.allocation.rates)
+    worth = [float(one) for one in (system.weights if worths is None else worths)]
+    complaints = [
+        *_impossible(facts, system),
+        *_misstated_loads(facts, answer.allocation.loads),
+        *_too_cheap(facts.rows, worth, answer.prices, answer.limit_prices),
+    ]
+    total = math.fsum(one * rate for one, rate in zip(worth, facts.rates, strict=True))
+    most = _value(system.capacities, answer.prices) + _value(system.limits, answer.limit_prices)
+    if not math.isclose(total, answer.total, rel_tol=_SLACK):
+        complaints.append(f"the total is said to be {answer.total!r}, not {total!r} B/s")
+    if not most - total <= _GAP * max(most, 1.0):
+        complaints.append(f"the prices prove {most!r} to be the most, and {total!r} is reached")
+    return tuple(complaints)
+
+
+def certify_fraction(
+    system: System, wanted: Sequence[float], answer: FractionAnswer
+) -> tuple[str, ...]:
+    """Check that all get the fraction of what they want and that something full holds it there.
+
+    Parameters
+    ----------
+    system
+        What was asked.
+    wanted
+        Bytes/s that each demand wants.
+    answer
+        What was answered.
+
+    Returns
+    -------
+    tuple of str
+        What is violated by more than a relative 1e-9.
+    """
+    facts = _Facts(system, answer.allocation.rates)
+    complaints = [*_impossible(facts, system), *_misstated_loads(facts, answer.allocation.loads)]
+    for demand, (rate, want) in enumerate(zip(facts.rates, wanted, strict=True)):
+        if not math.isclose(rate, answer.fraction * want, rel_tol=_SLACK):
+            complaints.append(f"demand {demand} gets {rate!r} of {want!r} B/s, not the fraction")
+    complaints += [
+        f"resource {resource} is not full, as is said"
+        for resource in answer.binding
+        if facts.loads[resource] < float(system.capacities[resource]) * (1.0 - 2.0 * _SLACK)
+    ]
+    complaints += [
+        f"demand {demand} is not at its limit, as is said"
+        for demand in answer.limited
+        if facts.rates[demand] < float(system.limits[demand]) * (1.0 - 2.0 * _SLACK)
+    ]
+    if facts.rates and not answer.binding and not answer.limited:
+        complaints.append("nothing is said to hold the fraction down")
+    return tuple(complaints)
+
+
+def certify_split(
+    capacities: Sequence[float],
+    choices: Sequence[Sequence[Mapping[int, float]]],
+    answer: Split,
+    *,
+    wanted: Sequence[float] | None = None,
+    limits: Sequence[float] | None = None,
+) -> tuple[str, ...]:
+    """Check that shares allow the fraction and that prices prove that none allow more.
+
+    The proof is that of concurrent flow: whichever branch a demand takes, what it wants costs at
+    least so much at these prices; and all capacities and limits are worth no more than the
+    fraction of that.
+
+    Parameters
+    ----------
+    capacities, choices, wanted, limits
+        What was asked.
+    answer
+        What was answered.
+
+    Returns
+    -------
+    tuple of str
+        What is violated; empty when the fraction is within a relative 1e-7 of the largest.
+    """
+    wants = [1.0] * len(choices) if wanted is None else list(wanted)
+    caps = [math.inf] * len(choices) if limits is None else list(limits)
+    complaints = []
+    carried: list[list[float]] = [[] for _ in capacities]
+    costs = []
+    for demand, (branches, shares) in enumerate(zip(choices, answer.shares, strict=True)):
+        rate = answer.fraction * wants[demand]
+        if min(shares) < 0.0 or not math.isclose(math.fsum(shares), 1.0, rel_tol=_SLACK):
+            complaints.append(f"the shares of demand {demand} do not sum to 1")
+        if not rate <= caps[demand] * (1.0 + _GAP):
+            complaints.append(f"demand {demand} has {rate!r}, its limit being {caps[demand]!r} B/s")
+        for branch, share in zip(branches, shares, strict=True):
+            for resource, multiplicity in branch.items():
+                carried[resource].append(share * rate * multiplicity)
+        cheapest = min(
+            math.fsum(answer.prices[r] * multiplicity for r, multiplicity in branch.items())
+            for branch in branches
+        )
+        costs.append(wants[demand] * (cheapest + answer.limit_prices[demand]))
+    for resource, parts in enumerate(carried):
+        if not math.fsum(parts) <= capacities[resource] * (1.0 + _GAP):
+            complaints.append(f"resource {resource} carries more than its capacity")
+    worth = _value(capacities, answer.prices) + _value(caps, answer.limit_prices)
+    if choices and not worth <= answer.fraction * math.fsum(costs) * (1.0 + _GAP):
+        complaints.append(f"the prices do not prove that {answer.fraction!r} is the most")
+    return tuple(complaints)
+
+
+def _too_cheap(
+    rows: Sequence[Sequence[tuple[int, float]]],
+    worths: Sequence[float],
+    prices: Sequence[float],
+    limit_prices: Sequence[float],
+) -> Iterator[str]:
+    if min(*prices, *limit_prices, 0.0) < 0.0:
+        yield "a price is negative"
+    for demand, (row, worth) in enumerate(zip(rows, worths, strict=True)):
+        cost = math.fsum(prices[resource] * multiplicity for resource, multiplicity in row)
+        if cost + limit_prices[demand] < worth * (1.0 - _SLACK):
+            yield f"demand {demand} is worth {worth!r} and costs only {cost!r}"
+
+
+def _value(amounts: Sequence[float], prices: Sequence[float]) -> float:
+    """Sum amount times price; what has no price may be infinite."""
+    return math.fsum(
+        float(amount) * price for amount, price in zip(amounts, prices, strict=True) if price > 0.0
+    )
