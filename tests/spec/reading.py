@@ -23,6 +23,16 @@ devices:
   gpu[0-7]: h100-sxm-80gb
   nvme[0-3]: nvme-gen5-4tb
 """
+# What joins them.
+CABLED = """\
+links:
+  - storage -- slot: 2x infiniband ndr
+  - slot -- cpu: pcie 5 x16
+  - ram -- cpu: memory-bus
+  - cpu0 -- cpu1: 4x upi 16 GT/s
+  - gpu -- cpu in blocks: pcie 5 x16
+  - nvme -- cpu in blocks: pcie 5 x4
+"""
 
 
 def read(text, **options):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.advice import did_you_mean
+from topo.catalogue.figures import HERE
 from topo.catalogue.model import Figure
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
@@ -191,7 +192,7 @@ def _check_chain(moves: list[Move], node: Node, report: Report) -> None:
 
 def _with_rate(move: Move, node: Node, report: Report) -> Move:
     text: Node | None = node
-    source = str(node.place)
+    source = HERE.at(node)
     if isinstance(node, Mapping):
         entries = entries_of(node, MOVE, "a move", report)
         text = entries.get("rate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.catalogue.figures import HERE
 from topo.catalogue.model import Figure
 from topo.document.nodes import Mapping
 from topo.spec.keys import MEASURED
@@ -43,7 +44,7 @@ def _read(node: Node, report: Report) -> tuple[Figure | None, str]:
     rate = value_of(text, "a measured rate", _rate, report)
     if rate is None:
         return None, ""
-    return Figure(rate, "measured", source or str(text.place)), date
+    return Figure(rate, "measured", source or HERE.at(text)), date
 
 
 def _rate(text: str) -> float:
