@@ -23,6 +23,8 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     ('connectx-7',)
     >>> near_names("h100", ["h100-sxm-80gb", "h100-pcie-80gb", "a100-sxm-40gb"])
     ('h100-sxm-80gb', 'h100-pcie-80gb')
+    >>> near_names("x86_64", ["x86", "arm"])
+    ('x86',)
     >>> near_names("banana", ["connectx-7"])
     ()
     """
@@ -33,7 +35,11 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     if wanted in plain:
         return (plain[wanted],)
     if len(wanted) >= _SHORTEST:
-        starts = [candidate for key, candidate in plain.items() if key.startswith(wanted)]
+        starts = [
+            candidate
+            for key, candidate in plain.items()
+            if key.startswith(wanted) or (len(key) >= _SHORTEST and wanted.startswith(f"{key}-"))
+        ]
         if starts:
             return tuple(starts[:_MOST])
     close = get_close_matches(wanted, plain, n=1, cutoff=_CUTOFF)

@@ -63,7 +63,7 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
 
 def _read_mapping(node: Mapping, *, media: Table[str, Medium], report: Report) -> Cable | None:
     node = rejoin(node, _CABLE_KEYS)
-    refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
+    refused = refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
     origin = origin_of(node, report=report)
     efficiency = caps = None
     if (said := node.get("efficiency")) is not None:
@@ -72,6 +72,8 @@ def _read_mapping(node: Mapping, *, media: Table[str, Medium], report: Report) -
         caps = read_caps(said, report=report, origin=origin)
     medium = node.get("medium")
     if medium is None:
+        if refused:  # that key was meant for it
+            return None
         report.add(
             node, "not-a-cable", "a cable needs `medium:`", help="write {medium: pcie 5 x16, ...}"
         )
@@ -181,7 +183,8 @@ def _no_such_generation(family: str, rest: list[str], media: Table[str, Medium])
     known = [name.partition(" ")[2] for name in names]
     says = f"{family} has {', '.join(known)}"
     if not rest or re.fullmatch("x[0-9]+", rest[0]):
-        example = f"{names[-2]} {rest[0]}" if rest else names[-2]
+        usual = names[max(len(names) - 2, 0)]
+        example = f"{usual} {rest[0]}" if rest else usual
         return UnitError(
             "not-a-cable", f"`{family}` without its generation", f"write `{example}`; {says}"
         )

@@ -180,12 +180,13 @@ def open_value(
     """Return the text of a value and its origin; ``{value, source, kind}`` says its own."""
     if isinstance(node, Mapping):
         node = rejoin(node, _VALUE_KEYS)
-        refuse_unknown_keys(node, _VALUE_KEYS, report=report, owner="a figure")
+        refused = refuse_unknown_keys(node, _VALUE_KEYS, report=report, owner="a figure")
         value = node.get("value")
         if value is None:
-            report.add(
-                node, "missing-value", "a figure needs `value:`", help="write {value: 400 Gb/s}"
-            )
+            if not refused:  # else that key was meant for it
+                report.add(
+                    node, "missing-value", "a figure needs `value:`", help="write {value: 400 Gb/s}"
+                )
             return None
         origin = origin_of(node, report=report, origin=origin, key="kind")
         node = value
@@ -235,17 +236,21 @@ def _plain_text(node: Node, *, report: Report) -> str:
     return ""
 
 
-def refuse_unknown_keys(node: Mapping, keys: Iterable[str], *, report: Report, owner: str) -> None:
-    """Report every key that is not one of `keys`; ``x-`` keys are the user's own."""
+def refuse_unknown_keys(node: Mapping, keys: Iterable[str], *, report: Report, owner: str) -> bool:
+    """Report every key that is not one of `keys`, and return whether there was one.
+
+    ``x-`` keys are the user's own.
+    """
     known = tuple(keys)
-    for key, _ in node:
-        if key.text not in known and not key.text.startswith("x-"):
-            report.add(
-                key,
-                "unknown-key",
-                f"`{key.text}` is no key of {owner}",
-                help=did_you_mean(key.text, known) or f"it may have {', '.join(known)}",
-            )
+    unknown = [key for key, _ in node if key.text not in known and not key.text.startswith("x-")]
+    for key in unknown:
+        report.add(
+            key,
+            "unknown-key",
+            f"`{key.text}` is no key of {owner}",
+            help=did_you_mean(key.text, known) or f"it may have {', '.join(known)}",
+        )
+    return bool(unknown)
 
 
 def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:

@@ -70,10 +70,12 @@ def read_medium(
         )
         return None
     node = rejoin(node, MEDIUM_KEYS)
-    refuse_unknown_keys(node, MEDIUM_KEYS, report=report, owner="a medium")
+    refused = refuse_unknown_keys(node, MEDIUM_KEYS, report=report, owner="a medium")
     base, found = _base(name, node, media, report)
     origin = origin_of(node, report=report, origin=Origin(kind=kind))
-    reach = _reach(name, node, base, report) if found else None
+    reachless = base is None and node.get("reach") is None
+    silent = not found or (refused and reachless)  # complained of already
+    reach = None if silent else _reach(name, node, base, report)
     figures = {
         key: read_figure(said, quantity, report=report, origin=origin, name=key)
         for key, quantity in _QUANTITIES.items()

@@ -23,13 +23,14 @@ def memory_bus_rate(part: Part) -> Figure:
     stated = part.figure("bus")
     if stated is not None:
         return stated
-    per_channel = _known(part.figure("dimms-per-channel"))
-    if per_channel is not None and per_channel >= _TWO:
-        slower = part.figure("transfer-rate-2dpc")
-        if slower is not None:
-            return _computed(part, slower, f" at {per_channel:g} DIMMs a channel")
+    per_channel = _known(part.figure("dimms-per-channel")) or 1
+    if per_channel < _TWO:
         return _computed(part, part.figure("transfer-rate"), "")
-    return _computed(part, part.figure("transfer-rate"), "")
+    slower = part.figure("transfer-rate-2dpc")
+    note = f" at {per_channel:g} DIMMs a channel"
+    if slower is None:
+        return _computed(part, part.figure("transfer-rate"), f"{note}, no slower speed stated")
+    return _computed(part, slower, note)
 
 
 def memory_headline_rate(part: Part) -> Figure:

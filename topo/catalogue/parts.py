@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping as Table
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.advice import did_you_mean
+from topo.catalogue.advice import did_you_mean, near_names
 from topo.catalogue.caps import read_caps
 from topo.catalogue.figures import Origin, origin_of, read_figure, read_flag, read_text, rejoin
 from topo.catalogue.keys import KEYS, PART_WORDS, Key, keys_of
@@ -142,7 +142,7 @@ def _like(node: Mapping, parts: Table[str, Part], report: Report) -> Part | None
         report.add(
             said,
             "kind-mismatch",
-            f"`{said.text.strip()}` stands here, but `{base.name}` is a {base.kind}",
+            f"`{base.name}` is of kind `{base.kind}`, not `{said.text.strip()}`",
             help="leave `kind:` out; it comes with `like:`",
         )
     return base
@@ -168,22 +168,23 @@ def _kind(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> 
 
 
 def _kindless(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> None:
-    """Say what is missing: one message, about the habit word if there is one."""
-    habit = next((key for key, _ in node if key.text in _HABITS), None)
-    if habit is not None:
-        report.add(
-            habit,
-            "unknown-key",
-            f"`{habit.text}` is no key of a part",
-            help=f"write `{_HABITS[habit.text]}:`",
-        )
-        return
+    """Say what is missing: one message, about the key that was meant for it if there is one."""
+    for key, _ in node:
+        meant = _HABITS.get(key.text, "")
+        if key.text not in KEYS and key.text not in PART_WORDS:
+            meant = meant or "".join(near_names(key.text, ("kind", "like")))
+        if meant:
+            report.add(
+                key, "unknown-key", f"`{key.text}` is no key of a part", help=f"write `{meant}:`"
+            )
+            return
+    shipped = parts.built_in if isinstance(parts, UserParts) else parts
     report.add(
         node,
         "missing-kind",
         f"`{name}` says neither `kind:` nor `like:`",
         help=f"`like: {name}` starts from the built-in of that name"
-        if name in getattr(parts, "built_in", parts)
+        if name in shipped
         else "write `like:` and a part, or `kind: storage`",
     )
 
@@ -266,28 +267,32 @@ class _Draft:
             help=f"write `{habit}:`"
             if habit
             else did_you_mean(name.text, (*mine, *PART_WORDS))
-            or f"a {self.kind} may have {', '.join(mine)}",
+            or f"keys of `{self.kind}`: {', '.join(mine)}",
         )
 
     def _misplaced(self, name: Scalar, key: Key, report: Report) -> None:
         report.add(
             name,
             "misplaced-key",
-            f"a {self.kind} has no `{name.text}`: it belongs to {' and '.join(_few(key.kinds))}",
-            help=f"a {self.kind} may have {', '.join(keys_of(self.kind))}",
+            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {_few(key.kinds)}",
+            help=f"keys of `{self.kind}`: {', '.join(keys_of(self.kind))}",
         )
 
     def _set(
         self, key: Key, node: Node, *, media: Table[str, Medium], report: Report, origin: Origin
     ) -> None:
         if key.quantity == "slot":
-            self.slot = read_slot(node, media=media, report=report, origin=origin) or self.slot
+            unknown = isinstance(node, Scalar) and node.text.strip() == "unknown"
+            read = (
+                read_slot(node, media=media, report=report, origin=origin) if not unknown else None
+            )
+            self.slot = None if unknown else read or self.slot
         elif key.quantity == "ports":
             base = self.ports[key.name]
-            read = read_ports(
+            ports = read_ports(
                 node, media=media, report=report, origin=origin, base=base, name=key.name
             )
-            self.ports[key.name] = read or base
+            self.ports[key.name] = ports or base
         elif key.quantity == "text":
             word = read_text(node, report=report, origin=origin, words=key.words)
             if word is not None:
@@ -311,9 +316,9 @@ class _Draft:
                 self.figures[key.name] = figure
 
 
-def _few(kinds: tuple[str, ...]) -> tuple[str, ...]:
+def _few(kinds: tuple[str, ...]) -> str:
     most = 4
-    return kinds if len(kinds) <= most else (*kinds[:most], "others")
+    return ", ".join(kinds if len(kinds) <= most else (*kinds[:most], "and others"))
 
 
 class UserParts(Table[str, Part]):

@@ -71,14 +71,16 @@ def parse_slot(
 
 
 def _likely_slot(text: str) -> str:
-    words = re.sub(r"pci-?e?|gen|\.0", " ", text.lower())
-    numbers = re.findall(r"[0-9]+", words)
-    width = re.search(r"x\s*([0-9]+)|([0-9]+)\s*x", words)
-    if not width or not 1 <= len(numbers) <= 2:  # noqa: PLR2004  (generation and width)
+    """Return advice for ``gen5 x16``, ``pcie 5.0 x16``, ``16x 5``, or nothing."""
+    words = re.sub(r"pci-?e?|gen|\.0", " ", text.lower()).strip()
+    width = re.search(r"x\s*([0-9]{1,2})\b", words) or re.search(r"\b([0-9]{1,2})\s*x", words)
+    if width is None:
         return ""
-    lanes = width[1] or width[2]
-    rest = [number for number in numbers if number != lanes] or numbers[1:]
-    return f"write `{rest[0]} x{lanes}`" if rest else f"write the generation too: 5 x{lanes}"
+    lanes = width[1]
+    rest = (words[: width.start()] + words[width.end() :]).strip()
+    if not rest:
+        return f"write the generation too: 5 x{lanes}"
+    return f"write `{rest} x{lanes}`" if re.fullmatch("[1-9]", rest) else ""
 
 
 def read_ports(
