@@ -9,70 +9,91 @@ from topo.topology import locality, rank, socket_of
 
 if TYPE_CHECKING:
     from topo.routes.search import Search
-    from topo.topology import Topology
+    from topo.topology import Device, Topology
 
-__all__ = ["cards_for", "memories_near", "nearest_cards", "staging_gpu"]
-
-
-def cards_for(
-    topology: Topology, storage: str, gpu: str, *, network: Search, host: Search
-) -> tuple[str, ...]:
-    """Return the cards that both the storage and the GPU reach, in the order of the file."""
-    on_network, in_host = network.distances(storage), host.distances(gpu)
-    return tuple(
-        device.name
-        for device in topology.of_kind("nic", "dpu")
-        if device.name in on_network and device.name in in_host
-    )
+__all__ = ["Chooser"]
 
 
-def nearest_cards(
-    topology: Topology, cards: tuple[str, ...], gpu: str, *, host: Search
-) -> tuple[str, ...]:
-    """Return the cards nearest to `gpu`: by locality class, then fewest links, then widest.
+class Chooser:
+    """Answers what is near what on one topology, each question once.
 
-    Equally near cards are all returned and share the traffic.
+    Parameters
+    ----------
+    topology
+        The machine.
+    host, network, fabric
+        Searches inside hosts, over networks and over links between GPUs.
     """
 
-    def distance(card: str) -> tuple[int, int, float]:
-        ways = host.ways(card, gpu)
-        assert ways is not None
-        return (rank(_tree_class(topology, card, gpu)), len(ways.example), -ways.width)
+    def __init__(
+        self, topology: Topology, *, host: Search, network: Search, fabric: Search
+    ) -> None:
+        self._topology = topology
+        self._host, self._network, self._fabric = host, network, fabric
+        self._card_order = _order(topology.of_kind("nic", "dpu"))
+        self._memory_order = _order(topology.of_kind("memory"))
+        self._nearest: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = {}
+        self._memories: dict[str, tuple[str, ...]] = {}
 
-    nearest = min((distance(card) for card in cards), default=None)
-    return tuple(card for card in cards if distance(card) == nearest)
+    def cards(self, storage: str, gpu: str) -> tuple[str, ...]:
+        """Return the cards that both the storage and the GPU reach, in the order of the file."""
+        on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
+        found = (name for name in in_host if name in self._card_order and name in on_network)
+        return tuple(sorted(found, key=self._card_order.__getitem__))
+
+    def nearest_cards(self, storage: str, gpu: str) -> tuple[str, ...]:
+        """Return the cards nearest to `gpu`: by locality class, then fewest links, then widest.
+
+        Equally near cards are all returned and share the traffic.
+        """
+        cards = self.cards(storage, gpu)
+        if (cards, gpu) not in self._nearest:
+            distances = {card: self._distance(card, gpu) for card in cards}
+            nearest = min(distances.values(), default=None)
+            self._nearest[cards, gpu] = tuple(card for card in cards if distances[card] == nearest)
+        return self._nearest[cards, gpu]
+
+    def memories_near(self, device: str) -> tuple[str, ...]:
+        """Return the memories on the socket of `device`; without one there, on the nearest socket.
+
+        All of that socket's memories are returned and share the traffic.
+        """
+        start = socket_of(self._topology, device) or device
+        if start not in self._memories:
+            distances = self._host.distances(start)
+            found = sorted(
+                (name for name in distances if name in self._memory_order),
+                key=self._memory_order.__getitem__,
+            )
+            nearest = min((distances[name] for name in found), default=None)
+            self._memories[start] = tuple(name for name in found if distances[name] == nearest)
+        return self._memories[start]
+
+    def staging_gpu(self, card: str, gpu: str) -> str:
+        """Return the GPU nearest to `card` that reaches `gpu` over GPU links.
+
+        `gpu` itself counts: when no other is nearer, nothing needs staging.
+        """
+        near = [
+            name
+            for name in self._fabric.distances(gpu)
+            if self._topology[name].kind == "gpu" and self._host.ways(card, name) is not None
+        ]
+        return min(
+            near,
+            key=lambda name: (
+                rank(locality(self._topology, card, name)),
+                name != gpu,
+                by_name(name),
+            ),
+            default=gpu,
+        )
+
+    def _distance(self, card: str, gpu: str) -> tuple[int, int, float]:
+        ways = self._host.ways(card, gpu)
+        assert ways is not None, "the GPU reaches the card"
+        return (rank(locality(self._topology, card, gpu)), len(ways.example), -ways.width)
 
 
-def _tree_class(topology: Topology, card: str, gpu: str) -> str:
-    return locality(topology, card, gpu)
-
-
-def memories_near(topology: Topology, device: str, *, host: Search) -> tuple[str, ...]:
-    """Return the memories on the socket of `device`; without one there, on the nearest socket.
-
-    All of that socket's memories are returned and share the traffic.
-    """
-    socket = socket_of(topology, device)
-    distances = host.distances(socket or device)
-    memories = [memory.name for memory in topology.of_kind("memory") if memory.name in distances]
-    nearest = min((distances[name] for name in memories), default=None)
-    return tuple(name for name in memories if distances[name] == nearest)
-
-
-def staging_gpu(topology: Topology, card: str, gpu: str, *, host: Search, fabric: Search) -> str:
-    """Return the GPU nearest to `card` that reaches `gpu` over GPU links, ``""`` if none does.
-
-    The GPU itself counts: when no other is nearer, nothing needs staging and the answer is
-    ``gpu``.
-    """
-    reached = fabric.distances(gpu)
-    near = [
-        other.name
-        for other in topology.of_kind("gpu")
-        if other.name in reached and host.ways(card, other.name) is not None
-    ]
-    return min(
-        near,
-        key=lambda name: (rank(_tree_class(topology, card, name)), name != gpu, by_name(name)),
-        default="",
-    )
+def _order(devices: tuple[Device, ...]) -> dict[str, int]:
+    return {device.name: place for place, device in enumerate(devices)}

@@ -8,18 +8,17 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from topo.datapaths import is_ram
-from topo.routes.choose import cards_for, memories_near, nearest_cards, staging_gpu
-from topo.routes.model import Branch, Leg, Policy, Reason, Route
+from topo.errors import Finding, UnknownNameError
+from topo.routes.choose import Chooser
+from topo.routes.model import Branch, Leg, Policy, Reason, Route, merged
 from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
-from topo.routes.use import UseBuilder, total_use
-from topo.routes.verdict import closed, peer_reasons, stated_needs, verdict_of
+from topo.routes.use import UseBuilder, measured_pairs, total_use
+from topo.routes.verdict import peer_reasons, stated_needs, verdict_of
 from topo.routes.waypoints import waypoints
 from topo.topology import Step, socket_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from topo.routes.model import Ways
+    from topo.routes.model import Direction, Ways
     from topo.spec.model import DataPath, Move
     from topo.topology import Topology
 
@@ -35,18 +34,26 @@ class Router:
         The machine.
     policy
         How to choose among cards, memories and equal walks.
+
+    Raises
+    ------
+    UnknownNameError
+        If the policy places a buffer in what is no memory of the machine.
     """
 
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
         self.topology = topology
         self.policy = policy or Policy()
+        _check_places(topology, self.policy)
         spread = self.policy.ways == "spread"
         self._host = Search(topology, ("host", "memory"), passes_host, spread=spread)
         self._network = Search(topology, ("network",), passes_network, spread=spread)
         self._fabric = Search(topology, ("gpu",), passes_gpu_fabric, spread=spread)
+        self._near = Chooser(topology, host=self._host, network=self._network, fabric=self._fabric)
+        self._measured = measured_pairs(topology)
 
     def route(
-        self, path: DataPath, storages: tuple[str, ...], gpu: str, direction: str = "read"
+        self, path: DataPath, storages: tuple[str, ...], gpu: str, direction: Direction = "read"
     ) -> Route:
         """Return `path` laid between `storages` and `gpu`.
 
@@ -68,93 +75,91 @@ class Router:
         Route
             With the verdict ``refused`` and no branches where something closes the way.
         """
-        way: str = direction
-        refused = stated_needs(self.topology, path, storages, gpu)
-        if any(reason.effect == "refused" for reason in refused):
-            return self._refused(path, gpu, way, refused)
+        reasons = stated_needs(self.topology, path, storages, gpu)
+        if verdict_of(reasons) == "refused":
+            return _refused(path, gpu, direction, reasons)
         branches: list[Branch] = []
         for storage in storages:
-            found = tuple(self._branches(path, storage, gpu, way))
-            if not found:
-                return self._refused(
-                    path, gpu, way, (*refused, closed(self.topology, path, storage, gpu))
-                )
+            found = self._branches(path, storage, gpu, direction)
+            if isinstance(found, Reason):
+                return _refused(path, gpu, direction, (*reasons, found))
             branches.extend(replace(one, share=one.share / len(storages)) for one in found)
-        return self._finish(path, gpu, way, tuple(branches), refused)
+        return self._finish(path, gpu, direction, tuple(branches), reasons)
 
     def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
-        """Return `route` with its branches carrying other shares."""
-        branches = tuple(
+        """Return `route` with its branches carrying other shares; a share of 0 drops one."""
+        kept = tuple(
             replace(branch, share=share)
             for branch, share in zip(route.branches, shares, strict=True)
+            if share > 0
         )
-        kept = tuple(branch for branch in branches if branch.share > 0)
-        return replace(route, branches=kept, use=total_use(kept))
-
-    def _refused(
-        self, path: DataPath, gpu: str, direction: str, reasons: tuple[Reason, ...]
-    ) -> Route:
-        return Route(
-            data_path=path,
-            direction="write" if direction == "write" else "read",
-            gpu=gpu,
-            verdict="refused",
-            reasons=reasons,
+        return replace(
+            route,
+            branches=kept,
+            use=total_use(kept),
+            waypoints=waypoints(self.topology, kept[0]),
         )
 
     def _finish(
         self,
         path: DataPath,
         gpu: str,
-        direction: str,
+        direction: Direction,
         branches: tuple[Branch, ...],
         reasons: tuple[Reason, ...],
     ) -> Route:
-        found = tuple(
-            dict.fromkeys((*reasons, *peer_reasons(self.topology, branches, direction)))
-        )
+        found = merged((*reasons, *peer_reasons(self.topology, branches)))
         verdict = verdict_of(found)
         if verdict == "refused":
-            return self._refused(path, gpu, direction, found)
-        builder = UseBuilder(self.topology, path, direction)
-        measured = tuple(builder.with_use(branch) for branch in branches)
+            return _refused(path, gpu, direction, found)
+        builder = UseBuilder(self.topology, path, direction, self._measured)
+        counted = tuple(builder.with_use(branch) for branch in branches)
         return Route(
             data_path=path,
-            direction="write" if direction == "write" else "read",
+            direction=direction,
             gpu=gpu,
             verdict=verdict,
             reasons=found,
-            branches=measured,
-            use=total_use(measured),
+            branches=counted,
+            use=total_use(counted),
             extra=tuple(builder.extra.values()),
-            waypoints=waypoints(self.topology, measured[0]),
+            waypoints=waypoints(self.topology, counted[0]),
         )
 
     # --- branches -------------------------------------------------------------------------------
 
     def _branches(
-        self, path: DataPath, storage: str, gpu: str, direction: str
-    ) -> Iterator[Branch]:
-        """Yield one branch for each card and each choice of memories, with even shares."""
-        for card, share in self._cards(storage, gpu):
+        self, path: DataPath, storage: str, gpu: str, direction: Direction
+    ) -> tuple[Branch, ...] | Reason:
+        """Return one branch for each card and each choice of memories, or why there is none."""
+        cards = self._cards(storage, gpu)
+        if not cards:
+            text = f"no network card reaches both {storage} and"
+            return Reason("no-way", "refused", text, about=(gpu,))
+        branches: list[Branch] = []
+        for card in cards:
             choices = self._memory_choices(path, card or storage, gpu)
+            if not choices:
+                text = "the file has no system RAM for the buffers within reach of"
+                return Reason("no-memory", "refused", text, about=(gpu,))
+            share = 1.0 / len(cards) / len(choices)
             for memories in choices:
                 legs = self._legs(path, storage, card, gpu, dict(memories))
                 if legs is None:
-                    return
+                    text = f"no permitted way joins {storage} and"
+                    return Reason("no-way", "refused", text, about=(gpu,))
                 if direction == "write":
                     legs = tuple(_backwards(leg) for leg in reversed(legs))
-                yield Branch(share / len(choices), storage, card, memories, legs)
+                branches.append(Branch(share, storage, card, memories, legs))
+        return tuple(branches)
 
-    def _cards(self, storage: str, gpu: str) -> tuple[tuple[str, float], ...]:
+    def _cards(self, storage: str, gpu: str) -> tuple[str, ...]:
+        """Return the cards that carry the data; a local drive needs none, and has ``""``."""
         if self.topology[storage].kind != "storage":
-            return (("", 1.0),)
-        cards = cards_for(
-            self.topology, storage, gpu, network=self._network, host=self._host
-        )
+            return ("",)
         if self.policy.cards == "nearest":
-            cards = nearest_cards(self.topology, cards, gpu, host=self._host)
-        return tuple((card, 1.0 / len(cards)) for card in cards)
+            return self._near.nearest_cards(storage, gpu)
+        return self._near.cards(storage, gpu)
 
     def _memory_choices(
         self, path: DataPath, near_storage: str, gpu: str
@@ -164,20 +169,18 @@ class Router:
         buffers = tuple(dict.fromkeys(end for end in ends if is_ram(end)))
         places = tuple(dict.fromkeys(self.policy.place_of(buffer) for buffer in buffers))
         memories = [self._memories(place, near_storage, gpu) for place in places]
+        choices = (dict(zip(places, chosen, strict=True)) for chosen in product(*memories))
         return tuple(
-            tuple(
-                (buffer, dict(zip(places, chosen, strict=True))[self.policy.place_of(buffer)])
-                for buffer in buffers
-            )
-            for chosen in product(*memories)
+            tuple((buffer, chosen[self.policy.place_of(buffer)]) for buffer in buffers)
+            for chosen in choices
         )
 
     def _memories(self, place: str, near_storage: str, gpu: str) -> tuple[str, ...]:
         if place == "near-gpu":
-            return memories_near(self.topology, gpu, host=self._host)
+            return self._near.memories_near(gpu)
         if place == "near-nic":
-            return memories_near(self.topology, near_storage, host=self._host)
-        return (self.topology[place].name,)
+            return self._near.memories_near(near_storage)
+        return (place,)
 
     # --- legs -----------------------------------------------------------------------------------
 
@@ -185,14 +188,13 @@ class Router:
         self, path: DataPath, storage: str, card: str, gpu: str, memories: dict[str, str]
     ) -> tuple[Leg, ...] | None:
         where = {"storage": storage, "gpu": gpu, **memories}
-        if any("staging-gpu" in (move.source, move.target) for move in path.moves):
-            staging = staging_gpu(
-                self.topology, card or storage, gpu, host=self._host, fabric=self._fabric
-            )
-            where["staging-gpu"] = staging or gpu
+        if any(move.target == "staging-gpu" for move in path.moves):
+            where["staging-gpu"] = self._near.staging_gpu(card or storage, gpu)
         legs: list[Leg] = []
         for move in path.moves:
             source, target = where[move.source], where[move.target]
+            if source == target == gpu:  # no GPU is nearer: nothing is staged
+                continue
             leg = self._leg(move, source, target, card, gpu)
             if leg is None:
                 return None
@@ -215,37 +217,48 @@ class Router:
 
     def _device_leg(self, move: Move, source: str, target: str, card: str) -> Leg | None:
         """Return a move by the storage's side: over the wire to the card, then inside the host."""
-        if not card:
-            ways = self._peer_ways(source, target)
-            return _leg(move, _drive_engine(self.topology, ways, source), source, target, ways)
-        wire = self._network.ways(source, card)
-        inside = self._peer_ways(card, target)
-        if wire is None or not inside:
+        engine = card or source
+        inside, sent_up_by = self._peer_ways(engine, target)
+        if not inside:
             return None
-        return _leg(move, card, source, target, (wire, *inside))
+        if not card:
+            engine = _drive_engine(self.topology, inside, source)
+            return _leg(move, engine, source, target, inside, sent_up_by)
+        wire = self._network.ways(source, card)
+        if wire is None:
+            return None
+        return _leg(move, card, source, target, (wire, *inside), sent_up_by)
 
-    def _peer_ways(self, engine: str, target: str) -> tuple[Ways, ...]:
-        """Return the ways from a DMA engine into RAM or a GPU.
+    def _peer_ways(self, engine: str, target: str) -> tuple[tuple[Ways, ...], str]:
+        """Return the ways from a DMA engine into RAM or a GPU, and what sends it by the root.
 
         Peer-to-peer traffic that would turn round at a switch with ACS redirect goes up to the
         root and back, over the uplink twice.
         """
         ways = self._host.ways(engine, target)
         if ways is None:
-            return ()
-        socket = socket_of(self.topology, engine)
-        if self.topology[target].kind == "gpu" and _redirected(self.topology, ways) and socket:
-            up, down = self._host.ways(engine, socket), self._host.ways(socket, target)
-            if up is not None and down is not None:
-                return (up, down)
-        return (ways,)
+            return (), ""
+        meeting = self.topology.tree.meeting(engine, target)
+        hangs_on = self.topology.tree.attachment(engine)
+        if meeting and hangs_on and self.topology[meeting].part.flag("acs"):
+            up = self._host.ways(engine, hangs_on.root)
+            down = self._host.ways(hangs_on.root, target)
+            assert up is not None, "the engine hangs on its root"
+            assert down is not None, "so does what it meets below the root"
+            return (up, down), meeting
+        return (ways,), ""
 
 
-def _redirected(topology: Topology, ways: Ways) -> bool:
-    """Whether the walk turns round below the root at a switch with ACS redirect on."""
-    passed = [topology[step.target] for step in ways.example[:-1]]
-    below_root = not any(device.kind in ("cpu", "root-complex") for device in passed)
-    return below_root and any(device.part.flag("acs") for device in passed)
+def _check_places(topology: Topology, policy: Policy) -> None:
+    for buffer, place in policy.buffers:
+        if place in ("near-gpu", "near-nic") or topology[place].kind in ("memory", "cxl-memory"):
+            continue
+        message = f"{buffer} buffers lie near-gpu, near-nic or in a memory, and {place} is none"
+        raise UnknownNameError(Finding("unknown-name", message))
+
+
+def _refused(path: DataPath, gpu: str, direction: Direction, reasons: tuple[Reason, ...]) -> Route:
+    return Route(path, direction, gpu, "refused", reasons)
 
 
 def _drive_engine(topology: Topology, ways: tuple[Ways, ...], drive: str) -> str:
@@ -257,10 +270,15 @@ def _drive_engine(topology: Topology, ways: tuple[Ways, ...], drive: str) -> str
     return drive
 
 
-def _leg(move: Move, engine: str, source: str, target: str, ways: tuple[Ways, ...]) -> Leg | None:
-    """Return a leg over consecutive ways, `None` without any."""
-    if not ways:
-        return None
+def _leg(
+    move: Move,
+    engine: str,
+    source: str,
+    target: str,
+    ways: tuple[Ways, ...],
+    sent_up_by: str = "",
+) -> Leg:
+    """Return a leg over consecutive ways."""
     return Leg(
         move=move,
         engine=engine,
@@ -269,6 +287,7 @@ def _leg(move: Move, engine: str, source: str, target: str, ways: tuple[Ways, ..
         walk=tuple(step for way in ways for step in way.example),
         shares=tuple(shared for way in ways for shared in way.shares),
         alternatives=prod(way.count for way in ways),
+        sent_up_by=sent_up_by,
     )
 
 

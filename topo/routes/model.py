@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from topo.spec.names import ranged, stem_of
+from topo.spec.shape import listed
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from topo.errors import Place
     from topo.spec.model import DataPath, Move
     from topo.topology.model import Resource, Step
 
-__all__ = ["Branch", "Leg", "Policy", "Reason", "Route", "Verdict", "Ways"]
+__all__ = [
+    "Branch",
+    "Direction",
+    "Leg",
+    "Policy",
+    "Reason",
+    "Route",
+    "Verdict",
+    "Ways",
+    "merged",
+]
 
+Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]
 Effect = Literal["fine", "assumed", "slower", "unknown", "refused"]
 
@@ -66,7 +80,7 @@ class Leg:
 
     `walk` is one walk to show; `shares` are the steps of all equally good ones with the share of
     the leg's bytes on each. `use` is bytes through each resource (by id) for a payload byte of
-    this branch.
+    this branch. `sent_up_by` is the device whose ACS redirect sends the leg by the root.
     """
 
     move: Move
@@ -77,6 +91,7 @@ class Leg:
     shares: tuple[tuple[Step, float], ...] = ()
     alternatives: int = 1
     use: Mapping[str, float] = field(default_factory=dict)
+    sent_up_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +107,44 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One fact that a verdict rests on."""
+    """One fact that a verdict rests on.
+
+    Parameters
+    ----------
+    code, effect
+        What it is by its code, and what it does to the verdict.
+    said
+        The fact; where devices are named in `about`, their names end the sentence.
+    place
+        Where the file says so.
+    about
+        Devices that the fact holds for.
+    """
 
     code: str
     effect: Effect
-    text: str
+    said: str
     place: Place | None = None
+    about: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole sentence, without a full stop."""
+        return f"{self.said} {listed(ranged(self.about, 4))}" if self.about else self.said
+
+
+def merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Return every reason once; one that holds for several devices names them all."""
+    found: dict[tuple[str, str, str], Reason] = {}
+    for reason in reasons:
+        key = (reason.code, reason.effect, reason.said)
+        known = found.setdefault(key, reason)
+        about = dict.fromkeys((*known.about, *reason.about))
+        if len(about) > len(known.about):
+            found[key] = replace(known, about=tuple(about))
+    return tuple(
+        replace(reason, about=tuple(sorted(reason.about, key=stem_of))) for reason in found.values()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +170,7 @@ class Route:
     """
 
     data_path: DataPath
-    direction: Literal["read", "write"]
+    direction: Direction
     gpu: str
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()

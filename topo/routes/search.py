@@ -171,6 +171,10 @@ def _shares(
     ), count
 
 
+def _name_key(step: Step) -> tuple[object, ...]:
+    return (by_name(step.target), by_name(step.link.name))
+
+
 def _first_by_name(
     shares: Iterable[tuple[Step, float]], source: str, target: str
 ) -> tuple[Step, ...]:
@@ -180,10 +184,8 @@ def _first_by_name(
     walk: list[Step] = []
     current = source
     while current != target:
-        step = min(
-            following[current],
-            key=lambda way: (by_name(way.target), by_name(way.link.name)),
-        )
+        ways = following[current]
+        step = ways[0] if len(ways) == 1 else min(ways, key=_name_key)
         walk.append(step)
         current = step.target
     return tuple(walk)

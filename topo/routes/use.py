@@ -7,7 +7,7 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.catalogue.model import Figure
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.model import PeerCap, PeerCaps
-    from topo.routes.model import Branch, Leg
-    from topo.spec.model import DataPath
+    from topo.errors import Place
+    from topo.routes.model import Branch, Direction, Leg
+    from topo.spec.model import DataPath, Measurement
     from topo.topology import Topology
 
-__all__ = ["UseBuilder", "is_peer", "peer_sites", "total_use"]
+__all__ = ["PeerSite", "UseBuilder", "is_peer", "measured_pairs", "peer_sites", "total_use"]
 
 _CARDS = ("nic", "dpu")
-_HOSTS = ("cpu", "root-complex")
 
 
 def total_use(branches: Iterable[Branch]) -> dict[str, float]:
@@ -43,35 +43,79 @@ def is_peer(topology: Topology, leg: Leg) -> bool:
     return leg.move.mover in ("nic", "drive") and "gpu" in ends
 
 
-def peer_sites(topology: Topology, leg: Leg) -> Iterator[tuple[str, PeerCaps, float]]:
-    """Yield each place on a peer-to-peer leg that states caps, with its share of the bytes."""
+@dataclass(frozen=True, slots=True)
+class PeerSite:
+    """A place on a peer-to-peer leg that states caps, and its share of the leg's bytes."""
+
+    name: str
+    caps: PeerCaps
+    share: float
+    device: str
+    place: Place
+
+    def cap(self, way: Literal["posted", "non-posted"]) -> PeerCap | None:
+        """Return the cap of one direction of DMA, `None` when none is stated."""
+        return self.caps.posted if way == "posted" else self.caps.non_posted
+
+
+def dma_way(topology: Topology, leg: Leg) -> Literal["posted", "non-posted"]:
+    """Return PCIe's word for a peer-to-peer leg: into a GPU is posted, out of one non-posted."""
+    return "posted" if topology[leg.target].kind == "gpu" else "non-posted"
+
+
+def peer_sites(topology: Topology, leg: Leg) -> Iterator[PeerSite]:
+    """Yield each place on a peer-to-peer leg that states caps: both ends and what is between."""
     inside = [(step, share) for step, share in leg.shares if step.link.layer == "host"]
     passed: dict[str, float] = {}
     for step, share in inside:
         passed[step.target] = passed.get(step.target, 0.0) + share
-    gpu = leg.target if topology[leg.target].kind == "gpu" else leg.source
-    passed[gpu] = 1.0
+    for end in (leg.engine, leg.source, leg.target):
+        if topology[end].kind not in ("storage", "memory"):
+            passed.setdefault(end, 1.0)
     for name, share in passed.items():
         caps = topology[name].part.peer_caps
         if caps is not None:
-            yield name, caps, share
+            yield PeerSite(name, caps, share, name, topology[name].place)
     for step, share in inside:
-        if step.link.cable.p2p is not None:
-            yield f"{step.source} -> {step.target}", step.link.cable.p2p, share
+        caps, way = step.link.cable.p2p, step.resource
+        if caps is not None and way is not None:
+            yield PeerSite(way.name, caps, share, step.source, step.link.place)
+
+
+def measured_pairs(topology: Topology) -> dict[tuple[str, str], Measurement]:
+    """Return the measured rates between devices that no link joins."""
+    return {
+        (seen.source, seen.target): seen
+        for seen in topology.spec.measurements
+        if seen.source in topology
+        and all(step.target != seen.target for step in topology.steps[seen.source])
+    }
 
 
 class UseBuilder:
-    """Counts the use of legs and gathers the resources that exist only for routes."""
+    """Counts the use of one route's legs and gathers the resources that exist only for routes.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    path, direction
+        What is laid.
+    pairs
+        What `measured_pairs` gives.
+    """
 
     def __init__(
-        self, topology: Topology, path: DataPath, direction: Literal["read", "write"]
+        self,
+        topology: Topology,
+        path: DataPath,
+        direction: Direction,
+        pairs: Mapping[tuple[str, str], Measurement],
     ) -> None:
         self._topology = topology
         self._path = path
         self._direction = direction
-        self._neighbours = {
-            (step.source, step.target) for steps in topology.steps.values() for step in steps
-        }
+        self._pairs = pairs
         self.extra: dict[str, Resource] = {}
 
     def with_use(self, branch: Branch) -> Branch:
@@ -120,57 +164,51 @@ class UseBuilder:
     def _peer(self, leg: Leg) -> Iterator[tuple[str, float]]:
         if not is_peer(self._topology, leg):
             return
-        way: Literal["posted", "non-posted"] = (
-            "posted" if self._topology[leg.target].kind == "gpu" else "non-posted"
-        )
-        for site, caps, share in peer_sites(self._topology, leg):
-            cap = caps.posted if way == "posted" else caps.non_posted
+        way = dma_way(self._topology, leg)
+        for site in peer_sites(self._topology, leg):
+            cap = site.cap(way)
             if cap is not None:
-                yield self._cap(leg, site, cap, way), share
+                yield self._cap(leg, site, cap, way), site.share
 
     def _cap(
-        self, leg: Leg, site: str, cap: PeerCap, way: Literal["posted", "non-posted"]
+        self, leg: Leg, site: PeerSite, cap: PeerCap, way: Literal["posted", "non-posted"]
     ) -> str:
         gpu = leg.target if way == "posted" else leg.source
-        name = f"{site}/p2p ({leg.engine}, {gpu})" if cap.per_flow else f"{site}/p2p"
-        device = site.split(" ")[0]
+        flow = f" ({leg.engine}, {gpu})" if cap.per_flow else ""
         return self._add(
             Resource(
-                name=name,
+                name=f"{site.name}/p2p{flow}",
                 direction=way,
                 kind="peer-to-peer",
                 capacity=Capacity(theoretical=cap.rate),
-                device=device,
+                device=site.device,
                 limited_by="stated peer-to-peer cap",
-                place=self._topology[device].place,
+                place=site.place,
             )
         )
 
     def _measured(self, leg: Leg) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""
-        ends = [
-            (source, target)
-            for source in dict.fromkeys((leg.source, leg.engine))
-            for target in dict.fromkeys((leg.target, leg.engine))
-            if source != target
-        ]
-        for seen in self._topology.spec.measurements:
-            pair = (seen.source, seen.target)
-            if pair in ends and pair not in self._neighbours:
-                yield (
-                    self._add(
-                        Resource(
-                            name=f"{seen.source} -> {seen.target}",
-                            direction="measured",
-                            kind="measured-pair",
-                            capacity=Capacity(theoretical=_NO_LIMIT, measured=seen.rate),
-                            device=seen.source,
-                            limited_by="measured",
-                            place=seen.place,
-                        )
-                    ),
-                    1.0,
-                )
+        ends = {
+            (source, target): None
+            for source in (leg.source, leg.engine)
+            for target in (leg.target, leg.engine)
+        }
+        for seen in (self._pairs[pair] for pair in ends if pair in self._pairs):
+            yield (
+                self._add(
+                    Resource(
+                        name=f"{seen.source} -> {seen.target}",
+                        direction="measured",
+                        kind="measured-pair",
+                        capacity=Capacity(theoretical=_NO_LIMIT, measured=seen.rate),
+                        device=seen.source,
+                        limited_by="measured",
+                        place=seen.place,
+                    )
+                ),
+                1.0,
+            )
 
     def _stage(self, leg: Leg) -> Iterator[tuple[str, float]]:
         """Yield the stage's own rate where the data path states one that all workers share."""

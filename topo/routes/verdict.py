@@ -8,10 +8,13 @@ way round); across sockets it works at a loss that only a measurement can tell.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.routes.model import Reason, Verdict
-from topo.routes.use import is_peer, peer_sites
+from topo.routes.use import dma_way, is_peer, peer_sites
+from topo.spec.shape import listed
+from topo.topology import socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +23,24 @@ if TYPE_CHECKING:
     from topo.spec.model import DataPath
     from topo.topology import Device, Topology
 
-__all__ = ["closed", "peer_reasons", "stated_needs", "verdict_of"]
+__all__ = ["peer_reasons", "stated_needs", "verdict_of"]
 
 _HOSTS = ("cpu", "root-complex")
 # Filesystems and clients that cuFile names as supported for direct transfers.
 _DIRECT_FILESYSTEMS = frozenset(
-    {"ext4", "xfs", "lustre", "weka", "wekafs", "beegfs", "gpfs", "nfs", "nfs-rdma", "vast", "scatefs"}
+    {
+        "ext4",
+        "xfs",
+        "lustre",
+        "weka",
+        "wekafs",
+        "beegfs",
+        "gpfs",
+        "nfs",
+        "nfs-rdma",
+        "vast",
+        "scatefs",
+    }
 )
 
 
@@ -42,85 +57,86 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 # --- what a data path needs, before any search --------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What a data path is asked to join."""
+
+    topology: Topology
+    storages: tuple[str, ...]
+    gpu: str
+
+
 def stated_needs(
     topology: Topology, path: DataPath, storages: tuple[str, ...], gpu: str
 ) -> tuple[Reason, ...]:
     """Return what the file's facts say about the needs of `path`."""
-    return tuple(
-        reason
-        for need in path.needs
-        for reason in _NEEDS.get(need, _nothing)(topology, storages, gpu)
-    )
+    ends = _Ends(topology, storages, gpu)
+    found = (_NEEDS[need](ends) for need in path.needs)
+    return tuple(reason for reason in found if reason is not None)
 
 
-def _nothing(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    yield from ()
-
-
-def _peer_to_peer(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    device = topology[gpu]
+def _peer_to_peer(ends: _Ends) -> Reason | None:
+    device = ends.topology[ends.gpu]
     allowed = device.part.flag("p2p")
-    if allowed is False:
-        yield Reason(
-            "no-peer-to-peer",
-            "refused",
-            f"{device.part.name} has no PCIe peer-to-peer",
-            device.place,
-        )
-    elif allowed is None:
-        yield Reason(
-            "peer-to-peer-unknown",
-            "unknown",
-            f"nothing says whether {device.part.name} takes PCIe peer-to-peer traffic",
-            device.place,
-        )
+    if allowed is None:
+        text = f"nothing says whether {device.part.name} takes PCIe peer-to-peer traffic"
+        return Reason("peer-to-peer-unknown", "unknown", text, device.place)
+    if allowed:
+        return None
+    text = f"{device.part.name} has no PCIe peer-to-peer"
+    return Reason("no-peer-to-peer", "refused", text, device.place)
 
 
-def _filesystem(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    said = topology.settings.filesystem
-    if said is not None and said.lower() not in _DIRECT_FILESYSTEMS:
-        yield Reason(
-            "filesystem",
-            "refused",
-            f"GPUDirect Storage does not go directly through {said}",
-            topology.settings.places.get("filesystem"),
-        )
+def _filesystem(ends: _Ends) -> Reason | None:
+    settings = ends.topology.settings
+    if settings.filesystem is None or settings.filesystem.lower() in _DIRECT_FILESYSTEMS:
+        return None
+    text = f"GPUDirect Storage does not go directly through {settings.filesystem}"
+    return Reason("filesystem", "refused", text, settings.places.get("filesystem"))
 
 
-def _rdma(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    remote = any(topology[name].kind == "storage" for name in storages)
-    if remote and topology.settings.transport == "tcp":
-        yield Reason(
-            "transport",
-            "refused",
-            "NVMe/TCP ends in socket buffers: a core copies from them",
-            topology.settings.places.get("transport"),
-        )
+def _rdma(ends: _Ends) -> Reason | None:
+    settings = ends.topology.settings
+    remote = any(ends.topology[name].kind == "storage" for name in ends.storages)
+    if not remote or settings.transport != "tcp":
+        return None
+    text = "NVMe/TCP ends in socket buffers: a core copies from them"
+    return Reason("transport", "refused", text, settings.places.get("transport"))
 
 
-def _local_drive(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    for name in storages:
-        if topology[name].kind == "storage":
-            yield Reason("needs-local-drive", "refused", f"{name} is not a local drive")
+def _local_drive(ends: _Ends) -> Reason | None:
+    remote = [name for name in ends.storages if ends.topology[name].kind == "storage"]
+    if not remote:
+        return None
+    text = f"{listed(remote)} {_is(remote)} not local to the server"
+    return Reason("needs-local-drive", "refused", text)
 
 
-def _remote_storage(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    for name in storages:
-        if topology[name].kind != "storage":
-            yield Reason("needs-remote-storage", "refused", f"{name} is a local drive")
+def _remote_storage(ends: _Ends) -> Reason | None:
+    local = [name for name in ends.storages if ends.topology[name].kind != "storage"]
+    if not local:
+        return None
+    text = f"{listed(local)} {_is(local)} local to the server"
+    return Reason("needs-remote-storage", "refused", text)
 
 
-def _c2c(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    if not any(step.link.cable.family == "nvlink-c2c" for step in topology.steps[gpu]):
-        yield Reason("needs-c2c", "refused", f"{gpu} has no NVLink-C2C")
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
-def _fabric(topology: Topology, storages: tuple[str, ...], gpu: str) -> Iterator[Reason]:
-    if not any(step.link.layer == "gpu" for step in topology.steps[gpu]):
-        yield Reason("needs-gpu-links", "refused", f"no GPU links lead to {gpu}")
+def _c2c(ends: _Ends) -> Reason | None:
+    if any(step.link.cable.family == "nvlink-c2c" for step in ends.topology.steps[ends.gpu]):
+        return None
+    return Reason("needs-c2c", "refused", "no NVLink-C2C leads to", about=(ends.gpu,))
 
 
-_NEEDS: dict[str, Callable[[Topology, tuple[str, ...], str], Iterator[Reason]]] = {
+def _fabric(ends: _Ends) -> Reason | None:
+    if any(step.link.layer == "gpu" for step in ends.topology.steps[ends.gpu]):
+        return None
+    return Reason("needs-gpu-links", "refused", "no GPU links lead to", about=(ends.gpu,))
+
+
+_NEEDS: dict[str, Callable[[_Ends], Reason | None]] = {
     "peer-to-peer": _peer_to_peer,
     "filesystem": _filesystem,
     "rdma": _rdma,
@@ -131,54 +147,53 @@ _NEEDS: dict[str, Callable[[Topology, tuple[str, ...], str], Iterator[Reason]]] 
 }
 
 
-def closed(topology: Topology, path: DataPath, storage: str, gpu: str) -> Reason:
-    """Return the reason for "no way": what is missing between `storage` and `gpu`."""
-    if not topology.of_kind("memory") and any(
-        end.endswith("-buffer") for move in path.moves for end in (move.source, move.target)
-    ):
-        return Reason("no-memory", "refused", "no system RAM in this file for the buffers")
-    text = f"no permitted way joins {storage} and {gpu}"
-    if topology[storage].kind == "storage":
-        text = f"no network card reaches both {storage} and {gpu}"
-    return Reason("no-way", "refused", text, topology[gpu].place)
-
-
 # --- what the walk says -------------------------------------------------------------------------
 
 
-def peer_reasons(
-    topology: Topology, branches: Iterable[Branch], direction: str
-) -> Iterator[Reason]:
+def peer_reasons(topology: Topology, branches: Iterable[Branch]) -> Iterator[Reason]:
     """Yield what the walks of peer-to-peer legs say; the same reason may come several times."""
-    for branch in branches:
-        for leg in branch.legs:
-            if is_peer(topology, leg):
-                yield from _leg_reasons(topology, leg, direction)
+    legs = {
+        (leg.engine, leg.source if topology[leg.source].kind == "gpu" else leg.target): leg
+        for branch in branches
+        for leg in branch.legs
+        if is_peer(topology, leg)
+    }
+    for leg in legs.values():
+        yield from _leg_reasons(topology, leg)
 
 
-def _leg_reasons(topology: Topology, leg: Leg, direction: str) -> Iterator[Reason]:
+def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
+    gpu = leg.target if topology[leg.target].kind == "gpu" else leg.source
+    unable = _peer_to_peer(_Ends(topology, (), gpu))
+    if unable is not None:
+        yield unable
     hosts = _hosts_passed(topology, leg)
     if not hosts:
         yield Reason("same-switch", "fine", "peer-to-peer under one switch")
         return
-    over_pcie = _all_pcie(topology, leg)
+    over_pcie = _all_pcie(leg, gpu)
     if over_pcie:
         for host in hosts:
-            yield from _host_bridge(topology, host)
-        yield from _iommu(topology, hosts)
-        yield from _redirect(topology, leg)
-    if len(hosts) > 1:
+            yield _host_bridge(host)
+    yield from _iommu(topology, hosts, over_pcie=over_pcie)
+    if leg.sent_up_by:
         yield Reason(
-            "cross-socket",
+            "acs-redirect",
             "slower",
-            f"peer-to-peer between sockets, over {hosts[0].name} and {hosts[-1].name}",
+            "ACS redirect sends peer-to-peer traffic by the root, over the uplink twice, at",
+            topology[leg.sent_up_by].place,
+            about=(leg.sent_up_by,),
         )
-    if over_pcie and not _capped(topology, leg, direction):
+    sockets = tuple(dict.fromkeys(socket_of(topology, host.name) for host in hosts))
+    if len(sockets) > 1:
+        text = "peer-to-peer between sockets, over"
+        yield Reason("cross-socket", "slower", text, about=sockets)
+    if over_pcie and not _capped(topology, leg):
         yield Reason(
             "peer-rate-unknown",
             "assumed",
-            "peer-to-peer rate unknown here: no cap is stated for "
-            + " or ".join(host.name for host in hosts),
+            "peer-to-peer rate unknown here: no cap is stated for",
+            about=tuple(host.name for host in hosts),
         )
 
 
@@ -192,65 +207,45 @@ def _hosts_passed(topology: Topology, leg: Leg) -> tuple[Device, ...]:
     return tuple(topology[name] for name in passed)
 
 
-def _all_pcie(topology: Topology, leg: Leg) -> bool:
+def _all_pcie(leg: Leg, gpu: str) -> bool:
     """Whether the GPU is entered or left by PCIe: chip-to-chip links are the CPU's own fabric."""
-    gpu_step = leg.walk[-1] if topology[leg.target].kind == "gpu" else leg.walk[0]
+    gpu_step = leg.walk[-1] if leg.target == gpu else leg.walk[0]
     return gpu_step.link.cable.family == "pcie"
 
 
-def _host_bridge(topology: Topology, host: Device) -> Iterator[Reason]:
-    forwards = host.part.flag("forwards-p2p")
-    if forwards is False:
-        yield Reason(
-            "host-bridge",
-            "refused",
-            f"{host.name} ({host.part.name}) does not forward peer-to-peer traffic",
-            host.place,
-        )
-    elif forwards is None:
-        yield Reason(
-            "host-bridge-unknown",
-            "unknown",
-            f"{host.name} ({host.part.name}) is not known to forward peer-to-peer traffic",
-            host.place,
-        )
-    else:
-        yield Reason("host-bridge", "fine", f"{host.name} forwards peer-to-peer traffic")
+def _host_bridge(host: Device) -> Reason:
+    forwards, part = host.part.flag("forwards-p2p"), host.part.name
+    about = (host.name,)
+    if forwards is None:
+        text = f"{part} is not known to forward peer-to-peer traffic:"
+        return Reason("host-bridge-unknown", "unknown", text, host.place, about)
+    if forwards:
+        text = f"{part} forwards peer-to-peer traffic:"
+        return Reason("host-bridge", "fine", text, about=about)
+    text = f"{part} does not forward peer-to-peer traffic:"
+    return Reason("host-bridge", "refused", text, host.place, about)
 
 
-def _iommu(topology: Topology, hosts: tuple[Device, ...]) -> Iterator[Reason]:
+def _iommu(topology: Topology, hosts: tuple[Device, ...], *, over_pcie: bool) -> Iterator[Reason]:
+    """Yield what the IOMMU's setting means: x86 wants it off, Arm on, whatever the GPU's link."""
     arm = any(host.part.facts.get("architecture") == "arm" for host in hosts)
+    if not arm and not over_pcie:
+        return
     said, place = topology.settings.iommu, topology.settings.places.get("iommu")
     if said is None:
         wanted = "on" if arm else "off or in passthrough"
         yield Reason("iommu-not-said", "assumed", f"assumes the IOMMU {wanted}")
     elif arm and said != "on":
-        yield Reason("iommu", "refused", f"this Arm host needs the IOMMU on, it is {said}", place)
+        text = f"this Arm host needs the IOMMU on, and it is {_IOMMU[said]}"
+        yield Reason("iommu", "refused", text, place)
     elif not arm and said == "on":
-        yield Reason(
-            "iommu", "refused", "the IOMMU translates: peer-to-peer through the root is off", place
-        )
+        text = "the IOMMU translates: no peer-to-peer through the root"
+        yield Reason("iommu", "refused", text, place)
 
 
-def _redirect(topology: Topology, leg: Leg) -> Iterator[Reason]:
-    """Yield the ACS reason when the walk uses one uplink both ways."""
-    links = [step.link.name for step in leg.walk if step.link.layer == "host"]
-    if len(set(links)) == len(links):
-        return
-    for step in leg.walk:
-        device = topology[step.target]
-        if device.part.flag("acs"):
-            yield Reason(
-                "acs-redirect",
-                "slower",
-                f"ACS redirect at {device.name}: goes by the root, its uplink twice",
-                device.place,
-            )
-            return
+_IOMMU = {"off": "off", "passthrough": "in passthrough"}
 
 
-def _capped(topology: Topology, leg: Leg, direction: str) -> bool:
-    for _, caps, _ in peer_sites(topology, leg):
-        if (caps.posted if direction == "read" else caps.non_posted) is not None:
-            return True
-    return False
+def _capped(topology: Topology, leg: Leg) -> bool:
+    way = dma_way(topology, leg)
+    return any(site.cap(way) is not None for site in peer_sites(topology, leg))

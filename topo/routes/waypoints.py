@@ -24,7 +24,7 @@ def waypoints(topology: Topology, branch: Branch) -> tuple[str, ...]:
     first = branch.legs[0]
     found = [_station(first.source, first.move.source)]
     for leg in branch.legs:
-        between = [_engine(topology, leg), _medium(topology, leg)]
+        between = [_engine(leg), _medium(topology, leg)]
         if topology[leg.source].kind == "gpu":
             between.reverse()
         found.extend(station for station in between if station)
@@ -36,7 +36,7 @@ def _station(device: str, end: str) -> str:
     return end if is_ram(end) else device
 
 
-def _engine(topology: Topology, leg: Leg) -> str:
+def _engine(leg: Leg) -> str:
     """Return the card's name where a card or a controller moves the data of a storage."""
     moves = leg.move.mover in ("nic", "drive") and leg.engine not in (leg.source, leg.target)
     return leg.engine if moves else ""

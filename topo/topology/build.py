@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from topo.catalogue.memory import memory_bus_rate
 from topo.spec.model import End
 from topo.topology.capacities import cable_capacity, part_capacity
+from topo.topology.measured import Measured
 from topo.topology.model import Device, Layer, Link, Resource, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from topo.catalogue.model import Figure, Part, Ports
-    from topo.spec.model import DeviceSpec, LinkSpec, Measurement, Spec
+    from topo.spec.model import DeviceSpec, LinkSpec, Spec
     from topo.topology.model import ResourceClass
 
 __all__ = ["build_topology"]
@@ -30,15 +31,16 @@ def build_topology(spec: Spec) -> Topology:
     """Return the topology that `spec` describes.
 
     Every cable gets its port, every finite rate becomes a resource with its figures, and measured
-    rates between neighbours are laid over their link.
+    rates between neighbours are laid over what joins them.
     """
     devices = {device.name: _device(device) for device in spec.devices}
-    measured = {(seen.source, seen.target): seen for seen in spec.measurements}
-    links = tuple(_links(spec.links, devices, measured))
+    said = tuple(_ported(spec.links, devices))
+    measured = Measured(said, spec.measurements)
+    links = tuple(_Wiring(devices, measured).links(said))
     resources = {
         resource.id: resource
         for resource in (
-            *(resource for device in devices.values() for resource in _own(device)),
+            *(measured.over(own) for device in devices.values() for own in _own(device)),
             *(way for link in links for way in (link.forward, link.backward) if way is not None),
         )
     }
@@ -142,23 +144,51 @@ def _resource(
 # --- links --------------------------------------------------------------------------------------
 
 
-def _links(
-    said: tuple[LinkSpec, ...],
-    devices: Mapping[str, Device],
-    measured: Mapping[tuple[str, str], Measurement],
-) -> Iterator[Link]:
-    """Yield the links with ports dealt out and a resource for each direction."""
-    taken: Counter[str] = Counter()
-    for link in _ported(said, devices):
-        layer = _layer(link, devices)
-        made = Link(link.a, link.b, link.cable, layer, link.place)
-        if layer != "memory":
-            made = replace(
-                made,
-                forward=_way(made, link.a, link.b, devices, measured, taken),
-                backward=_way(made, link.b, link.a, devices, measured, taken),
-            )
-        yield made
+class _Wiring:
+    """Gives the links of one machine their layer and a resource for each direction."""
+
+    def __init__(self, devices: Mapping[str, Device], measured: Measured) -> None:
+        self._devices = devices
+        self._measured = measured
+        self._taken: Counter[str] = Counter()
+
+    def links(self, said: Iterable[LinkSpec]) -> Iterator[Link]:
+        """Yield the links of `said`, whose ports are dealt out."""
+        for link in said:
+            layer = _layer(link, self._devices)
+            made = Link(link.a, link.b, link.cable, layer, link.place)
+            if layer != "memory":
+                made = replace(
+                    made,
+                    forward=self._way(made, link.a, link.b),
+                    backward=self._way(made, link.b, link.a),
+                )
+            yield made
+
+    def _way(self, link: Link, source: End, target: End) -> Resource:
+        """Return the resource of one direction of a link."""
+        capacity, limited_by = cable_capacity(
+            link.cable,
+            tuple(
+                (end.device, _sockets(self._devices[end.device].part, link.layer))
+                for end in (source, target)
+            ),
+        )
+        name, direction, owner = _way_name(link, source, target, self._devices)
+        self._taken[f"{name} {direction}"] += 1
+        count = self._taken[f"{name} {direction}"]
+        return Resource(
+            name=name if count == 1 else f"{name} #{count}",
+            direction=direction,
+            kind=_way_kind(link, source, target, self._devices),
+            capacity=replace(
+                capacity,
+                measured=self._measured.of_way(source, target, cables=link.cable.count),
+            ),
+            device=owner,
+            limited_by=limited_by,
+            place=link.place,
+        )
 
 
 def _layer(link: LinkSpec, devices: Mapping[str, Device]) -> Layer:
@@ -203,36 +233,6 @@ def _port(end: End, named: set[str], following: Counter[str]) -> End:
             return port
 
 
-def _way(  # noqa: PLR0913  (both ends of a link and what is known of all of them)
-    link: Link,
-    source: End,
-    target: End,
-    devices: Mapping[str, Device],
-    measured: Mapping[tuple[str, str], Measurement],
-    taken: Counter[str],
-) -> Resource:
-    """Return the resource of one direction of a link."""
-    capacity, limited_by = cable_capacity(
-        link.cable,
-        tuple((end.device, _sockets(devices[end.device].part, link.layer)) for end in (source, target)),
-    )
-    seen = measured.get((source.device, target.device))
-    if seen is not None:
-        capacity = replace(capacity, measured=seen.rate)
-    name, direction, owner = _way_name(link, source, target, devices)
-    taken[f"{name} {direction}"] += 1
-    count = taken[f"{name} {direction}"]
-    return Resource(
-        name=name if count == 1 else f"{name} #{count}",
-        direction=direction,
-        kind=_way_kind(link, source, target, devices),
-        capacity=capacity,
-        device=owner,
-        limited_by=limited_by,
-        place=link.place,
-    )
-
-
 def _sockets(part: Part, layer: Layer) -> Ports | None:
     if layer == "network":
         return part.ports
@@ -250,9 +250,7 @@ def _way_name(
     return f"{source.device} -> {target.device}", "", source.device
 
 
-def _way_kind(
-    link: Link, source: End, target: End, devices: Mapping[str, Device]
-) -> ResourceClass:
+def _way_kind(link: Link, source: End, target: End, devices: Mapping[str, Device]) -> ResourceClass:
     """Return the class by which equal resources are grouped: what the link is to its two ends."""
     kinds = {devices[source.device].kind, devices[target.device].kind}
     if link.layer == "network":
@@ -260,7 +258,7 @@ def _way_kind(
     if link.layer == "gpu":
         return "gpu-fabric"
     if kinds <= set(_HOSTS):
-        return "socket-link"
+        return "uplink" if len(kinds) > 1 else "socket-link"
     if "gpu" in kinds:
         return "gpu-pcie" if link.cable.family == "pcie" else "c2c"
     if kinds & set(_DRIVES):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import networkx
 
-from topo.topology.model import Link, Resource, Topology
+if TYPE_CHECKING:
+    from topo.topology.model import Link, Resource, Topology
 
 __all__ = ["to_networkx"]
 

@@ -1,37 +1,26 @@
 """The class of every pair of devices, as `nvidia-smi topo -m` names it.
 
-Classes, best first: ``X`` (itself), ``NV#`` (NVLinks), ``PIX`` (at most one PCIe switch), ``PXB``
-(several switches, no host bridge), ``PHB`` (one host bridge), ``NODE`` (several host bridges of
-one NUMA node), ``SYS`` (the link between NUMA nodes or sockets).
+Classes, best first: ``X`` (itself), ``NV#`` (NVLinks; AMD's links between GPUs are ``XGMI``),
+``PIX`` (at most one PCIe switch), ``PXB`` (several switches, no host bridge), ``PHB`` (one host
+bridge), ``NODE`` (several host bridges of one NUMA node), ``SYS`` (the link between NUMA nodes or
+sockets).
 
 Reference: the legend that `nvidia-smi topo -m` prints.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topo.topology.model import Device, Step, Topology
+    from topo.topology.tree import Attachment
 
 __all__ = ["CLASSES", "locality", "matrix", "matrix_devices", "pci_functions", "rank", "socket_of"]
 
 CLASSES = ("X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 _HOSTS = ("cpu", "root-complex")
-
-
-@dataclass(frozen=True, slots=True)
-class _Attachment:
-    """How a device hangs on its host: the bridges from the device up, then the host and its side.
-
-    `bridges` holds ``(device, whether a pair meeting there crosses more than one switch)``.
-    """
-
-    bridges: tuple[tuple[str, bool], ...]
-    host: str
-    side: str
 
 
 def locality(topology: Topology, one: str, other: str) -> str:
@@ -56,19 +45,16 @@ def locality(topology: Topology, one: str, other: str) -> str:
 
 def rank(locality_class: str) -> int:
     """Return how far a class is, smaller is nearer; no class at all is farthest."""
-    name = "NV" if locality_class.startswith("NV") else locality_class
+    links = locality_class.startswith("NV") or locality_class == "XGMI"
+    name = "NV" if links else locality_class
     return CLASSES.index(name) if name in CLASSES else len(CLASSES)
 
 
 def matrix_devices(topology: Topology) -> tuple[Device, ...]:
     """Return the rows of the matrix: GPUs, then network cards, each in PCI-address order."""
     rows: list[Device] = []
-    for kinds in (("gpu",), ("nic", "dpu")):
-        found = topology.of_kind(*kinds)  # type: ignore[arg-type]
-        order = {device.name: place for place, device in enumerate(found)}
-        rows.extend(
-            sorted(found, key=lambda device: (_address(device), order[device.name]))
-        )
+    for found in (topology.of_kind("gpu"), topology.of_kind("nic", "dpu")):
+        rows.extend(sorted(found, key=_address))  # stable: without an address in file order
     return tuple(rows)
 
 
@@ -110,11 +96,9 @@ def matrix(topology: Topology, *, functions: bool = False) -> dict[str, dict[str
 
 
 def socket_of(topology: Topology, name: str) -> str:
-    """Return the CPU or root complex that `name` hangs on (itself, for one), ``""`` if none."""
-    if topology[name].kind in _HOSTS:
-        return name
-    found = _attachment(topology, name)
-    return found.host if found else ""
+    """Return the socket that `name` hangs on: a CPU, or a root complex without one; or ``""``."""
+    found = topology.tree.attachment(name)
+    return found.socket if found else ""
 
 
 def _address(device: Device) -> tuple[int, str]:
@@ -161,88 +145,38 @@ def _gpu_steps(topology: Topology, name: str) -> tuple[Step, ...]:
 
 
 def _tree(topology: Topology, one: str, other: str) -> str:
-    here, there = _attachment(topology, one), _attachment(topology, other)
+    here, there = topology.tree.attachment(one), topology.tree.attachment(other)
     if here is None or there is None:
         return ""
-    met = _met_below_host(here, there, one, other)
-    if met:
-        return met
-    if here.host != there.host:
-        return "SYS" if _joined(topology, here.host, there.host) else ""
-    if here.side and there.side and here.side != there.side:
-        return "SYS"
-    return "PHB" if topology[here.host].kind == "root-complex" else "NODE"
+    meeting = topology.tree.meeting(one, other)
+    if meeting:
+        return _below_root(topology, meeting, (one, here), (other, there))
+    if here.root == there.root and topology[here.root].kind == "root-complex":
+        return "PHB"
+    if here.socket != there.socket:
+        return "SYS" if _joined(topology, here.socket, there.socket) else ""
+    apart = here.node and there.node and here.node != there.node
+    return "SYS" if apart else "NODE"
 
 
-def _met_below_host(here: _Attachment, there: _Attachment, one: str, other: str) -> str:
-    """Return PIX or PXB when the two meet under the host, counting switches on the way."""
-    chain_here = ((one, False), *here.bridges)
-    chain_there = {name: depth for depth, (name, _) in enumerate(((other, False), *there.bridges))}
-    for depth, (name, several) in enumerate(chain_here):
-        if name in chain_there:
-            # The switch where they meet counts once; every bridge below it counts as well.
-            crossed = max(depth, 1) - 1 + max(chain_there[name], 1) - 1 + 1
-            return "PIX" if crossed <= 1 and not several and name not in (one, other) else "PXB"
-    return ""
-
-
-def _attachment(topology: Topology, name: str) -> _Attachment | None:
-    """Walk up the PCIe tree (or chip-to-chip link) from a device to its host."""
-    bridges: list[tuple[str, bool]] = []
-    current, seen = name, {name}
-    while True:
-        step = _upward(topology, current, seen)
-        if step is None:
-            return None
-        if topology[step.target].kind in _HOSTS:
-            return _Attachment(tuple(bridges), step.target, _node(step))
-        bridges.append((step.target, _several_switches(topology[step.target])))
-        seen.add(step.target)
-        current = step.target
-
-
-def _upward(topology: Topology, name: str, seen: set[str]) -> Step | None:
-    """Return the step towards the host: to a host if there is one, else to a switch or bridge."""
-    ways = [
-        step
-        for step in topology.steps[name]
-        if step.link.layer in ("host", "memory") and step.target not in seen
-    ]
-    for step in ways:
-        if topology[step.target].kind in _HOSTS:
-            return step
-    for step in ways:
-        if _forwards(topology[step.target]) and _leads_up(topology, step.target, {*seen, name}):
-            return step
-    return None
-
-
-def _leads_up(topology: Topology, name: str, seen: set[str]) -> bool:
-    """Whether a host can be reached from `name` without going back."""
-    if topology[name].kind in _HOSTS:
-        return True
-    return any(
-        _leads_up(topology, step.target, {*seen, name})
-        for step in topology.steps[name]
-        if step.link.layer == "host"
-        and step.target not in seen
-        and (topology[step.target].kind in _HOSTS or _forwards(topology[step.target]))
-    )
-
-
-def _forwards(device: Device) -> bool:
-    return device.kind in ("pcie-switch", "hba") or bool(device.part.flag("bridge"))
+def _below_root(
+    topology: Topology,
+    meeting: str,
+    one: tuple[str, Attachment],
+    other: tuple[str, Attachment],
+) -> str:
+    """Return PIX when the two meet at one switch of one chip, PXB when they cross more."""
+    at_one_of_them = meeting in (one[0], other[0])
+    nearest = all(found.bridges[:1] == (meeting,) for _, found in (one, other))
+    if at_one_of_them or not nearest or _several_switches(topology[meeting]):
+        return "PXB"
+    return "PIX"
 
 
 def _several_switches(device: Device) -> bool:
     """Whether two ports of it may be more than one switch apart: several chips, or not known."""
     figure = device.part.figure("chips")
     return figure is not None and (figure.value is None or figure.value > 1)
-
-
-def _node(step: Step) -> str:
-    """Return the NUMA node of a step's host end: the named one, or the host as a whole."""
-    return step.entry_side if step.entry_side.startswith("numa") else ""
 
 
 def _joined(topology: Topology, one: str, other: str) -> bool:

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from topo.catalogue.model import Cable, Figure, Kind, Part, PeerCap
+    from topo.catalogue.model import Cable, Figure, Kind, Part
     from topo.errors import Place
     from topo.spec.model import Basis, End, Settings, Spec
+    from topo.spec.names import Names
+    from topo.topology.tree import Tree
 
 __all__ = [
     "Capacity",
     "Device",
     "Layer",
     "Link",
-    "PeerLimit",
     "Resource",
     "ResourceClass",
     "Step",
@@ -141,20 +142,6 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class PeerLimit:
-    """A stated peer-to-peer cap of one place that forwards: `site` is ``cpu0`` or a link way."""
-
-    site: str
-    cap: PeerCap
-    direction: Literal["posted", "non-posted"]
-
-    @property
-    def name(self) -> str:
-        """The resource name it gets."""
-        return f"{self.site}/p2p"
-
-
-@dataclass(frozen=True, slots=True)
 class Link:
     """One physical connection; a bundle of equal cables without named ports is one link.
 
@@ -246,8 +233,8 @@ class Topology:
         try:
             return self.devices[name]
         except KeyError:
-            message = f"no device {name} in {self.name}"
-            raise UnknownNameError(Finding("unknown-name", message)) from None
+            message, advice = self._names.absent([name])
+            raise UnknownNameError(Finding("unknown-name", message, help=advice)) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.devices
@@ -275,16 +262,40 @@ class Topology:
         UnknownNameError
             If nothing matches.
         """
-        from topo.spec import select_names  # noqa: PLC0415  (the reader's own rules, loaded late)
+        names = self._names.matching(pattern)
+        if not names:
+            message, advice = self._names.absent([pattern])
+            raise UnknownNameError(Finding("unknown-name", message, help=advice))
+        return tuple(self[name] for name in names)
 
-        return tuple(self[name] for name in select_names(pattern, tuple(self.devices)))
+    @cached_property
+    def _names(self) -> Names:
+        """The file reader's own rules of which names a text means."""
+        from topo.spec.names import Names
+
+        return Names(self.devices, {device.name: device.numa for device in self.devices.values()})
 
     def of_kind(self, *kinds: Kind) -> tuple[Device, ...]:
         """Return the devices of these kinds, in the order of the file."""
-        return tuple(device for device in self.devices.values() if device.kind in kinds)
+        if kinds not in self._kinds:
+            found = (device for device in self.devices.values() if device.kind in kinds)
+            self._kinds[kinds] = tuple(found)
+        return self._kinds[kinds]
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[Kind, ...], tuple[Device, ...]]:
+        """Answers of `of_kind`: a cluster's devices are looked through once a question."""
+        return {}
+
+    @cached_property
+    def tree(self) -> Tree:
+        """How devices hang on their hosts."""
+        from topo.topology.tree import Tree
+
+        return Tree(self)
 
     def graph(self) -> networkx.MultiDiGraph[str]:
         """Return a fresh NetworkX graph of the topology; see `topo.topology.graph`."""
-        from topo.topology.graph import to_networkx  # noqa: PLC0415  (NetworkX loads when asked)
+        from topo.topology.graph import to_networkx
 
         return to_networkx(self)
