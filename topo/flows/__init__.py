@@ -1,6 +1,6 @@
 """Workloads to demands, and demands to the use matrix that the solvers take."""
 
-from topo.flows.demands import core_copy_rate, demands_of, ends_of, worker_limit
+from topo.flows.demands import at_basis, core_copy_rate, demands_of, ends_of, worker_limit
 from topo.flows.matrix import use_matrix
 from topo.flows.model import Demand, UseMatrix
 from topo.flows.system import System
@@ -9,6 +9,7 @@ __all__ = [
     "Demand",
     "System",
     "UseMatrix",
+    "at_basis",
     "core_copy_rate",
     "demands_of",
     "ends_of",

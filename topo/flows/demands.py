@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.flows.model import Demand
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
-__all__ = ["core_copy_rate", "demands_of", "ends_of", "worker_limit"]
+__all__ = ["at_basis", "core_copy_rate", "demands_of", "ends_of", "worker_limit"]
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
 # that single-threaded copies reach on current servers.
@@ -35,23 +36,27 @@ def demands_of(
     the caller looks at its verdict before solving.
     """
     storages, gpus = ends_of(workload)
-    share = len(gpus)
-    limit = math.inf if workload.limit is None else workload.limit / share
-    demands = []
-    for gpu in gpus:
-        route = router.route(path, storages, gpu, workload.direction)
-        demands.append(
-            Demand(
-                workload=workload.name,
-                gpu=gpu,
-                route=route,
-                size=workload.size / share,
-                weight=workload.weight,
-                limit=min(limit, worker_limit(router.topology, route, basis)),
-                start=workload.start,
-            )
+    count = len(gpus)
+    own_limit = math.inf if workload.limit is None else workload.limit / count
+    routes = (router.route(path, storages, gpu, workload.direction) for gpu in gpus)
+    return tuple(
+        Demand(
+            workload=workload.name,
+            gpu=route.gpu,
+            route=route,
+            size=workload.size / count,
+            weight=workload.weight,
+            limit=min(own_limit, worker_limit(router.topology, route, basis)),
+            start=workload.start,
+            own_limit=own_limit,
         )
-    return tuple(demands)
+        for route in routes
+    )
+
+
+def at_basis(topology: Topology, demand: Demand, basis: Basis) -> Demand:
+    """Return `demand` with the limit that its workers have at `basis`."""
+    return replace(demand, limit=min(demand.own_limit, worker_limit(topology, demand.route, basis)))
 
 
 def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:

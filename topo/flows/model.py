@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.routes.model import Route
     from topo.flows.system import System
+    from topo.routes.model import Route
     from topo.spec.model import Basis
     from topo.topology import Resource
 
@@ -29,7 +30,9 @@ class Demand:
     size
         Bytes.
     weight, limit, start
-        Fair-share weight; own rate limit in bytes/s (`math.inf` for none); start in seconds.
+        Fair-share weight; rate limit in bytes/s (`math.inf` for none); start in seconds.
+    own_limit
+        The part of `limit` that the workload states, without what its workers can move.
     """
 
     workload: str
@@ -39,6 +42,7 @@ class Demand:
     weight: float
     limit: float
     start: float
+    own_limit: float = math.inf
 
     @property
     def name(self) -> str:
@@ -48,7 +52,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class UseMatrix:
-    """Demands against resources: row `d` of `system` is ``demands[d]``, column `r` ``resources[r]``.
+    """Demands and resources: row `d` of `system` is ``demands[d]``, column `r` ``resources[r]``.
 
     `basis` is what the capacities were taken at; an unknown capacity does not bind.
     """

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.datapaths import count
-from topo.flows import core_copy_rate, demands_of, use_matrix, worker_limit
+from topo.flows import at_basis, core_copy_rate, demands_of, use_matrix
+from topo.routes.model import merged
 from topo.routes.verdict import verdict_of
 from topo.solve import max_min
 from topo.study.model import Bottleneck, CopyingCores, PathAnswer
@@ -76,37 +77,31 @@ def _solve(
     rate = math.fsum(allocation.rates)
     time = _time(matrix, allocation)
     ratio = workload.efficiency if basis == "theoretical" else None
+    unknowns = tuple(
+        resource.id for resource in matrix.resources if resource.capacity.at(basis).value is None
+    )
     return replace(
         known,
-        rates={
-            demand.gpu: given for demand, given in zip(demands, allocation.rates, strict=True)
-        },
+        rates={demand.gpu: given for demand, given in zip(demands, allocation.rates, strict=True)},
         rate=rate,
         time=time,
         time_range=_time_range(time, ratio) if ratio else None,
-        unknowns=tuple(
-            resource.id
-            for resource in matrix.resources
-            if resource.capacity.theoretical.value is None
-        ),
+        unknowns=unknowns,
         unlimited=tuple(
             resource.id
             for resource in matrix.resources
-            if resource.capacity.theoretical.value == math.inf
-            and resource.capacity.measured is None
+            if resource.capacity.at(basis).value == math.inf and resource.kind != "measured-pair"
         ),
-        at_most=any(resource.capacity.at(basis).value is None for resource in matrix.resources),
+        at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation),
-        by_basis=dict(_by_basis(topology, demands)),
+        by_basis={each: rate if each == basis else _at(topology, demands, each) for each in _BASES},
         serial_rate=_serial_rate(topology, demands, basis),
         cores=_cores(topology, known.routes, known.counts, rate),
         matrix=matrix,
     )
 
 
-def chosen_split(
-    router: Router, demands: tuple[Demand, ...], basis: Basis
-) -> tuple[Demand, ...]:
+def chosen_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:
     """Return the demands with the cards' shares that the policy asks for.
 
     Under ``best`` a linear program chooses how each GPU's bytes divide over the cards; otherwise
@@ -121,8 +116,8 @@ def chosen_split(
 
 
 def route_reasons(routes: Iterable[Route]) -> tuple[Reason, ...]:
-    """Return every reason of the routes once, in the order first met."""
-    return tuple(dict.fromkeys(reason for route in routes for reason in route.reasons))
+    """Return every reason of the routes once, with all devices that it holds for."""
+    return merged(reason for route in routes for reason in route.reasons)
 
 
 def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottleneck, ...]:
@@ -169,9 +164,9 @@ def _time_range(time: float, ratio: tuple[float, float]) -> tuple[float, float]:
     return float(f"{time / high:.15g}"), float(f"{time / low:.15g}")
 
 
-def _by_basis(topology: Topology, demands: tuple[Demand, ...]) -> Iterable[tuple[Basis, float]]:
-    for basis in _BASES:
-        yield basis, solved(topology, demands, basis)
+def _at(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float:
+    """Return the total at another basis, where one worker's stages have other rates as well."""
+    return solved(topology, [at_basis(topology, demand, basis) for demand in demands], basis)
 
 
 def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float | None:
@@ -185,8 +180,7 @@ def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) 
     for demand in demands:
         path = replace(demand.route.data_path, stages="serial", workers=1)
         route = replace(demand.route, data_path=path)
-        limit = min(demand.limit, worker_limit(topology, route, basis))
-        serial.append(replace(demand, limit=limit))
+        serial.append(at_basis(topology, replace(demand, route=route), basis))
     return solved(topology, serial, basis)
 
 
@@ -215,8 +209,10 @@ def _cores(
 def _floor(topology: Topology, traffic: float, basis: Basis) -> float | None:
     """Return seconds that all system memories together need for `traffic` bytes at least.
 
-    `None` when the rate of a memory is unknown or there is none.
+    Nothing takes no time; `None` when the rate of a memory is unknown or there is none.
     """
+    if not traffic:
+        return 0.0
     buses = [
         topology.resources[name]
         for memory in topology.of_kind("memory")
@@ -227,5 +223,3 @@ def _floor(topology: Topology, traffic: float, basis: Basis) -> float | None:
     if not known or len(known) < len(topology.of_kind("memory")):
         return None
     return traffic / math.fsum(known)
-
-

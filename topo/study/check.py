@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 from topo.datapaths import data_path
 from topo.errors import Finding
+from topo.flows import demands_of
 from topo.routes import Policy, Router
-from topo.study.answer import answer
+from topo.routes.verdict import verdict_of
+from topo.study.answer import answer, route_reasons
 from topo.study.compare import ask, chosen_workloads
 from topo.study.words import limited_by, listed
 from topo.topology import locality
 from topo.units import format_duration, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from topo.routes import Reason
     from topo.spec.model import Basis, Expectation
     from topo.study.model import PathAnswer
     from topo.topology import Topology
@@ -98,13 +101,15 @@ class _Judge:
         found = self._answer(one, one.via)
         value = found.time if one.kind == "time" else found.rate
         if value is None:
-            return False, _refusal(found)
+            return False, _refusal(found.name, found.reasons)
         shown = format_duration(value) if one.kind == "time" else format_rate(value)
         return _related(value, one.relation, one.value), f"it is {shown}"
 
     def _limited(self, one: Expectation) -> tuple[bool, str]:
         found = self._answer(one, one.via)
-        names = {name for bind in found.bottlenecks for name in (bind.resource.name, bind.resource.id)}
+        names = {
+            name for bind in found.bottlenecks for name in (bind.resource.name, bind.resource.id)
+        }
         by = limited_by(bind.resource for bind in found.bottlenecks)
         return one.what in names, f"it is limited by {by or 'nothing that the file states'}"
 
@@ -112,10 +117,8 @@ class _Judge:
         mine, other = self._answer(one, one.via), self._answer(one, one.what)
         if mine.rate is None or other.rate is None:
             refused = mine if mine.rate is None else other
-            return mine.rate is not None, _refusal(refused)
-        shown = (
-            f"{mine.name} has {format_rate(mine.rate)}, {other.name} {format_rate(other.rate)}"
-        )
+            return mine.rate is not None, _refusal(refused.name, refused.reasons)
+        shown = f"{mine.name} has {format_rate(mine.rate)}, {other.name} {format_rate(other.rate)}"
         return mine.rate > other.rate * (1 + _SLACK), shown
 
     def _locality(self, one: Expectation) -> tuple[bool, str]:
@@ -133,15 +136,19 @@ class _Judge:
     def _possible(self, one: Expectation) -> tuple[bool, str]:
         path = data_path(self._topology.spec, one.via)
         workload = ask(self._topology, one.subject, one.what)
-        found = answer(self._router, workload, path)
-        possible = found.verdict != "refused"
-        outcome = f"its verdict is {found.verdict}" if possible else _refusal(found)
-        return possible is (one.kind == "possible"), outcome
+        routes = [demand.route for demand in demands_of(self._router, workload, path)]
+        reasons = route_reasons(routes)
+        refused = [route.verdict == "refused" for route in routes]
+        if any(refused):
+            outcome = _refusal(path.name, reasons)
+        else:
+            outcome = f"its verdict is {verdict_of(reasons)}"
+        return (not any(refused) if one.kind == "possible" else all(refused)), outcome
 
 
-def _refusal(found: PathAnswer) -> str:
-    why = listed(reason.text for reason in found.reasons if reason.effect == "refused")
-    return f"{found.name} is refused: {why}"
+def _refusal(name: str, reasons: Iterable[Reason]) -> str:
+    why = listed(reason.text for reason in reasons if reason.effect == "refused")
+    return f"{name} is refused: {why}"
 
 
 def _related(value: float, relation: str, bound: float) -> bool:

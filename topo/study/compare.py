@@ -12,17 +12,20 @@ from topo.spec.model import Workload
 from topo.study.answer import answer
 from topo.study.insights import insights
 from topo.study.model import Comparison, WorkloadAnswer
+from topo.study.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from topo.catalogue.model import Kind
     from topo.spec.model import Basis
     from topo.topology import Topology
 
 __all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
 
 DEFAULT_PATHS = ("legacy", "direct")
-_STORAGE = ("storage", "nvme", "hba")
+# Where no storage is named: what is on the network, else the drives, else their controllers.
+_STORAGE: tuple[tuple[Kind, ...], ...] = (("storage",), ("nvme",), ("hba",))
 
 
 def compare(
@@ -121,7 +124,7 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
 def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> Workload:
     """Return a workload made from two names: a read when `source` is storage, else a write.
 
-    An end that is not given is every storage, or every GPU.
+    An end that is not given is every GPU, or the storage: all on the network, else all drives.
 
     Raises
     ------
@@ -132,12 +135,8 @@ def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> W
     """
     sources = _names(topology, source, target, want_source=True)
     targets = _names(topology, target, source, want_source=False)
-    kinds = tuple({topology[name].kind for name in names} for names in (sources, targets))
-    if kinds[0] <= set(_STORAGE) and kinds[1] == {"gpu"}:
-        direction = "read"
-    elif kinds[0] == {"gpu"} and kinds[1] <= set(_STORAGE):
-        direction = "write"
-    else:
+    ends = tuple(_end_of(topology, names) for names in (sources, targets))
+    if ends not in (("storage", "gpu"), ("gpu", "storage")):
         raise SpecError(
             Finding(
                 "not-storage-and-gpu",
@@ -147,40 +146,43 @@ def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> W
         )
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
-        direction="read" if direction == "read" else "write",
+        direction="read" if ends[0] == "storage" else "write",
         size=size,
         sources=sources,
         targets=targets,
     )
 
 
-def _names(
-    topology: Topology, name: str, other: str, *, want_source: bool
-) -> tuple[str, ...]:
+def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
+    """Return what the devices of one end are: all storage, all GPUs, or (empty) neither."""
+    kinds = {topology[name].kind for name in names}
+    if kinds == {"gpu"}:
+        return "gpu"
+    return "storage" if kinds <= {"storage", "nvme", "hba"} else ""
+
+
+def _names(topology: Topology, name: str, other: str, *, want_source: bool) -> tuple[str, ...]:
     """Return the devices of one end; an end not given is what the other end leaves."""
     if name:
         return tuple(device.name for device in topology.select(name))
     other_is_gpu = bool(other) and topology.select(other)[0].kind == "gpu"
     gpus = not other_is_gpu if other else not want_source
-    kinds = ("gpu",) if gpus else _STORAGE
-    found = tuple(device.name for device in topology.devices.values() if device.kind in kinds)
+    kinds: tuple[tuple[Kind, ...], ...] = (("gpu",),) if gpus else _STORAGE
+    found = next((devices for each in kinds if (devices := topology.of_kind(*each))), ())
     if not found:
-        raise UnknownNameError(
-            Finding("unknown-name", f"{topology.name} has no {'GPU' if gpus else 'storage'}")
-        )
-    return found
+        message = f"{topology.name} has no {'GPU' if gpus else 'storage'}"
+        raise UnknownNameError(Finding("unknown-name", message))
+    return tuple(device.name for device in found)
 
 
 def _workload(
     router: Router, workload: Workload, via: tuple[str, ...], basis: Basis
 ) -> WorkloadAnswer:
-    names = via or workload.via or DEFAULT_PATHS
+    names = dict.fromkeys(via or workload.via or DEFAULT_PATHS)
     spec = router.topology.spec
     found = WorkloadAnswer(
         workload=workload,
-        paths=tuple(
-            answer(router, workload, data_path(spec, name), basis=basis) for name in names
-        ),
+        paths=tuple(answer(router, workload, data_path(spec, name), basis=basis) for name in names),
     )
     return replace(found, insights=insights(router, found))
 
@@ -197,10 +199,11 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
                 place=found.workload.place,
             )
         for path in found.paths:
-            for name in path.unknowns:
+            if path.unknowns:
                 yield Finding(
                     "unknown-capacity",
-                    f"the capacity of {name} is unknown: rates by {path.name} are at most",
+                    f"rates by {path.name} are at most: unknown is how much passes "
+                    f"{listed(path.unknowns)}",
                     severity="warning",
                 )
             for reason in path.reasons:

@@ -8,7 +8,7 @@ from topo.study.words import limited_by, listed
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from topo.routes import Router
     from topo.study.model import PathAnswer, WorkloadAnswer
@@ -23,14 +23,13 @@ def insights(router: Router, found: WorkloadAnswer) -> tuple[str, ...]:
     solved = [path for path in found.paths if path.rate is not None]
     sentences: list[str] = []
     for path in found.paths:
-        if path.rate is None:
-            sentences.extend(_refused(path))
+        sentences.extend(_refused(path) if path.rate is None else _unsure(path))
     if len(solved) > 1:
         sentences.extend(_ranking(solved))
     for path in solved:
         sentences.extend(_ram(path))
         sentences.extend(_cores(path, solved))
-        sentences.extend(_unlimited(router, path))
+        sentences.extend(_not_modelled(router, path))
     return tuple(dict.fromkeys(sentences))
 
 
@@ -39,6 +38,12 @@ def _refused(path: PathAnswer) -> Iterator[str]:
     instead = path.data_path.falls_back_to
     ending = f"; it falls back to {instead}" if instead else ""
     yield f"{path.name} is refused: {why}{ending}."
+
+
+def _unsure(path: PathAnswer) -> Iterator[str]:
+    if path.verdict == "unknown":
+        why = listed(reason.text for reason in path.reasons if reason.effect == "unknown")
+        yield f"Whether {path.name} works here is not known: {why}."
 
 
 def _ranking(solved: list[PathAnswer]) -> Iterator[str]:
@@ -54,13 +59,7 @@ def _against(mine: PathAnswer, other: PathAnswer) -> str:
     assert other.rate is not None
     ratio = mine.rate / other.rate
     if abs(ratio - 1) <= _SAME:
-        names = {one.resource.id for one in mine.bottlenecks}
-        both = [one.resource for one in other.bottlenecks if one.resource.id in names]
-        at = f" at {limited_by(both)}" if both else ""
-        return (
-            f"{mine.name} is no faster than {other.name} here: both stop{at}, "
-            f"{format_rate(mine.rate)}."
-        )
+        return _no_faster(mine, other, format_rate(mine.rate))
     if ratio > 1:
         why = limited_by(one.resource for one in other.bottlenecks)
         by = f", which stops at {why}" if why else ""
@@ -71,6 +70,20 @@ def _against(mine: PathAnswer, other: PathAnswer) -> str:
         f"{mine.name} loses to {other.name}, {format_rate(mine.rate)} against "
         f"{format_rate(other.rate)}{by}."
     )
+
+
+def _no_faster(mine: PathAnswer, other: PathAnswer, rate: str) -> str:
+    """Say what two equally fast paths stop at, and what else is full on the other one."""
+    names = {one.resource.id for one in mine.bottlenecks}
+    both = [one.resource for one in other.bottlenecks if one.resource.id in names]
+    rest = [one.resource for one in other.bottlenecks if one.resource.id not in names]
+    end = f"both stop at {limited_by(both)}," if both else "both reach"
+    also = f"; on {other.name} {limited_by(rest)} {_is(rest)} full as well" if both and rest else ""
+    return f"{mine.name} is no faster than {other.name} here: {end} {rate}{also}."
+
+
+def _is(things: Sequence[object]) -> str:
+    return "is" if len(things) == 1 else "are"
 
 
 def _ram(path: PathAnswer) -> Iterator[str]:
@@ -92,7 +105,7 @@ def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[str]:
     if path.cores is None or path.rate is None:
         return
     yield (
-        f"{path.name} keeps about {path.cores.cores:.0f} cores busy copying "
+        f"{path.name} keeps about {_count_of_cores(path.cores.cores)} busy copying "
         f"({format_rate(path.cores.rate_per_core)} a core, {path.cores.source})."
     )
     direct = next((one for one in solved if not one.counts.ram_traversals), None)
@@ -100,18 +113,27 @@ def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[str]:
         return
     if direct.rate > path.serial_rate * (1 + _SAME):
         yield (
-            f"With one worker a GPU that reads, copies and uploads in turn, {path.name} reaches "
+            f"With one worker a GPU that does one stage after the other, {path.name} reaches "
             f"{format_rate(path.serial_rate)}; {direct.name} is "
             f"{direct.rate / path.serial_rate:.1f} times as fast."
         )
 
 
-def _unlimited(router: Router, path: PathAnswer) -> Iterator[str]:
-    storages = {
-        router.topology.resources[name].device
-        for name in path.unlimited
-        if name in router.topology.resources
-        and router.topology.resources[name].kind in ("storage-read", "storage-write")
-    }
-    for name in sorted(storages):
-        yield f"The appliance behind {name} is not modelled: its own rate is taken as unlimited."
+def _count_of_cores(count: float) -> str:
+    text = f"{count:.0f}" if count >= 10 else f"{count:.2g}"  # noqa: PLR2004
+    return "1 core" if text == "1" else f"{text} cores"
+
+
+def _not_modelled(router: Router, path: PathAnswer) -> Iterator[str]:
+    """Yield what the user took as unlimited: appliances, then anything else."""
+    resources = router.topology.resources
+    found = [resources[name] for name in path.unlimited if name in resources]
+    sides = ("storage-read", "storage-write")
+    storages = list(dict.fromkeys(one.device for one in found if one.kind in sides))
+    others = list(dict.fromkeys(one.name for one in found if one.kind not in sides))
+    if storages:
+        one = len(storages) == 1
+        what = "its own rate is" if one else "their own rates are"
+        yield f"{listed(storages)} {_is(storages)} not modelled: {what} taken as unlimited."
+    if others:
+        yield f"Taken as unlimited: {listed(others)}."

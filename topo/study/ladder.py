@@ -13,6 +13,7 @@ from topo.study.model import Ladder, Rung
 from topo.study.words import NOT_FOR_SALE, class_words
 
 if TYPE_CHECKING:
+    from topo.flows import UseMatrix
     from topo.solve import Allocation
     from topo.spec.model import Basis, Workload
     from topo.study.model import Bottleneck, PathAnswer
@@ -26,8 +27,8 @@ def ladder(
 ) -> Ladder:
     """Return the ladder of one answer.
 
-    Each step removes every full resource that stops a demand, as one set. It ends where raising
-    what can be bought would help nobody.
+    Each step removes every full resource that stops a demand and can be bought, as one set. It
+    ends where raising what can be bought would help nobody.
 
     Parameters
     ----------
@@ -56,14 +57,16 @@ def ladder(
             return Ladder(workload, found, tuple(rungs), end, basis)
         rungs.append(Rung(math.fsum(allocation.rates), _grouped(binding)))
         kept = [one for one in binding if one.resource.kind in NOT_FOR_SALE]
-        if _stuck(allocation, {matrix.resources.index(one.resource) for one in kept}):
+        raised = {one.resource.id for one in binding} - {one.resource.id for one in kept}
+        if not raised or _stuck(matrix, allocation, {one.resource.id for one in kept}):
             return Ladder(workload, found, tuple(rungs), _end(kept), basis)
-        removed |= {one.resource.id for one in binding}
+        removed |= raised
 
 
-def _stuck(allocation: Allocation, not_for_sale: set[int]) -> bool:
+def _stuck(matrix: UseMatrix, allocation: Allocation, not_for_sale: set[str]) -> bool:
     """Whether every demand is stopped by something that cannot be bought."""
-    return all(not_for_sale & set(stops) for stops in allocation.stops)
+    fixed = {index for index, one in enumerate(matrix.resources) if one.id in not_for_sale}
+    return all(fixed & set(stops) for stops in allocation.stops)
 
 
 def _grouped(binding: tuple[Bottleneck, ...]) -> tuple[tuple[str, tuple[Bottleneck, ...]], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.flows import worker_limit
+from topo.flows import at_basis
 from topo.routes.use import total_use
 from topo.solve import split
 
@@ -45,8 +45,7 @@ def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tup
     divided = []
     for demand, shares in zip(demands, found.shares, strict=True):
         route = router.reweighted(demand.route, shares)
-        limit = min(demand.limit, worker_limit(router.topology, route, basis))
-        divided.append(replace(demand, route=route, limit=limit))
+        divided.append(at_basis(router.topology, replace(demand, route=route), basis))
     return tuple(divided)
 
 
