@@ -13,19 +13,59 @@ __version__ = "0.1.0"
 # A new name stands in three places, and `tests/test_front_door.py` holds them together: here, in
 # the imports that the type checker reads, and in the table that Python reads.
 __all__ = [
+    "Comparison",
     "Finding",
+    "Ladder",
+    "PathAnswer",
     "Place",
+    "Policy",
     "TopoError",
+    "Topology",
+    "Workload",
     "__version__",
+    "bottleneck",
+    "build",
+    "compare",
+    "judge",
+    "load",
+    "loads",
+    "locality",
+    "matrix",
+    "survey",
 ]
 
 if TYPE_CHECKING:
     from topo.errors import Finding, Place, TopoError
+    from topo.routes.model import Policy
+    from topo.spec.model import Workload
+    from topo.study.bottleneck import bottleneck
+    from topo.study.check import judge
+    from topo.study.compare import compare
+    from topo.study.model import Comparison, Ladder, PathAnswer
+    from topo.study.survey import survey
+    from topo.topology.load import build, load, loads
+    from topo.topology.locality import locality, matrix
+    from topo.topology.model import Topology
 else:
     _HOMES = {
+        "Comparison": "topo.study.model",
         "Finding": "topo.errors",
+        "Ladder": "topo.study.model",
+        "PathAnswer": "topo.study.model",
         "Place": "topo.errors",
+        "Policy": "topo.routes.model",
         "TopoError": "topo.errors",
+        "Topology": "topo.topology.model",
+        "Workload": "topo.spec.model",
+        "bottleneck": "topo.study.bottleneck",
+        "build": "topo.topology.load",
+        "compare": "topo.study.compare",
+        "judge": "topo.study.check",
+        "load": "topo.topology.load",
+        "loads": "topo.topology.load",
+        "locality": "topo.topology.locality",
+        "matrix": "topo.topology.locality",
+        "survey": "topo.study.survey",
     }
 
     def __getattr__(name: str) -> object:

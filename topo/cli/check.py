@@ -28,7 +28,7 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     if topology.spec.expectations:
         from topo.study import judge
 
-        judgements = judge(topology, at=how.at, policy=how.policy)
+        judgements = judge(topology, at=how.at, policy=how.policy_for(topology))
     broken = tuple(one.finding for one in judgements if not one.holds)
     findings = (*topology.findings, *broken)
     if as_json:

@@ -44,7 +44,7 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
         source=question.source,
         target=question.target,
         at=how.at,
-        policy=how.policy,
+        policy=how.policy_for(topology),
     )
     findings = (*topology.findings, *found.findings)
     if as_json:

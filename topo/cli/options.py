@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -69,6 +70,14 @@ class How:
     at: Basis
     policy: Policy
 
+    def policy_for(self, topology: Topology) -> Policy:
+        """Return the policy, whose buffers and places the topology has."""
+        if not self.policy.buffers:
+            return self.policy
+        from topo.study.policy import checked
+
+        return checked(topology, self.policy)
+
 
 def example(*lines: str) -> str:
     """Return the end of a verb's help: commands that work as they stand."""
@@ -90,6 +99,8 @@ def asks_machine(verb: _Verb) -> _Verb:
     )
     @wraps(verb)
     def wrapped(*, file: str, overrides: tuple[tuple[str, str], ...], **rest: Any) -> int:
+        path = PurePath(file)
+        Session.current().folder = str(path.parent) if path.is_absolute() else ""
         return verb(machine=Machine(file, dict(overrides)), **rest)
 
     return wrapped

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from topo.errors import Finding, TopoError
 
 if TYPE_CHECKING:
@@ -34,9 +36,19 @@ _WIDEST = 120
 
 @dataclass(slots=True)
 class Session:
-    """What one call of the program needs to know when it fails: whether JSON was asked for."""
+    """What one call of the program knows of itself.
+
+    `as_json` says whether JSON was asked for; `folder` is where an absolute FILE lies, which JSON
+    does not tell.
+    """
 
     as_json: bool = False
+    folder: str = ""
+
+    @classmethod
+    def current(cls) -> Session:
+        """Return the running call's."""
+        return click.get_current_context().ensure_object(cls)
 
 
 def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
@@ -58,6 +70,12 @@ def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) 
     Findings that are no errors go into the document under ``findings``. An error leaves one
     document all the same: the findings.
     """
+    return _put_document(document, findings, Session.current())
+
+
+def _put_document(
+    document: Mapping[str, Any], findings: Iterable[Finding], session: Session
+) -> int:
     from topo.views.findings import findings_document
     from topo.views.json.values import encoded
 
@@ -65,14 +83,14 @@ def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) 
     failed = any(finding.severity == "error" for finding in found)
     listed = findings_document(found)
     shown = listed if failed else {**document, "findings": listed["findings"]}
-    _write(sys.stdout, encoded(shown))
+    _write(sys.stdout, encoded(shown, folder=session.folder))
     return int(failed)
 
 
 def fail(error: TopoError, session: Session) -> int:
     """Print what an error found, as JSON if that was asked for; return the exit code."""
     if session.as_json:
-        return put_document({}, error.findings)
+        return _put_document({}, error.findings, session)
     return _tell(error.findings)
 
 

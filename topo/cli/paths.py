@@ -44,7 +44,7 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
         source=question.source,
         target=question.target,
         at=how.at,
-        policy=how.policy,
+        policy=how.policy_for(topology),
     )
     if as_json:
         from topo.views.json.answers import paths_document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topo.study.bottleneck import bottleneck
 from topo.study.check import Judgement, judge
 from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
 from topo.study.ladder import ladder
@@ -22,13 +23,14 @@ __all__ = [
     "Comparison",
     "CopyingCores",
     "Judgement",
-    "Laid",
     "Ladder",
+    "Laid",
     "PathAnswer",
     "PathSurvey",
     "Rung",
     "WorkloadAnswer",
     "ask",
+    "bottleneck",
     "chosen_workloads",
     "compare",
     "judge",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from topo.datapaths import Counts
     from topo.routes import Branch, Leg, Reason, Route
-    from topo.spec.model import Basis, Move, Workload
+    from topo.spec.model import Basis, Move
     from topo.study import (
         Bottleneck,
         Comparison,
@@ -47,46 +47,27 @@ def comparison_document(found: Comparison) -> dict[str, Any]:
     }
 
 
-def bottleneck_document(
-    topology: Topology,
-    workload: Workload,
-    found: PathAnswer,
-    ladder: Ladder | None,
-    *,
-    basis: Basis,
-) -> dict[str, Any]:
-    """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    workload
-        The workload that was asked about.
-    found
-        The answer.
-    ladder
-        Its ladder; `None` when the path is refused.
-    basis
-        Which figure of each capacity was used.
-    """
+def bottleneck_document(topology: Topology, found: Ladder) -> dict[str, Any]:
+    """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next."""
+    path = found.answer
     return {
         "schema": "topo.bottleneck/1",
         "topology": topology.name,
-        "basis": basis,
-        "workload": workload.name,
-        "direction": workload.direction,
-        "bytes": workload.size,
-        "data_path": found.name,
-        "verdict": found.verdict,
-        "reasons": [_reason(reason) for reason in found.reasons],
-        "rate_bytes_per_s": found.rate,
-        "at_most": found.at_most,
-        "bottlenecks": _bottlenecks(found, basis),
-        "rates_by_gpu_bytes_per_s": dict(found.rates),
-        "ladder": [_rung(rung, basis) for rung in ladder.rungs] if ladder else [],
-        "ladder_end": ladder.end if ladder else None,
-        "unknown": list(found.unknowns),
+        "basis": found.basis,
+        "workload": found.workload.name,
+        "direction": found.workload.direction,
+        "bytes": found.workload.size,
+        "data_path": path.name,
+        "verdict": path.verdict,
+        "reasons": [_reason(reason) for reason in path.reasons],
+        "rate_bytes_per_s": path.rate,
+        "at_most": path.at_most,
+        "time_s": path.time,
+        "bottlenecks": _bottlenecks(path, found.basis),
+        "rates_by_gpu_bytes_per_s": dict(path.rates),
+        "ladder": [_rung(rung, found.basis) for rung in found.rungs],
+        "ladder_end": found.end,
+        "unknown": list(path.unknowns),
     }
 
 

@@ -1,10 +1,9 @@
-"""How values are written in JSON: numbers clean, unknown as null, places without foreign paths."""
+"""How values are written in JSON: numbers clean, unknown as null, no paths of this machine."""
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,13 +26,23 @@ _DIGITS = 12  # beyond that, a float holds the order of additions rather than a 
 _EXACT = 2**53
 
 
-def encoded(document: Mapping[str, Any]) -> str:
+def encoded(document: Mapping[str, Any], *, folder: str = "") -> str:
     """Return a document as JSON text that ends in a line break.
 
     Numbers have at most twelve digits, or are exact where they are whole; infinite and undefined
     ones are null.
+
+    Parameters
+    ----------
+    document
+        Mappings, sequences, texts and numbers.
+    folder
+        A folder that is nobody's business: it is taken off every path.
     """
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    if folder:
+        text = text.replace(json.dumps(f"{folder}/", ensure_ascii=False)[1:-1], "")
+    return f"{text}\n"
 
 
 def number(value: float | None) -> float | int | None:
@@ -56,7 +65,7 @@ def place_document(place: Place | None) -> dict[str, Any] | None:
     """Return where something stands: file, line, column."""
     if place is None:
         return None
-    return {"file": _file(place.file), "line": place.line, "column": place.column}
+    return {"file": place.file, "line": place.line, "column": place.column}
 
 
 def figure_document(figure: Figure | None, key: str = "bytes_per_s") -> dict[str, Any] | None:
@@ -90,11 +99,6 @@ def resource_document(resource: Resource) -> dict[str, Any]:
         "class": resource.kind,
         "device": resource.device,
     }
-
-
-def _file(name: str) -> str:
-    path = PurePath(name)
-    return path.name if path.is_absolute() else name
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@ from topo.views.text.words import shortened, sourced, verdict_cell, workload_sen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from topo.spec.model import Basis, Workload
+    from topo.spec.model import Basis
     from topo.study import (
         Bottleneck,
         Comparison,
@@ -38,8 +38,8 @@ def comparison_page(found: Comparison) -> Iterator[Block]:
     yield Heading(_title(found.topology))
     for answer in found.workloads:
         yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
-        for start in range(0, len(answer.paths), _ABREAST):
-            yield _table(answer, answer.paths[start : start + _ABREAST], found.basis)
+        for paths in _abreast(answer.paths):
+            yield _table(answer, paths, found.basis)
         yield _ways(answer)
         if answer.insights:
             yield Bullets(answer.insights)
@@ -51,6 +51,14 @@ def comparison_page(found: Comparison) -> Iterator[Block]:
             "memories together with nothing else to do.",
             dim=True,
         )
+
+
+def _abreast(paths: tuple[PathAnswer, ...]) -> Iterator[tuple[PathAnswer, ...]]:
+    """Yield the paths of one table after another, about as many in each."""
+    tables = -(-len(paths) // _ABREAST)
+    size = -(-len(paths) // max(tables, 1))
+    for start in range(0, len(paths), size):
+        yield paths[start : start + size]
 
 
 def _title(topology: Topology) -> str:
@@ -161,7 +169,7 @@ def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
     rates = dict.fromkeys(format_rate(one.capacity) for one in group)
     kinds = dict.fromkeys(one.resource.capacity.at(basis).kind for one in group)
     each = " each" if len(group) > 1 and len(rates) == 1 else ""
-    names = listed([one.resource.name for one in group], most=4)
+    names = listed(sorted(one.resource.name for one in group))
     return (
         f"{class_words(kind, len(group))}: {names}, {' and '.join(rates)}{each} "
         f"({', '.join(kinds)})"
@@ -218,7 +226,8 @@ def _ways(answer: WorkloadAnswer) -> Table:
 
 def _way(path: PathAnswer) -> str:
     if path.rate is None:
-        return "; ".join(reason.text for reason in path.reasons if reason.effect == "refused")
+        why = (reason.text for reason in path.reasons if reason.effect == "refused")
+        return f"refused: {shortened(why)}"
     waypoints = path.routes[0].waypoints
     return " -> ".join(f"{one} (RAM)" if one in path.counts.buffers else one for one in waypoints)
 
@@ -226,28 +235,22 @@ def _way(path: PathAnswer) -> str:
 # --- bottleneck ---------------------------------------------------------------------------------
 
 
-def bottleneck_page(
-    topology: Topology,
-    workload: Workload,
-    found: PathAnswer,
-    ladder: Ladder | None,
-    *,
-    basis: Basis,
-) -> Iterator[Block]:
+def bottleneck_page(topology: Topology, found: Ladder) -> Iterator[Block]:
     """Yield what binds, by how much, who is stopped, and the ladder."""
+    path, workload = found.answer, found.workload
     yield Heading(_title(topology))
-    yield Heading(f"{workload.name} by {found.name}: {workload_sentence(workload)}")
-    if ladder is None:
-        why = listed(reason.text for reason in found.reasons if reason.effect == "refused")
-        yield Text(f"{found.name} is refused: {why}.")
+    yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
+    if path.rate is None:
+        yield Text(f"{found.end}.")
         return
-    yield Text(_sentence(found))
-    if found.bottlenecks:
-        yield _binding(found, basis)
-    yield Heading("The ladder: what binds, and what would bind next")
-    yield _ladder(ladder)
-    yield Text(f"It ends there: {ladder.end}.")
-    yield Text(_basis_note(basis), dim=True)
+    yield Text(_sentence(path))
+    if path.bottlenecks:
+        yield _binding(path, found.basis)
+    if found.rungs:
+        yield Heading("The ladder: what binds, and what would bind next")
+        yield _ladder(found)
+    yield Text(f"It ends there: {found.end}.")
+    yield Text(_basis_note(found.basis), dim=True)
 
 
 def _sentence(found: PathAnswer) -> str:

@@ -36,8 +36,29 @@ def show_page(topology: Topology) -> Iterator[Block]:
     yield Heading(f"{topology.name}: {topology.title}")
     yield _devices(topology)
     yield _links(topology)
+    settings = topology.settings
+    facts = (
+        ("iommu", settings.iommu),
+        ("filesystem", settings.filesystem),
+        ("transport", settings.transport),
+    )
+    said = [f"{name} {value}" for name, value in facts if value is not None]
+    yield Text(f"Settings: {', '.join(said) or 'none stated'}.")
     yield Heading("Resources: what transfers share")
     yield _resources(topology.resources.values())
+    caps = tuple(_caps(topology))
+    if caps:
+        yield Heading("Peer-to-peer caps")
+        columns = (
+            Column("at"),
+            Column("direction"),
+            Column("rate"),
+            Column("kind and source", breaks=True),
+        )
+        yield Table(columns, caps)
+    if topology.spec.measurements:
+        yield Heading("Measured")
+        yield _measured(topology)
     parts = _parts_of(topology)
     if any(part.figures or part.flags or part.slot for part in parts):
         yield Heading("Parts: what each is known for")
@@ -125,6 +146,58 @@ def _figures(resource: Resource) -> Iterator[tuple[Basis, Figure]]:
         yield "achievable", capacity.achievable
     if capacity.measured is not None:
         yield "measured", capacity.measured
+
+
+def _settings(topology: Topology) -> str:
+    settings = topology.settings
+    facts = {
+        "iommu": settings.iommu,
+        "filesystem": settings.filesystem,
+        "transport": settings.transport,
+    }
+    said = [f"{name} {value}" for name, value in facts.items() if value is not None]
+    return ", ".join(said) or "none stated"
+
+
+_CAP_COLUMNS: Final = (
+    Column("at"),
+    Column("direction"),
+    Column("rate"),
+    Column("kind and source", breaks=True),
+)
+
+
+def _caps(topology: Topology) -> Iterator[tuple[str | Cell, ...]]:
+    sites = [
+        *((device.name, device.part.peer_caps) for device in topology.devices.values()),
+        *((link.name, link.cable.p2p) for link in topology.links),
+    ]
+    for site, caps in sites:
+        if caps is None:
+            continue
+        for direction, cap in (("posted", caps.posted), ("non-posted", caps.non_posted)):
+            if cap is not None:
+                rate = figure_text(cap.rate) + " a flow" * cap.per_flow
+                yield Cell(site), direction, rate, sourced(cap.rate)
+
+
+def _measured(topology: Topology) -> Table:
+    rows = tuple(
+        (
+            Cell(f"{one.source} -> {one.target}"),
+            figure_text(one.rate),
+            one.date,
+            sourced(one.rate),
+        )
+        for one in topology.spec.measurements
+    )
+    columns = (
+        Column("pair"),
+        Column("rate", right=True),
+        Column("date"),
+        Column("kind and source", breaks=True),
+    )
+    return Table(columns, rows)
 
 
 def _parts_of(topology: Topology) -> tuple[Part, ...]:
@@ -229,13 +302,12 @@ def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Bloc
     columns = (
         Column("data path"),
         *(Column(name) for name in workloads),
-        Column("RAM traversals", right=True, breaks=True),
-        Column("CPU memory copies", right=True, breaks=True),
-        Column("copies by a core", right=True, breaks=True),
-        Column("DRAM bytes a byte", right=True, breaks=True),
-        Column("", breaks=True),
+        Column("RAM traversals", right=True),
+        Column("CPU memory copies", right=True),
+        Column("copies by a core", right=True),
+        Column("DRAM bytes a byte", right=True),
     )
-    rows = tuple(
+    rows: tuple[tuple[str | Cell, ...], ...] = tuple(
         (
             Cell(one.data_path.name),
             *(verdict_cell(laid.verdict) for laid in one.laid),
@@ -243,7 +315,6 @@ def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Bloc
             str(one.counts.cpu_memory_copies),
             str(one.counts.core_copies),
             str(one.counts.dram_bytes),
-            one.data_path.title,
         )
         for one in found
     )
@@ -251,31 +322,32 @@ def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Bloc
     yield Heading("Moves")
     yield Table(
         (Column(), Column(breaks=True)),
-        tuple((one.data_path.name, _moves(one)) for one in found),
+        tuple((Cell(one.data_path.name), _moves(one)) for one in found),
     )
-    refused = tuple(_why(found))
-    if refused:
-        yield Heading("Why not")
-        yield Table((Column(), Column(), Column(breaks=True)), refused)
+    against = tuple(_against(found))
+    if against:
+        yield Heading("What stands against them")
+        yield Table((Column(), Column(), Column(breaks=True)), against)
 
 
 def _moves(one: PathSurvey) -> str:
-    return ", ".join(
-        f"{move.source} -> {move.target} by {move.mover}" for move in one.data_path.moves
-    )
+    moves = (f"{move.source} -> {move.target} by {move.mover}" for move in one.data_path.moves)
+    return "\n".join(filter(None, (one.data_path.title, ", ".join(moves))))
 
 
-def _why(found: Sequence[PathSurvey]) -> Iterator[tuple[str | Cell, ...]]:
-    """Yield a row for each data path and reason against it; workloads it is all about."""
+def _against(found: Sequence[PathSurvey]) -> Iterator[tuple[str | Cell, ...]]:
+    """Yield a row for what stands against each data path, and for which workloads."""
     for one in found:
-        against: dict[tuple[str, str], list[str]] = {}
+        texts: dict[tuple[str, str], list[str]] = {}
         for laid in one.laid:
-            for reason in laid.reasons:
-                if reason.effect in ("refused", "unknown", "slower"):
-                    against.setdefault((reason.effect, reason.text), []).append(laid.workload.name)
-        for (effect, text), names in against.items():
+            for effect in ("refused", "unknown", "slower"):
+                why = [reason.text for reason in laid.reasons if reason.effect == effect]
+                if why:
+                    key = (effect, shortened(why))
+                    texts.setdefault(key, []).append(laid.workload.name)
+        for (effect, text), names in texts.items():
             whose = "" if len(names) == len(one.laid) else f"{', '.join(names)}: "
-            yield one.data_path.name, effect, f"{whose}{text}"
+            yield Cell(one.data_path.name), effect, f"{whose}{text}"
 
 
 def routes_page(

@@ -75,6 +75,8 @@ class Table:
 
 Block: TypeAlias = "Heading | Text | Lines | Bullets | Table"
 
+_GAP = 2  # between columns
+_BREAKS_AT = 12  # a column that breaks is at least as wide
 _TONES = {
     "good": "green",
     "warn": "yellow",
@@ -130,7 +132,9 @@ def _print(console: Console, block: Block, width: int) -> None:
         for item in block.items:
             console.print("- " + _wrapped(item, width - 2, hang=0).replace("\n", "\n  "))
     else:
-        console.print(_table(block))
+        # Never cut: a table that cannot be as narrow as the page is wider than the page.
+        least = sum(_narrowest(block)) + _GAP * len(block.columns)
+        console.print(_table(block), width=max(width, least), crop=False)
 
 
 def _wrapped(text: str, width: int, *, hang: int) -> str:
@@ -150,12 +154,12 @@ def _table(block: Table) -> RenderableType:
     from rich.text import Text as RichText
 
     titled = any(column.title for column in block.columns)
-    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=titled)
-    for column in block.columns:
+    table = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=titled)
+    for column, width in zip(block.columns, _narrowest(block), strict=True):
         table.add_column(
             RichText(column.title),
             justify="right" if column.right else "left",
-            no_wrap=not column.breaks,
+            min_width=width,
             overflow="fold",
             header_style="bold",
         )
@@ -167,3 +171,20 @@ def _table(block: Table) -> RenderableType:
             )
         )
     return table
+
+
+def _narrowest(block: Table) -> list[int]:
+    """Return how narrow each column may become: as its longest word, or line where none breaks."""
+    from rich.cells import cell_len
+
+    widths = []
+    for place, column in enumerate(block.columns):
+        cells = (row[place] for row in block.rows)
+        texts = [cell.text if isinstance(cell, Cell) else cell for cell in cells]
+        if column.breaks:
+            pieces = ["x" * _BREAKS_AT]
+        else:
+            pieces = [line for text in texts for line in text.splitlines()]
+        pieces += column.title.split()
+        widths.append(max(map(cell_len, pieces), default=0))
+    return widths

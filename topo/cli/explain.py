@@ -1,0 +1,59 @@
+"""`topo explain`: what a code, a data path, a class or a word means."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import click
+
+from topo.cli.options import asks_json, example
+from topo.cli.output import put_document, put_page
+from topo.errors import Finding, UnknownNameError
+
+
+@click.command(
+    epilog=example(
+        "topo explain acs-redirect",
+        "topo explain legacy",
+        "topo explain NODE",
+        "topo explain RAM traversal",
+    )
+)
+@click.argument("words", metavar="WORD...", nargs=-1)
+@asks_json
+def command(words: tuple[str, ...], as_json: bool) -> int:
+    """Explain a finding's code, a data path, a locality class or a word.
+
+    Without a WORD it lists all of them.
+    """
+    from topo.datapaths import BUILT_IN, built_in, count
+    from topo.views.pages import page_of, pages
+    from topo.views.text import explain as text
+
+    word = " ".join(words).strip()
+    if not word:
+        listing: dict[str, list[str]] = {page.about: [] for page in pages().values()}
+        for page in pages().values():
+            listing[page.about].append(page.word)
+        listing["a data path"] = list(BUILT_IN)
+        if as_json:
+            return put_document({"schema": "topo.explain/1", "words": listing})
+        return put_page(text.listing_page(listing))
+    if word.lower() in BUILT_IN:
+        path = built_in(word.lower())
+        page = text.data_path_explained(path, count(path))
+    else:
+        found = page_of(word)
+        if found is None:
+            raise _unknown(word, (*pages(), *BUILT_IN))
+        page = found
+    if as_json:
+        document = {"word": page.word, "about": page.about, "text": page.text}
+        return put_document({"schema": "topo.explain/1", **document})
+    return put_page(text.explain_page(page))
+
+
+def _unknown(word: str, known: tuple[str, ...]) -> UnknownNameError:
+    near = get_close_matches(word.lower().replace(" ", "-"), known, n=3)
+    advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
+    return UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))
