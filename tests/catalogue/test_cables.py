@@ -206,3 +206,15 @@ def test_the_rate_of_a_slot_is_that_of_a_cable():
     # So that a part's side of a link is computed as the cable itself is.
     media = SHIPPED.media
     assert cable_rate(media["pcie 4"], 16) == parse_cable("pcie 4 x16", media).rate
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_nothing_is_no_cable(text):
+    with pytest.raises(UnitError, match="a cable is missing"):
+        parse_cable(text, SHIPPED.media)
+
+
+def test_a_long_text_is_not_searched_for_habits():
+    with pytest.raises(UnitError) as raised:
+        parse_cable(f"pcie5 x16 {'and so on ' * 20}", SHIPPED.media)
+    assert raised.value.findings[0].help == "did you mean `pcie`?"

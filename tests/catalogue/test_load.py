@@ -207,3 +207,9 @@ def test_a_misspelt_key_never_reads_as_not_stated():
         part.figure("memmory")
     with pytest.raises(KeyError):
         part.flag("p2pp")
+
+
+def test_a_shipped_entry_that_reads_as_nothing_is_no_part(monkeypatch):
+    monkeypatch.setattr(load, "read_part", lambda *_, **__: None)
+    with pytest.raises(KeyError):
+        load.catalogue.__wrapped__().parts["l40s"]

@@ -298,6 +298,7 @@ BAD = [
     ("{kind: gpu, p2p: {posted: 1 GB}}", "wrong-quantity", 33, "", ""),
     ("{kind: gpu, p2p: {posted: [1 GB/s]}}", "wrong-shape", 33, "", ""),
     ("{kind: cpu, architecture: x86_64}", "unknown-word", 33, "x86, arm", "did you mean `x86`?"),
+    ("{kind: cpu, architecture: [arm]}", "wrong-shape", 33, "a list", ""),
     ("{kind: nic, pcie: 7 x16}", "unknown-medium", 25, "no PCIe 7", "1, 2, 3, 4, 5, 6"),
     ("{kind: nic, pcie: 5 x3}", "bad-slot", 25, "no x3", "1, 2, 4, 8 or 16"),
     ("{kind: nic, pcie: pcie 5 x16}", "bad-slot", 25, "`pcie 5 x16`", "write `5 x16`"),
@@ -417,6 +418,18 @@ def test_an_empty_name_is_missing(shipped):
     report = Report(parse("x: 1"))
     assert find_part(Scalar("", Place("box.yaml", 1, 1)), shipped.parts, report) is None
     assert report.findings[0].message == "a part's name is missing"
+
+
+def test_only_a_text_is_given_a_cut_end_back(part):
+    # `source` is a list here, so the key after it is a key of its own.
+    found = part("{kind: storage, source: [a], b c}").findings
+    assert [one.code for one in found] == ["wrong-shape", "unknown-key"]
+
+
+def test_figures_say_whether_they_are_known(part):
+    read = part("{kind: storage, read: unknown, write: 9 GB/s}").clean
+    assert not read.figure("read").known
+    assert read.figure("write").known
 
 
 def test_the_default_origin_is_the_users_line():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from topo.catalogue.advice import did_you_mean
@@ -76,35 +77,42 @@ def read_medium(
     reachless = base is None and node.get("reach") is None
     silent = not found or (refused and reachless)  # complained of already
     reach = None if silent else _reach(name, node, base, report)
+    start = base or Medium(name, name, "host", None)
     figures = {
         key: read_figure(said, quantity, report=report, origin=origin, name=key)
         for key, quantity in _QUANTITIES.items()
         if (said := node.get(key)) is not None
     }
-    encoding = _encoding(node, base, report)
-    per_lane = _per_lane(node, base, report)
-    if reach is None:
-        return None
-    transfer_rate = figures.get("transfer-rate") or (base.transfer_rate if base else None)
-    rate = figures.get("rate") or (base.rate if base else None)
-    if transfer_rate is not None and encoding and "rate" not in figures:
-        rate = _lane_rate(transfer_rate, encoding)
-    elif "rate" in figures:
-        transfer_rate, encoding = None, ""
-    return Medium(
+    read = replace(
+        start,
         name=name,
         family=name.partition(" ")[0],
-        reach=reach,
-        rate=rate,
-        per_lane=per_lane or transfer_rate is not None,
-        transfer_rate=transfer_rate,
-        encoding=encoding,
-        bytes_per_transfer=figures.get("bytes-per-transfer")
-        or (base.bytes_per_transfer if base else None),
-        efficiency=figures.get("efficiency") or (base.efficiency if base else None),
-        title=_text(node, "title", report) or (base.title if base else ""),
-        source=origin.source or (base.source if base else ""),
+        per_lane=_per_lane(node, start, report),
+        encoding=_encoding(node, start, report),
+        bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
+        efficiency=figures.get("efficiency") or start.efficiency,
+        title=_text(node, "title", report) or start.title,
+        source=origin.source or start.source,
     )
+    if "transfer-rate" in figures and not read.encoding and node.get("encoding") is None:
+        report.add(
+            node,
+            "missing-encoding",
+            f"`{name}` says transfers/s and not how many of the bits are payload",
+            help="write `encoding: 128/130`, or `1/1` where all are",
+        )
+    return None if reach is None else replace(_rated(read, figures), reach=reach)
+
+
+def _rated(medium: Medium, figures: Table[str, Figure | None]) -> Medium:
+    """Give a medium its rate: the stated one, or what transfers and encoding make."""
+    if (stated := figures.get("rate")) is not None:
+        return replace(medium, rate=stated, transfer_rate=None, encoding="")
+    transfer_rate = figures.get("transfer-rate") or medium.transfer_rate
+    if transfer_rate is None or not medium.encoding:
+        return medium
+    rate = _lane_rate(transfer_rate, medium.encoding)
+    return replace(medium, rate=rate, transfer_rate=transfer_rate, per_lane=True)
 
 
 def read_media(
@@ -173,10 +181,10 @@ def _reach(name: str, node: Mapping, base: Medium | None, report: Report) -> Rea
     return None
 
 
-def _encoding(node: Mapping, base: Medium | None, report: Report) -> str:
+def _encoding(node: Mapping, base: Medium, report: Report) -> str:
     text = _text(node, "encoding", report)
     if not text:
-        return base.encoding if base else ""
+        return base.encoding
     bits = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", text)
     if bits is None or int(bits[1]) > int(bits[2]):
         report.add(
@@ -189,10 +197,10 @@ def _encoding(node: Mapping, base: Medium | None, report: Report) -> str:
     return text
 
 
-def _per_lane(node: Mapping, base: Medium | None, report: Report) -> bool:
+def _per_lane(node: Mapping, base: Medium, report: Report) -> bool:
     said = node.get("per-lane")
     word = read_flag(said, report=report) if said is not None else None
-    return bool(word.flag) if word else base is not None and base.per_lane
+    return bool(word.flag) if word else base.per_lane
 
 
 def _lane_rate(transfer_rate: Figure, encoding: str) -> Figure:
