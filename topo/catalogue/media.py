@@ -97,7 +97,7 @@ def read_medium(
     if "transfer-rate" in figures and not read.encoding and node.get("encoding") is None:
         report.add(
             node,
-            "missing-encoding",
+            "bad-encoding",
             f"`{name}` says transfers/s and not how many of the bits are payload",
             help="write `encoding: 128/130`, or `1/1` where all are",
         )
