@@ -1,12 +1,11 @@
 """The named ways of moving data between storage and GPU, as lists of moves, and their counts."""
 
 from topo.datapaths.count import Counts, count, is_ram
-from topo.datapaths.load import BUILT_IN, backwards, built_in, data_path, data_paths
+from topo.datapaths.load import BUILT_IN, built_in, data_path, data_paths
 
 __all__ = [
     "BUILT_IN",
     "Counts",
-    "backwards",
     "built_in",
     "count",
     "data_path",

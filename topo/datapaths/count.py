@@ -42,8 +42,8 @@ class Counts:
 
     @property
     def ram_traversals(self) -> int:
-        """Residences of the payload in system RAM."""
-        return len(self.buffers)
+        """Residences of the payload in system RAM: each begins when a move ends there."""
+        return self.dram_writes
 
     @property
     def dram_bytes(self) -> int:

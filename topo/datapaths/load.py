@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -12,26 +11,12 @@ from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import Finding, SpecError, UnknownNameError
 from topo.spec import read_data_path, vary_data_path
+from topo.spec.data_paths import BUILT_IN
 
 if TYPE_CHECKING:
     from topo.spec.model import DataPath, Spec
 
 __all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
-
-BUILT_IN = (
-    "legacy",
-    "legacy-pageable",
-    "odirect-pinned",
-    "odirect-pageable",
-    "mmap",
-    "direct",
-    "compat",
-    "routed-sysmem",
-    "routed-nvlink",
-    "p2pdma",
-    "nvme-tcp",
-    "c2c-direct",
-)
 
 
 @cache
@@ -78,19 +63,9 @@ def data_path(spec: Spec, name: str) -> DataPath:
 
 
 def data_paths(spec: Spec) -> tuple[DataPath, ...]:
-    """Return every data path a file can use: the shipped ones, then its own, later names winning."""
+    """Return every data path a file can use: the shipped ones, then its own."""
     names = dict.fromkeys((*BUILT_IN, *spec.data_paths))
     return tuple(data_path(spec, name) for name in names)
-
-
-def backwards(path: DataPath) -> DataPath:
-    """Return the path of a write: each move turned round, in reverse order, by the same mover."""
-    return replace(
-        path,
-        moves=tuple(
-            replace(move, source=move.target, target=move.source) for move in reversed(path.moves)
-        ),
-    )
 
 
 def _checked_already() -> Report:

@@ -1,0 +1,103 @@
+"""What follows from each data path's moves: the twelve rows, as published or derived."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+
+from tests.machines import ONE_SOCKET
+from topo.datapaths import BUILT_IN, built_in, count, data_path, data_paths, is_ram
+from topo.errors import UnknownNameError
+from topo.spec import loads
+
+# path: RAM buffers, core copies, CPU memory copies, DRAM writes, DRAM reads
+ROWS = {
+    "legacy-pageable": (3, 2, 3, 3, 3),
+    "legacy": (2, 1, 2, 2, 2),
+    "odirect-pinned": (1, 0, 1, 1, 1),
+    "odirect-pageable": (2, 1, 2, 2, 2),
+    "mmap": (2, 1, 2, 2, 2),
+    "direct": (0, 0, 0, 0, 0),
+    "compat": (1, 0, 1, 1, 1),
+    "routed-sysmem": (1, 0, 1, 1, 1),
+    "routed-nvlink": (0, 0, 0, 0, 0),
+    "p2pdma": (0, 0, 0, 0, 0),
+    "nvme-tcp": (3, 2, 3, 3, 3),
+    "c2c-direct": (0, 0, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_twelve_rows(name):
+    found = count(built_in(name))
+    assert (
+        found.ram_traversals,
+        found.core_copies,
+        found.cpu_memory_copies,
+        found.dram_writes,
+        found.dram_reads,
+    ) == ROWS[name]
+    assert found.dram_bytes == found.dram_writes + found.dram_reads
+
+
+def test_there_are_twelve_and_every_file_is_one():
+    shipped = {path.name for path in (files("topo.datapaths") / "data").iterdir()}
+    assert shipped == {f"{name}.yaml" for name in BUILT_IN}
+    assert set(ROWS) == set(BUILT_IN)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_path_says_what_it_is_and_where_that_comes_from(name):
+    path = built_in(name)
+    assert path.name == name
+    assert path.title
+    assert path.source
+    assert path.moves[0].source == "storage"
+    assert path.moves[-1].target == "gpu"
+    assert path.falls_back_to in ("", *BUILT_IN)
+
+
+def test_buffers_come_in_the_order_a_read_fills_them():
+    assert count(built_in("legacy")).buffers == ("kernel-buffer", "user-buffer")
+    assert is_ram("any-buffer")
+    assert not any(is_ram(place) for place in ("storage", "gpu", "staging-gpu"))
+
+
+OWN = (
+    ONE_SOCKET
+    + """
+data-paths:
+  mine:
+    title: read twice
+    moves:
+      - storage -> a-buffer by nic
+      - a-buffer -> b-buffer by core
+      - b-buffer -> a-buffer by core
+      - a-buffer -> gpu by gpu
+  direct: {title: changed}
+"""
+)
+
+
+def test_a_user_s_own_path_is_counted_by_the_same_rules():
+    spec = loads(OWN.replace("  direct: {title: changed}\n", ""))
+    found = count(data_path(spec, "mine"))
+    assert found.ram_traversals == 3  # it rests in one buffer twice
+    assert found.buffers == ("a-buffer", "b-buffer")
+    assert (found.core_copies, found.dram_bytes) == (2, 6)
+    assert data_paths(spec)[-1].name == "mine"
+    assert len(data_paths(spec)) == 13
+
+
+def test_a_file_may_change_a_shipped_path_and_keeps_its_moves():
+    path = data_path(loads(OWN), "direct")
+    assert path.title == "changed"
+    assert path.moves == built_in("direct").moves
+
+
+def test_an_unknown_path_has_a_near_name():
+    with pytest.raises(UnknownNameError, match=r"no data path legcy.*did you mean legacy"):
+        data_path(loads(OWN), "legcy")
+    with pytest.raises(UnknownNameError):
+        built_in("nothing-like-it")
