@@ -11,7 +11,9 @@ pure parser refuses them for their size.
 
 from __future__ import annotations
 
+import gc
 import re
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,17 +27,20 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CHARACTERS", "MAX_CHARACTERS_PURE", "MAX_DEPTH", "MAX_NODES", "parse"]
 
-MAX_CHARACTERS: Final = 16_000_000
-"""Longest text read at all: 200,000 lines; a cluster of that size is written with ranges."""
+MAX_CHARACTERS: Final = 4_000_000
+"""Longest text read: 100,000 lines, in a second; what is larger is written with ranges."""
 
-MAX_CHARACTERS_PURE: Final = 262_144
-"""Longest text for the pure parser, which needs up to 6 us a character: 1.5 s at worst."""
+MAX_CHARACTERS_PURE: Final = 131_072
+"""Longest text for the pure parser, which needs up to 6 us a character: 0.8 s at worst."""
 
 MAX_DEPTH: Final = 40
 """Deepest nesting, aliases followed. topo's own files have 6; readers may recurse over the tree."""
 
-MAX_NODES: Final = 400_000
+MAX_NODES: Final = 250_000
 """Most nodes, each alias counting as all that it stands for, so that no alias bomb goes off."""
+
+_ENOUGH: Final = 100  # findings collected; only the first of them are shown
+_LONG: Final = 100_000  # characters from which pausing the collector pays
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
@@ -71,10 +76,11 @@ def parse(text: str | bytes, *, name: str = "<text>", pure: bool = False) -> Doc
     findings = before_parsing(source, name)
     if findings:
         raise DocumentError(findings)
-    if pure or _fast_parser() is None:
+    fast = None if pure else _fast_parser()
+    if fast is None:
         return _read_pure(source, name)
     try:
-        return _Tree(source, name).read(_fast_parser())
+        return _Tree(source, name).read(fast)
     except _Refused as refused:
         if len(source) > MAX_CHARACTERS_PURE:
             raise refused.error from None
@@ -105,10 +111,10 @@ def _too_large(size: int, limit: int, name: str) -> DocumentError:
 def _fast_parser() -> Callable[[str], Any] | None:
     """Return libyaml's parser where the installed YAML library has it."""
     try:
-        from yaml.cyaml import CParser
+        from yaml.cyaml import CParser  # type: ignore[attr-defined]
     except ImportError:
         return None
-    return CParser  # type: ignore[no-any-return]
+    return CParser
 
 
 @cache
@@ -118,7 +124,7 @@ def _pure_parser() -> Callable[[str], Any]:
     from yaml.reader import Reader
     from yaml.scanner import Scanner
 
-    class PureParser(Reader, Scanner, Parser):  # type: ignore[misc]
+    class PureParser(Reader, Scanner, Parser):
         def __init__(self, stream: str) -> None:
             Reader.__init__(self, stream)
             Scanner.__init__(self)
@@ -174,70 +180,75 @@ class _Tree:
         self._size = 0
         self._root: Node | None = None
 
-    def read(self, parser: Callable[[str], Any] | None) -> Document:
+    def read(self, parser: Callable[[str], Any]) -> Document:
         """Drain `parser` over the source; raise `_Refused` or `DocumentError`."""
-        assert parser is not None, "only called with a parser"
-        for event in self._events(parser):
-            handler = _HANDLERS.get(type(event).__name__)
-            if handler is not None:
-                handler(self, event)
+        with _collector_paused(len(self._source)):
+            self._drain(parser)
         if self._findings:
             raise DocumentError(capped(self._findings))
-        if self._root is None or (self._root == Scalar("", self._root.place)):
-            raise DocumentError(
-                Finding("empty", "there is nothing in this text", Place(self._name, 1, 1))
-            )
+        if self._root is None or self._root == Scalar("", self._root.place):
+            message = "there is nothing in this text"
+            raise DocumentError(Finding("empty", message, Place(self._name, 1, 1), help=_BEGIN))
         return Document(self._name, self._root, tuple(self._lines))
 
-    def _events(self, parser: Callable[[str], Any]) -> Iterator[Any]:
-        """Yield the events, turning every failure of the library into topo's own words."""
-        from yaml import YAMLError
+    def _drain(self, parser: Callable[[str], Any]) -> None:
+        """Handle every event, turning the library's failures into topo's own words."""
+        from yaml import YAMLError, events
 
+        handlers: dict[type, Callable[[Any], None]] = {
+            events.ScalarEvent: self._scalar,
+            events.AliasEvent: self._alias,
+            events.MappingStartEvent: self._mapping_start,
+            events.SequenceStartEvent: self._sequence_start,
+            events.MappingEndEvent: self._end,
+            events.SequenceEndEvent: self._end,
+        }
         reader: Any = None
         try:
             reader = parser(self._source)
-            event = reader.get_event()
-            while event is not None:
-                yield event
-                event = reader.get_event()
+            while (event := reader.get_event()) is not None:
+                handler = handlers.get(type(event))
+                if handler is not None:
+                    handler(event)
         except (YAMLError, ValueError, OverflowError) as error:
-            # The pure parser lets chr() complain about an escape like "\UFFFFFFFF".
-            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            mark = mark or reader.get_mark()
-            begun = getattr(error, "context_mark", None)
-            key_of = (
-                begun if getattr(error, "context", "") == "while scanning a simple key" else None
-            )
-            raise _Refused(
-                diagnose(
-                    self._source,
-                    self._name,
-                    at=(mark.line + 1, mark.column + 1),
-                    key=(key_of.line + 1, key_of.column + 1) if key_of else None,
-                )
-            ) from None
+            # The last two: the pure parser lets chr() complain about an escape like "\UFFFFFFFF".
+            raise _Refused(self._diagnosis(error, reader)) from None
+
+    def _diagnosis(self, error: Exception, reader: Any) -> list[Finding]:
+        begun = getattr(error, "context_mark", None)
+        mark = getattr(error, "problem_mark", None) or begun or reader.get_mark()
+        key = begun if getattr(error, "context", "") == "while scanning a simple key" else None
+        return diagnose(self._source, self._name, at=mark.index, key=key.index if key else -1)
 
     # --- events ---------------------------------------------------------------------------------
 
     def _scalar(self, event: Any) -> None:
         start, end = event.start_mark, event.end_mark
-        line, column = start.line, start.column
         text: str = event.value
-        if start.line != end.line:
-            place = Place(self._name, line + 1, column + 1, len(self._lines[line]) + 1)
+        line = start.line + 1
+        if start.line == end.line:
+            place = Place(self._name, line, start.column + 1, end.column + 1)
         else:
-            if event.anchor is not None and not event.style:
-                column = end.column - len(text)  # behind the anchor: plain text is verbatim
-            place = Place(self._name, line + 1, column + 1, end.column + 1)
+            place = Place(self._name, line, start.column + 1, len(self._lines[line - 1]) + 1)
         if event.style == '"' and (unseen := _UNSEEN.search(text)):
-            self._find(
-                "bad-escape", f"an escape gives {character(unseen[0])}", place, "leave it out"
-            )
+            message = f"an escape gives {character(unseen[0])}, which cannot be seen"
+            self._find("bad-escape", message, place, "leave it out")
         node = Scalar(text, place, bool(event.style))
         if event.anchor is not None:
-            self._open_anchor(event.anchor, place)
-            self._anchors[event.anchor] = _Anchored(node, 1, 0, place)
+            node = self._anchored_scalar(event, node)
+        self._count(1, place)
         self._attach(node, 1, 0)
+
+    def _anchored_scalar(self, event: Any, node: Scalar) -> Scalar:
+        """Remember a scalar that has a name, and place it behind that name."""
+        place = node.place
+        if not node.quoted and event.start_mark.line == event.end_mark.line:
+            # Plain text on one line is verbatim, so it begins its own length before its end.
+            column = place.end_column - len(node.text)
+            node = Scalar(node.text, Place(self._name, place.line, column, place.end_column))
+        self._open_anchor(event.anchor, place)
+        self._anchors[event.anchor] = _Anchored(node, 1, 0, place)
+        return node
 
     def _alias(self, event: Any) -> None:
         place = self._place(event.start_mark, event.end_mark)
@@ -245,6 +256,7 @@ class _Tree:
         if anchored is not None and anchored.node is not None:
             if len(self._stack) + anchored.height >= MAX_DEPTH:
                 raise _Refused(self._too_deep(place))
+            self._count(anchored.size, place)
             self._attach(anchored.node, anchored.size, anchored.height, alias=place)
             return
         if anchored is None:
@@ -265,10 +277,12 @@ class _Tree:
         self._push(_Frame(event, None))
 
     def _push(self, frame: _Frame) -> None:
+        place = self._place(frame.mark, frame.mark)
         if len(self._stack) >= MAX_DEPTH:
-            raise _Refused(self._too_deep(self._place(frame.mark, frame.mark)))
+            raise _Refused(self._too_deep(place))
+        self._count(1, place)
         if frame.anchor is not None:
-            self._open_anchor(frame.anchor, self._place(frame.mark, frame.mark))
+            self._open_anchor(frame.anchor, place)
         self._stack.append(frame)
 
     def _end(self, event: Any) -> None:
@@ -288,16 +302,13 @@ class _Tree:
 
     def _attach(self, node: Node, size: int, height: int, *, alias: Place | None = None) -> None:
         """Put a finished node where it belongs: an item, a key, a value or the root."""
-        if alias is not None or size == 1:
-            self._size += size
-            if self._size > MAX_NODES:
-                raise _Refused(self._too_many(alias or node.place))
         if not self._stack:
             self._root = node
             return
         frame = self._stack[-1]
         frame.size += size
-        frame.height = max(frame.height, height + 1)
+        if height >= frame.height:
+            frame.height = height + 1
         if frame.seen is None:
             frame.items.append(node)
         elif frame.key is None:
@@ -309,6 +320,11 @@ class _Tree:
                     self._check_comma(frame.entries[-1][1], frame.key)
             frame.entries.append((frame.key, node))
             frame.key = None
+
+    def _count(self, size: int, place: Place) -> None:
+        self._size += size
+        if self._size > MAX_NODES:
+            raise _Refused(self._too_many(place))
 
     def _key(self, node: Node, seen: dict[str, Place], alias: Place | None) -> Scalar:
         """Accept a key, or say why it is none."""
@@ -364,6 +380,8 @@ class _Tree:
         return self._lines[place.line - 1]
 
     def _find(self, code: str, message: str, place: Place, help: str = "", note: str = "") -> None:
+        if len(self._findings) > _ENOUGH:
+            return
         self._findings.append(
             Finding(
                 code,
@@ -390,14 +408,20 @@ class _Tree:
 
 
 _PLAIN_KEY: Final = "a key is one plain text: `gpu0: h100-sxm-80gb`"
-_HANDLERS: Final[dict[str, Callable[[_Tree, Any], None]]] = {
-    "ScalarEvent": _Tree._scalar,
-    "AliasEvent": _Tree._alias,
-    "MappingStartEvent": _Tree._mapping_start,
-    "SequenceStartEvent": _Tree._sequence_start,
-    "MappingEndEvent": _Tree._end,
-    "SequenceEndEvent": _Tree._end,
-}
+_BEGIN: Final = "begin with `topo: 1`; `topo new` writes a first file"
+
+
+@contextmanager
+def _collector_paused(size: int) -> Iterator[None]:
+    """Pause the garbage collector over a long text: it finds nothing, in a third of the time."""
+    if size < _LONG or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _short(text: str) -> str:

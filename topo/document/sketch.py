@@ -8,10 +8,11 @@ which YAML parsers disagree.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["Kind", "Sketch", "Token", "sketch"]
+__all__ = ["MAX_TOKENS", "Kind", "Sketch", "Token", "sketch"]
 
 Kind = Literal[
     "alias",  # *name
@@ -33,6 +34,10 @@ Kind = Literal[
 ]
 
 
+MAX_TOKENS: Final = 150_000
+"""Most tokens that are read: more than the pure parser's longest text can have, half a second."""
+
+
 class Token(NamedTuple):
     """A stretch of the text, as offsets; `depth` counts the brackets around it."""
 
@@ -43,40 +48,45 @@ class Token(NamedTuple):
 
 
 class Sketch:
-    """The tokens of a text, in order, with what is asked of them.
+    r"""The tokens of a text, in order, with what is asked of them.
 
     Attributes
     ----------
     text
-        The whole text, with ``\\n`` line breaks.
+        The whole text, with ``\n`` line breaks.
+    stop
+        The offset up to which it was read.
     tokens
-        All tokens; what lies between two of them is blank.
+        All tokens up to there; what lies between two of them is blank.
     closers
         For each opening bracket's offset, its closing bracket's token (absent: never closed).
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, begin: int, end: int) -> None:
         self.text = text
+        self.stop = min(end, len(text))
         self.tokens: list[Token] = []
         self.closers: dict[int, Token] = {}
-        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        start = text.rfind("\n", 0, begin) + 1
+        self._begin = begin
+        self._first_line = text.count("\n", 0, start) + 1
+        breaks = re.compile("\n").finditer(text, start, self.stop)
+        self._lines = [start, *(match.end() for match in breaks)]
         self._openers: list[int] = []
         self._indent = -1
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return the 1-based line and column of `offset`."""
-        line = bisect_right(self._lines, offset)
-        return line, offset - self._lines[line - 1] + 1
-
-    def offset(self, line: int, column: int) -> int:
-        """Return the offset of a 1-based line and column."""
-        return self._lines[min(line, len(self._lines)) - 1] + column - 1
+        index = bisect_right(self._lines, offset) - 1
+        return index + self._first_line, offset - self._lines[index] + 1
 
     def line(self, number: int) -> str:
-        """Return the text of a 1-based line."""
-        start = self._lines[number - 1]
-        end = self._lines[number] - 1 if number < len(self._lines) else len(self.text)
-        return self.text[start:end]
+        """Return the text of a 1-based line, empty outside the part that was sketched."""
+        index = number - self._first_line
+        if not 0 <= index < len(self._lines):
+            return ""
+        end = self.text.find("\n", self._lines[index])
+        return self.text[self._lines[index] : None if end < 0 else end]
 
     def of(self, token: Token) -> str:
         """Return the text that `token` covers."""
@@ -100,11 +110,12 @@ class Sketch:
 
     def read(self) -> None:
         """Cut the text into tokens."""
-        position = _BLANK.match(self.text).end()  # type: ignore[union-attr]  # matches empty, too
-        while position < len(self.text):
+        position = _blank_end(self.text, self._begin)
+        while position < self.stop and len(self.tokens) < MAX_TOKENS:
             token = self._next(position)
             self.tokens.append(token)
-            position = _BLANK.match(self.text, token.end).end()  # type: ignore[union-attr]
+            position = _blank_end(self.text, token.end)
+        self.stop = min(self.stop, position)
 
     def _next(self, start: int) -> Token:
         kind, end = self._classify(start)
@@ -136,19 +147,16 @@ class Sketch:
         if char == "#":
             return "comment", _LINE_END.match(text, start).end()  # type: ignore[union-attr]
         inside = bool(self._openers)
-        if self._continues(start, inside=inside):
-            return "plain", self._plain_end(start, inside=inside)
-        if char in "[{":
-            return "open", start + 1
-        if char in "]}":
-            return "close", start + 1
-        if char in "\"'":
-            match = _QUOTED[char].match(text, start)
-            return ("quoted", match.end()) if match else ("unclosed", len(text))
-        if char in ",-?:" and self._indicates(start, inside=inside):
-            return _INDICATORS[char], start + 1
-        if char in _SIGNS:
-            return self._sign(start, inside=inside)
+        if not self._continues(start, inside=inside):
+            if char in _BRACKETS:
+                return _BRACKETS[char], start + 1
+            if char in _QUOTED:
+                match = _QUOTED[char].match(text, start)
+                return ("quoted", match.end()) if match else ("unclosed", len(text))
+            if char in _INDICATORS and self._indicates(start, inside=inside):
+                return _INDICATORS[char], start + 1
+            if char in _SIGNS:
+                return self._sign(start, inside=inside)
         return "plain", self._plain_end(start, inside=inside)
 
     def _continues(self, start: int, *, inside: bool) -> bool:
@@ -210,11 +218,16 @@ class Sketch:
         return end
 
 
-def sketch(text: str) -> Sketch:
-    """Return the sketch of `text`, whose line breaks are ``\\n``."""
-    drawn = Sketch(text)
+def sketch(text: str, begin: int = 0, end: int = sys.maxsize) -> Sketch:
+    r"""Return the sketch of `text`, whose line breaks are ``\n``, or of a part of it."""
+    drawn = Sketch(text, begin, end)
     drawn.read()
     return drawn
+
+
+def _blank_end(text: str, start: int) -> int:
+    match = _BLANK.match(text, start)
+    return match.end() if match else start
 
 
 _BLANK: Final = re.compile(r"[ \t\n]*")
@@ -229,6 +242,7 @@ _QUOTED: Final = {
 _BLOCK_END: Final = re.compile(r"\n|:(?=[ \t\n]|\Z)|(?<=[ \t])#")
 _FLOW_END: Final = re.compile(r"\n|:(?=[ \t\n,\[\]{}]|\Z)|(?<=[ \t])#|[,\[\]{}]")
 _SIGNS: Final = frozenset("&*!|>%@`")
+_BRACKETS: Final[dict[str, Kind]] = {"[": "open", "{": "open", "]": "close", "}": "close"}
 _INDICATORS: Final[dict[str, Kind]] = {
     ",": "comma",
     "-": "dash",

@@ -8,6 +8,7 @@ order of `_CAUSES`, most telling first, and the last one always answers.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from topo.document.sketch import Sketch, Token, sketch
@@ -34,10 +35,14 @@ _MAYBE_SUSPECT: Final = re.compile(
 _SUSPECT: Final = re.compile(
     rf"(?m)^(?:[^#\n]|(?<=[^ \t\n])#)*?(?:{_MAYBE_SUSPECT.pattern.removeprefix('(?m)')})"
 )
+_WORD_BEHIND: Final = re.compile(rf"[^\s{_ODD_BLANKS}:,\]}}]*")
+_HEADER_COMMENT: Final = re.compile(r"[|>][-+0-9]*#")
 _RANGE: Final = re.compile(r"\[[-0-9, ]*\]")
 _DIGITS_END: Final = re.compile(r"[0-9]\Z")
 _DECIMALS: Final = re.compile(r"([0-9]+)(.*)\Z", re.DOTALL)
 _CLOSERS: Final = {"[": "]", "{": "}"}
+_TOP_LEVEL: Final = re.compile(r"\n(?=[A-Za-z])")
+_WINDOW: Final = 50_000  # characters on either side of a failure that are looked at for its cause
 _LONGEST_KEY: Final = 1024  # YAML's own limit for a key on one line
 
 
@@ -49,16 +54,7 @@ def before_parsing(text: str, name: str) -> list[Finding]:
     if not (_MAYBE_SUSPECT.search(text) and _SUSPECT.search(text)):
         return []
     view = _View(sketch(text), name)
-    found = [
-        *_directives(view),
-        *_second_documents(view),
-        *_tabs(view),
-        *_odd_blanks(view),
-        *_smart_quotes(view),
-        *_questions(view),
-        *_tags(view),
-        *_block_headers(view),
-    ]
+    found = [finding for look in _LOOKS for finding in capped(look(view))]
     return sorted(found, key=lambda finding: finding.place or Place(name, 0, 0))
 
 
@@ -86,9 +82,7 @@ def decimal_comma(previous: Scalar, key: Scalar, line: str) -> Finding | None:
     )
 
 
-def diagnose(
-    text: str, name: str, *, at: tuple[int, int], key: tuple[int, int] | None = None
-) -> list[Finding]:
+def diagnose(text: str, name: str, *, at: int, key: int = -1) -> list[Finding]:
     """Name the cause of a parser's refusal.
 
     Parameters
@@ -96,17 +90,26 @@ def diagnose(
     text, name
         The whole text and what it is called.
     at
-        Line and column where the parser gave up.
+        The offset at which the parser gave up.
     key
-        Line and column of the text that should have been a key, when that is what it missed.
+        The offset of the text that should have been a key, when that is what it missed.
     """
-    drawn = sketch(text)
-    view = _View(drawn, name, at=drawn.offset(*at), key=drawn.offset(*key) if key else -1)
-    for cause in _CAUSES:
+    begin = _top_level_before(text, at - _WINDOW)
+    view = _View(sketch(text, begin, at + _WINDOW), name, at=at, key=key)
+    whole = begin == 0 or text[begin - 1] == "\n"  # otherwise the window opens amid one long line
+    for cause in _CAUSES if whole else ():
         found = cause(view)
         if found:
             return found
     return [_not_yaml(view)]
+
+
+def _top_level_before(text: str, offset: int) -> int:
+    """Return where a top-level key begins at or behind `offset`: what is above it is closed."""
+    if offset <= 0:
+        return 0
+    match = _TOP_LEVEL.search(text, offset, offset + _WINDOW)
+    return match.end() if match else offset
 
 
 class _View:
@@ -212,112 +215,85 @@ def _two_documents(view: _View, marker: Token) -> Finding:
     )
 
 
-def _tabs(view: _View) -> list[Finding]:
-    found = []
+def _tabs(view: _View) -> Iterator[Finding]:
     for start, end in _outside(view, re.compile("\t+"), {"comment"}):
         line, column = view.sketch.place(start)
         indent = not view.sketch.line(line)[: column - 1].strip(" ")
         message = "a tab indents this line" if indent else "a tab stands here"
         advice = "indent with spaces" if indent else "write spaces"
-        found.append(view.finding("tab", message, start, end, help=advice))
-    return capped(found)
+        yield view.finding("tab", message, start, end, help=advice)
 
 
-def _odd_blanks(view: _View) -> list[Finding]:
-    found = []
+def _odd_blanks(view: _View) -> Iterator[Finding]:
     for start, end in _outside(view, _ODD_BLANK, {"comment", "quoted", "block"}):
         char = view.sketch.text[start]
-        word = re.compile(rf"[^\s{_ODD_BLANKS}:,\]}}]*").match(view.sketch.text, end)
-        before = f" before `{_short(word[0])}`" if word is not None and word[0] else ""
+        word = _WORD_BEHIND.match(view.sketch.text, end)
+        before = f"before `{_short(word[0])}`" if word is not None and word[0] else "here"
         kind = "a no-break space" if char == "\u00a0" else "a blank that is no space"
-        found.append(
-            view.finding(
-                "no-break-space",
-                f"{kind} stands{before or ' here'}: {character(char)}",
-                start,
-                end,
-                help="write an ordinary space, or none",
-            )
+        yield view.finding(
+            "no-break-space",
+            f"{kind} stands {before}: {character(char)}",
+            start,
+            end,
+            help="write an ordinary space, or none",
         )
-    return capped(found)
 
 
-def _smart_quotes(view: _View) -> list[Finding]:
+def _smart_quotes(view: _View) -> Iterator[Finding]:
     """Find texts that begin with a typographic quote, as word processors write them."""
-    found = []
     for token in view.tokens:
         if token.kind == "plain" and _SMART.match(view.sketch.text, token.start):
             text = view.of(token)
-            plain = _SMART.sub("", text)
-            found.append(
-                view.finding(
-                    "smart-quotes",
-                    f"`{text[0]}` is a typographic quote, which quotes nothing in YAML",
-                    token.start,
-                    token.end,
-                    help=f'write "{_short(plain)}"',
-                )
+            yield view.finding(
+                "smart-quotes",
+                f"`{text[0]}` is a typographic quote, which quotes nothing in YAML",
+                token.start,
+                token.end,
+                help=f'write "{_short(_SMART.sub("", text))}"',
             )
-    return capped(found)
 
 
-def _questions(view: _View) -> list[Finding]:
+def _questions(view: _View) -> Iterator[Finding]:
     """Find ``? key`` and, inside brackets, any bare question mark."""
-    found = []
     for token in view.tokens:
         if token.kind == "question" and not token.depth:
             message = "`? ` begins a key of several parts; topo's keys are plain text"
             advice = "write `key: value`"
-            found.append(view.finding("complex-key", message, token.start, token.end, help=advice))
+            yield view.finding("complex-key", message, token.start, token.end, help=advice)
         elif token.kind == "question" or (
             token.kind == "plain" and token.depth and "?" in view.of(token)
         ):
-            found.append(
-                view.finding(
-                    "question-mark",
-                    "a `?` inside { } or [ ] needs quotes",
-                    token.start,
-                    token.end,
-                    help=f'write "{_short(view.of(token))}"'
-                    if token.kind == "plain"
-                    else _QUOTE_IT,
-                )
-            )
-    return capped(found)
+            message = "a `?` inside { } or [ ] needs quotes"
+            text = view.of(token)
+            advice = f'write "{_short(text)}"' if token.kind == "plain" else _QUOTE_IT
+            yield view.finding("question-mark", message, token.start, token.end, help=advice)
 
 
-def _tags(view: _View) -> list[Finding]:
-    found = []
+def _tags(view: _View) -> Iterator[Finding]:
     for token in view.tokens:
         if token.kind == "tag":
             message = f"`{_short(view.of(token))}` is a YAML tag; topo reads none"
-            found.append(
-                view.finding("tag", message, token.start, token.end, help="quote it, or remove it")
-            )
-    return capped(found)
+            advice = "quote it, or remove it"
+            yield view.finding("tag", message, token.start, token.end, help=advice)
 
 
-def _block_headers(view: _View) -> list[Finding]:
+def _block_headers(view: _View) -> Iterator[Finding]:
     """Find ``|#``, where one YAML parser sees a comment and another a mistake."""
-    found = []
     for token in view.tokens:
-        text = view.of(token)
-        if token.kind == "sign" and re.match(r"[|>][-+0-9]*#", text):
-            found.append(_sign_finding(view, token))
-    return capped(found)
+        if token.kind == "sign" and _HEADER_COMMENT.match(view.sketch.text, token.start):
+            yield _sign_finding(view, token)
 
 
 def _outside(view: _View, pattern: re.Pattern[str], kinds: set[str]) -> Iterator[tuple[int, int]]:
     """Yield where `pattern` matches outside tokens of these kinds, once a line."""
-    last_line = 0
-    for match in pattern.finditer(view.sketch.text):
+    text, position = view.sketch.text, 0
+    while match := pattern.search(text, position, view.sketch.stop):
         index = view.sketch.last_before(match.start())
         token = view.tokens[index] if index >= 0 else None
         if token is not None and match.start() < token.end and token.kind in kinds:
-            continue
-        line = view.sketch.place(match.start())[0]
-        if line != last_line:
-            last_line = line
+            position = token.end
+        else:
+            position = _line_end(view, match.end())
             yield match.span()
 
 
@@ -384,35 +360,32 @@ def _text_around(view: _View, comment: Token, closer: str) -> str:
 def _ranges_in_brackets(view: _View) -> list[Finding]:
     """Find every ``gpu[0-7]`` inside brackets when the parser stumbled over one."""
     spans = [
-        (token, view.tokens[index + 1])
-        for index, token in enumerate(view.tokens[:-1])
-        if token.kind == "plain" and token.depth and _begins_range(view, token, index)
+        (token, bracket)
+        for token, bracket in pairwise(view.tokens)
+        if token.kind == "plain" and token.depth and _begins_range(view, token, bracket)
     ]
     if not any(bracket.start == view.at for _, bracket in spans):
         return []
-    found = []
-    for token, bracket in spans:
-        words = view.of(token).split(" ")
-        start = token.end - len(words[-1])
-        closer = view.sketch.closers.get(bracket.start)
-        end = closer.end if closer is not None else bracket.end
-        end += len(_TAIL.match(view.sketch.text, end)[0])  # type: ignore[index]
-        whole = view.sketch.text[start:end]
-        stem = re.split(r"[\[.]", words[-1])[0]
-        found.append(
-            view.finding(
-                "range-in-braces",
-                f"the range `{_short(whole)}` inside {{ }} or [ ] needs quotes",
-                start,
-                end,
-                help=f'write "{_short(whole)}"; all of them is just `{stem}`',
-            )
-        )
-    return capped(found)
+    return capped(_quoteless_range(view, token, bracket) for token, bracket in spans)
 
 
-def _begins_range(view: _View, token: Token, index: int) -> bool:
-    bracket = view.tokens[index + 1]
+def _quoteless_range(view: _View, token: Token, bracket: Token) -> Finding:
+    word = view.of(token).rsplit(" ", 1)[-1]
+    start = token.end - len(word)
+    closer = view.sketch.closers.get(bracket.start, bracket)
+    tail = _TAIL.match(view.sketch.text, closer.end)
+    whole = view.sketch.text[start : tail.end() if tail else closer.end]
+    stem = re.split(r"[\[.]", word)[0]
+    return view.finding(
+        "range-in-braces",
+        f"the range `{_short(whole)}` inside {{ }} or [ ] needs quotes",
+        start,
+        start + len(whole),
+        help=f'write "{_short(whole)}"; all of them is just `{stem}`',
+    )
+
+
+def _begins_range(view: _View, token: Token, bracket: Token) -> bool:
     return (
         bracket.kind == "open"
         and bracket.start == token.end
@@ -696,8 +669,10 @@ def _indentation(view: _View) -> list[Finding]:
     line, column = view.sketch.place(token.start)
     columns = _columns_above(view, line)
     shown = _short(view.of(token))
+    if not columns:
+        return []
     if column - 1 not in columns:
-        levels = " or ".join(str(each) for each in sorted(columns, reverse=True)) or "0"
+        levels = " or ".join(str(each) for each in sorted(columns, reverse=True))
         spaces = "1 space" if column == 2 else f"{column - 1} spaces"  # noqa: PLR2004
         message = f"`{shown}` is indented by {spaces}; the lines above allow {levels}"
         advice = "line it up with its neighbours"
@@ -770,7 +745,17 @@ _MEANINGS: Final = {
     "%": "begins a YAML directive",
 }
 
-_CAUSES: Final[tuple[Callable[[_View], Iterable[Finding] | list[Finding]], ...]] = (
+_LOOKS: Final[tuple[Callable[[_View], Iterable[Finding]], ...]] = (
+    _directives,
+    _second_documents,
+    _tabs,
+    _odd_blanks,
+    _smart_quotes,
+    _questions,
+    _tags,
+    _block_headers,
+)
+_CAUSES: Final[tuple[Callable[[_View], list[Finding]], ...]] = (
     _bad_escape,
     _comment_ate_text,
     _ranges_in_brackets,

@@ -1,6 +1,6 @@
-"""Bytes or text in, plain text out: encodings recognised, strange characters named.
+r"""Bytes or text in, plain text out: encodings recognised, strange characters named.
 
-What passes has ``\\n`` as its only line break and no character that an editor does not show, so
+What passes has ``\n`` as its only line break and no character that an editor does not show, so
 that everyone (two YAML parsers, an editor, a person) counts the same lines and columns.
 """
 
@@ -9,9 +9,14 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from typing import Final
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from topo.errors import DocumentError, Finding, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["capped", "character", "read_text"]
 
@@ -40,52 +45,48 @@ _KINDS: Final = (
 _STRANGE: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-_SHOWN: Final = 20  # findings of one kind; a file with a mistake on every line says it 20 times
+_XML: Final = re.compile(r"[ \t\n]*<[?!a-zA-Z][^\n]*>")
+_SHOWN: Final = 20  # findings of one kind
 
 
 def read_text(data: str | bytes, name: str) -> str:
-    """Return `data` as text with ``\\n`` line breaks and without a byte order mark.
+    r"""Return `data` as text with ``\n`` line breaks and without a byte order mark.
 
     Raises
     ------
     DocumentError
-        With the code `encoding`, `binary` or `control-character`.
+        With the code `encoding`, `binary`, `not-yaml` (XML) or `control-character`.
     """
     text = data if isinstance(data, str) else _decoded(data, name)
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _XML.match(text):
+        raise DocumentError(_xml(name))
     if _STRANGE.search(text):
-        raise DocumentError(_strange_characters(text, name))
+        raise DocumentError(capped(_strange_characters(text, name)))
     return text
 
 
-def capped(findings: list[Finding]) -> list[Finding]:
-    """Keep the first findings of one kind and count the others in a note.
+def capped(findings: Iterable[Finding]) -> list[Finding]:
+    """Keep the first findings of one kind, so that a mistake on every line is said twenty times.
 
     >>> from topo.errors import Finding
-    >>> len(capped([Finding("tab", "a tab")] * 1000))
-    20
+    >>> kept = capped(Finding("tab", "a tab") for _ in range(10**9))
+    >>> len(kept), kept[-1].notes
+    (20, ('more of this kind follow',))
     """
-    if len(findings) <= _SHOWN:
-        return findings
-    last = findings[_SHOWN - 1]
-    more = f"{len(findings) - _SHOWN} more like this"
-    noted = Finding(
-        last.code,
-        last.message,
-        last.place,
-        help=last.help,
-        notes=(*last.notes, more),
-        source_line=last.source_line,
-    )
-    return [*findings[: _SHOWN - 1], noted]
+    kept = list(islice(findings, _SHOWN + 1))
+    if len(kept) <= _SHOWN:
+        return kept
+    last = kept[_SHOWN - 1]
+    return [*kept[: _SHOWN - 1], replace(last, notes=(*last.notes, "more of this kind follow"))]
 
 
 def character(char: str) -> str:
-    """Name a character that cannot be seen.
+    r"""Name a character that cannot be seen.
 
-    >>> character("\\u00a0"), character("\\x00")
+    >>> character("\u00a0"), character("\x00")
     ('U+00A0 NO-BREAK SPACE', 'U+0000')
     """
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
@@ -150,20 +151,27 @@ def _binary(kind: str, name: str) -> Finding:
     )
 
 
-def _strange_characters(text: str, name: str) -> list[Finding]:
-    findings = []
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        match = _STRANGE.search(line)
-        if match is not None:
-            column = match.start() + 1
-            findings.append(
-                Finding(
-                    "control-character",
-                    f"a character that cannot be seen stands here: {character(match[0])}",
-                    Place(name, number, column, column + 1),
-                    help="remove it",
-                    source_line=_STRANGE.sub("\ufffd", line),
-                )
-            )
-    return capped(findings)
+def _xml(name: str) -> Finding:
+    return Finding(
+        "not-yaml",
+        "this is XML, not YAML",
+        Place(name, 1, 1),
+        help="`topo import` reads the XML of NCCL and hwloc",
+    )
+
+
+def _strange_characters(text: str, name: str) -> Iterator[Finding]:
+    line_end, number = -1, 1
+    while match := _STRANGE.search(text, line_end + 1):  # one a line
+        number += text.count("\n", line_end + 1, match.start()) + (line_end >= 0)
+        line_start = text.rfind("\n", 0, match.start()) + 1
+        line_end = text.find("\n", match.end())
+        line_end = len(text) if line_end < 0 else line_end
+        column = match.start() - line_start + 1
+        yield Finding(
+            "control-character",
+            f"a character that cannot be seen stands here: {character(match[0])}",
+            Place(name, number, column, column + 1),
+            help="remove it",
+            source_line=_STRANGE.sub("\ufffd", text[line_start:line_end]),
+        )
