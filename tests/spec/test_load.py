@@ -171,7 +171,7 @@ def test_a_dict_that_contains_itself():
         ("topo: 1\nmedia: [a]", "wrong-shape", "`media:` is a mapping"),
         ("topo: 1\nparts: x", "wrong-shape", "`parts:` is a mapping"),
         ("topo: 1\ndata-paths: x", "wrong-shape", "`data-paths:` is a mapping"),
-        ("topo: 1\nmedia: {pcie 5: {source: a, b c}}", "comma-in-text", "the comma ends"),
+        ("topo: 1\nmedia: {pcie 5: {rate: 1 GB/s, b c}}", "comma-in-text", "the comma ends"),
         ("topo: 1\ndevices: {gpu0: {label: a, b, part: l4}}", "comma-in-text", "`a`, and `b`"),
         ("topo: 1\nlinks:\n  - [{a: b, c}]", "comma-in-text", "`b`"),
     ],

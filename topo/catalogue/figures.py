@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HERE",
+    "SENTENCES",
     "Origin",
     "Word",
     "open_value",
@@ -269,7 +270,7 @@ def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:
     keys = frozenset(known)
     entries: list[tuple[Scalar, Node]] = []
     for key, value in node:
-        if entries and _is_rest(key, value, keys) and entries[-1][0].text in _SENTENCES:
+        if entries and _is_rest(key, value, keys) and entries[-1][0].text in SENTENCES:
             name, begun = entries[-1]
             if isinstance(begun, Scalar):
                 whole = Scalar(f"{begun.text}, {key.text}", begun.place, begun.quoted)
@@ -279,7 +280,8 @@ def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:
     return node if len(entries) == len(node.entries) else Mapping(tuple(entries), node.place)
 
 
-_SENTENCES: Final = ("source", "title")
+SENTENCES: Final = ("source", "title")
+"""Keys whose text is a sentence, in which people write commas."""
 
 
 def _is_rest(key: Scalar, value: Node, known: frozenset[str]) -> bool:

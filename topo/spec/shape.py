@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from topo.catalogue.advice import did_you_mean, near_names
+from topo.catalogue.figures import SENTENCES
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
 
@@ -145,19 +146,29 @@ def entries_of(mapping: Mapping, keys: Keys, what: str, report: Report) -> dict[
 def check_commas(node: Node, report: Report) -> None:
     """Report commas that ended a text early: ``{source: our lspci, MPS 128}`` has two keys.
 
-    A key without a value on the line of the value before it is never meant.
+    A key without a value on the line of the value before it is never meant. After a `source` or a
+    `title` it can only be the rest of that text, which the catalogue's readers put together again;
+    that is said and goes on.
     """
     if isinstance(node, Sequence):
         for item in node.items:
             check_commas(item, report)
         return
     before: Node | None = None
+    name = ""
     for key, value in node if isinstance(node, Mapping) else ():
         if isinstance(value, Scalar) and not value.text and not value.quoted:
             if isinstance(before, Scalar) and 0 < before.place.line == key.place.line:
                 text = f"{before.text}, {key.text}"
                 message = f"the comma ends the text `{before.text}`, and `{key.text}` is a new key"
-                report.add(key, "comma-in-text", message, help=f'quote it: "{text}"')
+                report.add(
+                    key,
+                    "comma-in-text",
+                    message,
+                    help=f'quote it: "{text}"',
+                    severity="warning" if name in SENTENCES else "error",
+                )
         else:
             check_commas(value, report)
+            name = key.text
         before = value

@@ -1,0 +1,80 @@
+"""What README and docs show is what happens: every session is run, every YAML block is loaded."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from topo.cli.program import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    """Return `(page:line, text)` for every fenced block of a language."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in FENCE.finditer(text):
+            if block[1] == language:
+                line = text.count("\n", 0, block.start()) + 1
+                found.append(pytest.param(block[2], id=f"{page.name}:{line}"))
+    return found
+
+
+def sessions():
+    """Return `(command, output)` for each `$ topo ...` of each console block."""
+    found = []
+    for block in blocks("console"):
+        text = block.values[0]
+        for number, turn in enumerate(re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]):
+            command, _, output = turn.partition("\n")
+            if command.startswith("topo "):
+                found.append(pytest.param(command, output, id=f"{block.id}#{number}"))
+    return found
+
+
+def matches(shown, real):
+    """Whether real output is what is shown; a line of `...` stands for any lines."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ ]*\n"
+        for line in shown.rstrip("\n").split("\n")
+    )
+    return re.fullmatch(pattern, real.rstrip("\n") + "\n")
+
+
+@pytest.mark.parametrize(("command", "output"), sessions())
+def test_a_session_shows_what_happens(command, output, tmp_path, monkeypatch, capsys):
+    for page in ("topologies",):
+        (tmp_path / page).symlink_to(ROOT / page)
+    for number, block in enumerate(blocks("yaml")):
+        del number
+        name = re.search(r"^name: (\S+)", block.values[0], re.MULTILINE)
+        if name:
+            (tmp_path / f"{name[1]}.yaml").write_text(block.values[0], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    main(shlex.split(command)[1:])
+    real = capsys.readouterr().out
+    assert matches(output, real), real
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_a_yaml_block_loads(text):
+    from topo.spec import loads
+
+    assert loads(text).devices
+
+
+def test_a_wrong_session_would_be_noticed():
+    assert not matches("rate 100 GB/s\n", "rate 101 GB/s\n")
+    assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
+
+
+def test_there_are_sessions():
+    assert len(sessions()) >= 3
