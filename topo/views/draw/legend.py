@@ -1,0 +1,125 @@
+"""The signs of a picture, explained below it: only those that it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from topo.views.draw.geometry import Rect
+from topo.views.draw.metrics import Line
+from topo.views.draw.paint import stroke
+
+if TYPE_CHECKING:
+    from topo.views.draw.canvas import Canvas
+    from topo.views.draw.geometry import Point
+    from topo.views.draw.scene import Scene
+
+__all__ = ["Item", "legend_items", "legend_size", "paint_legend"]
+
+_SIGN, _GAP, _ROW = 38.0, 18.0, 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One sign and its meaning; `look` is a route's."""
+
+    sign: Literal["route", "hop", "buffer", "alarm", "alike", "rate", "unknown", "outside"]
+    text: str
+    look: int = 0
+
+    @property
+    def width(self) -> float:
+        """Points that sign and text take."""
+        return _SIGN + 6 + Line(self.text).width + _GAP
+
+
+def legend_items(scenes: tuple[Scene, ...]) -> tuple[Item, ...]:
+    """Return the signs that these scenes have."""
+    items = [
+        Item("route", f"{one.label} path", one.look) for scene in scenes for one in scene.overlays
+    ]
+    if items:
+        items.append(Item("hop", "hop, in order of travel", items[0].look))
+    if any(scene.buffers for scene in scenes):
+        items.append(Item("buffer", "buffer in system RAM"))
+    if any(scene.alarms for scene in scenes):
+        items.append(Item("alarm", "bottleneck"))
+    boxes = [box for scene in scenes for box in scene.grouping.boxes.values()]
+    if any(len(box.devices) > 1 for box in boxes):
+        items.append(Item("alike", "several alike, drawn as one"))
+    if any(box.devices[0].outside for box in boxes):
+        items.append(Item("outside", "outside this machine"))
+    items.append(Item("rate", "link: thin to 10, thick over 350 GB/s"))
+    if any(
+        line.text == "rate unknown"
+        for scene in scenes
+        for lines in scene.labels.values()
+        for line in lines
+    ):
+        items.append(Item("unknown", "rate unknown"))
+    return tuple(items)
+
+
+def _rows(items: tuple[Item, ...], wide: float) -> list[list[Item]]:
+    rows: list[list[Item]] = [[]]
+    for item in items:
+        if rows[-1] and sum(one.width for one in rows[-1]) + item.width - _GAP > wide:
+            rows.append([])
+        rows[-1].append(item)
+    return rows
+
+
+def legend_size(items: tuple[Item, ...], wide: float) -> float:
+    """Return the height that the legend takes in this width."""
+    return len(_rows(items, wide)) * _ROW + 12 if items else 0.0
+
+
+def paint_legend(canvas: Canvas, items: tuple[Item, ...], at: Point, wide: float) -> None:
+    """Paint the legend with its left upper corner at a point."""
+    if not items:
+        return
+    y = at[1] + 12 + _ROW / 2
+    for row in _rows(items, wide):
+        x = at[0]
+        for item in row:
+            _sign(canvas, item, x, y)
+            name = f"legend {item.sign} {item.look}"
+            canvas.words(name, (x + _SIGN + 6, y), (Line(item.text, tone="soft"),), left=True)
+            x += item.width
+        y += _ROW
+
+
+def _sign(canvas: Canvas, item: Item, x: float, y: float) -> None:
+    theme = canvas.theme
+    name = f"sign {item.sign} {item.look}"
+    middle = (x + _SIGN / 2, y)
+    rect = Rect(x + 4, y - 8, _SIGN - 8, 16)
+    look = theme.routes[item.look]
+    fill, border = theme.box("gpu")
+    if item.sign in ("route", "hop", "rate", "unknown"):
+        canvas.box(name, Rect(x, y, 1, 1), style="invis")
+    if item.sign == "route":
+        stroke(canvas, (name, name), [(x, y), (x + _SIGN, y)], look)
+    elif item.sign == "hop":
+        canvas.badge(name, name, middle, "1", fill=look.colour, border=theme.paper, text=look.text)
+    elif item.sign == "buffer":
+        canvas.box(name, rect, fillcolor=theme.chip, color=look.colour, penwidth="2")
+    elif item.sign == "alarm":
+        canvas.box(
+            name, rect, fillcolor=theme.paper, color=theme.alarm, penwidth="2.6", peripheries="2"
+        )
+    elif item.sign == "alike":
+        for step in (2, 1, 0):
+            behind = rect.moved(2.0 * step - 2, 2.0 * step - 2)
+            canvas.box(f"{name} {step}", behind, fillcolor=fill, color=border)
+    elif item.sign == "outside":
+        canvas.box(
+            name, rect, fillcolor=theme.paper, color=theme.soft, style="filled,rounded,dashed"
+        )
+    elif item.sign == "unknown":
+        ends = [(x, y), (x + _SIGN, y)]
+        canvas.line(name, name, ends, color=theme.wire, penwidth="0.8", style="dashed")
+    else:
+        for width, up in (("0.8", -4), ("5", 3)):
+            ends = [(x, y + up), (x + _SIGN, y + up)]
+            canvas.line(name, name, ends, color=theme.wire, penwidth=width)

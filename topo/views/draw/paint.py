@@ -1,0 +1,293 @@
+"""Scenes on a canvas: boxes, wires, frames, then the routes over them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from topo.views.draw.geometry import Rect, free_place
+from topo.views.draw.metrics import Line, height
+from topo.views.draw.tracks import buffer_places, courses, crossings
+from topo.views.draw.words import pen, rate_of, server_title, socket_title
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from topo.views.draw.canvas import Canvas
+    from topo.views.draw.geometry import Point, Track
+    from topo.views.draw.scene import Scene
+    from topo.views.draw.themes import RouteLook, Theme
+
+__all__ = ["Painter", "stroke"]
+
+_LABEL = 6.0  # between a wire and its text
+_ROUTE_LABEL = 13.0  # the same where a number stands on the wire
+_PEN = 5.0
+
+
+class Painter:
+    """Paints one laid-out scene at a place of the canvas; `prefix` keeps its names apart."""
+
+    def __init__(self, canvas: Canvas, scene: Scene, at: Point, prefix: str = "") -> None:
+        self.canvas, self.scene, self.at, self.prefix = canvas, scene, at, prefix
+        self.theme: Theme = canvas.theme
+        self.layout = scene.layout
+        self.courses = courses(scene)
+        self.devices = frozenset[str]().union(*(one.devices for one in scene.overlays))
+        self.links = frozenset[int]().union(*(one.links for one in scene.overlays))
+
+    def frames(self) -> None:
+        """Paint the frames round servers and sockets."""
+        for kind, fill in (("server", self.theme.server), ("socket", self.theme.socket)):
+            for frame in self.layout.frames:
+                if frame.kind == kind:
+                    rect = frame.rect.moved(*self.at)
+                    self.canvas.frame(rect, fill=fill, border=self.theme.frame)
+
+    def boxes(self) -> None:
+        """Paint the frames' titles, the boxes, and the buffers in memories."""
+        for frame in self.layout.frames:
+            at = self._moved((frame.title_x, frame.rect.y + 12))
+            line = Line(self._title(frame.kind, frame.name), 10.0, bold=True, tone="soft")
+            self.canvas.words(self._name(f"title of {frame.name}"), at, (line,), left=True)
+        for key in self.layout.boxes:
+            self._box(key)
+            self._buffers(key)
+
+    def wires(self) -> None:
+        """Paint the wires with their labels."""
+        walked = {wire.key for wire in self.scene.grouping.wires if self._walked(wire.key)}
+        for key, track in self.layout.tracks.items():
+            if key not in walked or key in self.scene.alarms:
+                self._wire(key, track)
+            if key in self.scene.labels:
+                self._label(key, track, on=key in walked)
+
+    def routes(self) -> None:
+        """Paint the routes, all lines first and then all numbers.
+
+        An engine draws edges in the order of the nodes that they start from, so every hop starts
+        from a node of its own, made after everything that it runs over.
+        """
+        for place, course in enumerate(self.courses):
+            ends = (self._anchor(f"hop {course.label}.{place}"), self._name(course.target))
+            for piece in course.pieces:
+                moved = [self._moved(point) for point in piece]
+                stroke(self.canvas, ends, moved, self.theme.routes[course.look])
+        for place, course in enumerate(self.courses):
+            look = self.theme.routes[course.look]
+            ends = (self._anchor(f"number {course.label}.{place}"), self._name(course.target))
+            for _, badge in course.badges:
+                self.canvas.badge(
+                    *ends,
+                    self._moved(badge),
+                    course.label,
+                    fill=look.colour,
+                    border=self.theme.paper,
+                    text=look.text,
+                )
+
+    def _anchor(self, key: str) -> str:
+        """Return a new node that is not seen."""
+        corner = self._moved((0.0, 0.0))
+        self.canvas.box(self._name(key), Rect(*corner, 1, 1), style="invis")
+        return self._name(key)
+
+    # --- boxes ----------------------------------------------------------------------------------
+
+    def _box(self, key: str) -> None:
+        rect = self.layout.boxes[key].moved(*self.at)
+        lines, on = self.scene.lines[key], self._on(key)
+        attributes = self._colours(key, on=on)
+        box = self.scene.grouping.boxes.get(key)
+        names = ", ".join(device.name for device in box.devices[:32]) if box else key
+        attributes["tooltip"] = names
+        if box and len(box.devices) > 1 and key not in self.scene.alarms:
+            for step in (2, 1):
+                shadow = rect.moved(3.0 * step, 3.0 * step)
+                self.canvas.box(self._name(f"{key} behind {step}"), shadow, **attributes)
+        at = self._text_at(key, rect, lines)
+        colour = "" if on else self.theme.faint
+        if at is None and not colour:
+            self.canvas.box(self._name(key), rect, lines, **attributes)
+        else:
+            self.canvas.box(self._name(key), rect, **attributes)
+            text = self._name(f"text of {key}")
+            self.canvas.words(text, at or (rect.cx, rect.cy), lines, colour=colour)
+
+    def _colours(self, key: str, *, on: bool) -> dict[str, str]:
+        box = self.scene.grouping.boxes.get(key)
+        fill, border = self.theme.box(box.kind if box else "mesh")
+        found = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
+        if not on:
+            found |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
+        if box and box.devices[0].outside:
+            found["style"] = "filled,rounded,dashed"
+        if key in self.scene.alarms:
+            found |= {"color": self.theme.alarm, "penwidth": "2.6", "peripheries": "2"}
+        return found
+
+    def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
+        """Return where a box's text stands, `None` for its middle."""
+        if key in self.scene.lanes:
+            above, below = self.scene.lanes[key]
+            y = rect.cy + (above - below) * 8.0
+            taken = tuple(x + self.at[0] for x in crossings(self.scene, key, self.courses))
+            wide = max(line.width for line in lines) + 20
+            return (free_place(rect.x + 4, rect.right - 4, taken, wide), y)
+        if key in self.scene.buffers:
+            return (rect.cx, rect.y + 5 + height(lines) / 2)
+        return None
+
+    def _buffers(self, key: str) -> None:
+        for buffer in self.scene.buffers.get(key, ()):
+            rect = buffer_places(self.scene, key)[buffer.name].moved(*self.at)
+            look = self.theme.routes[self.scene.overlays[0].look]
+            lines = (
+                Line(buffer.name, 10.0, bold=True),
+                Line(f"RAM traversal {buffer.number}", 10.0),
+            )
+            self.canvas.box(
+                self._name(f"{buffer.name} in {key}"),
+                rect,
+                lines,
+                fillcolor=self.theme.chip,
+                color=look.colour,
+                penwidth="2",
+            )
+
+    # --- wires ----------------------------------------------------------------------------------
+
+    def _wire(self, key: Hashable, track: Track) -> None:
+        attributes = self._stroke_of(key)
+        if key in self.scene.alarms:
+            attributes |= {"color": self.theme.alarm, "penwidth": "13"}
+        names = (self._name(track.a), self._name(track.b))
+        for points, hidden in _pieces(track, self.layout.boxes):
+            style = {"style": "dotted", "penwidth": "1"} if hidden else {}
+            moved = [self._moved(point) for point in points]
+            self.canvas.line(*names, moved, **{**attributes, **style})
+
+    def _stroke_of(self, key: Hashable) -> dict[str, str]:
+        wires = {wire.key: wire for wire in self.scene.grouping.wires}
+        wire = wires[key] if isinstance(key, int) else self._mesh_wire(key)
+        rate = rate_of(self.scene.topology, wire, self.scene.basis) if wire else None
+        found = {
+            "color": self.theme.frame if self.scene.dimmed else self.theme.wire,
+            "penwidth": f"{pen(rate):g}",
+        }
+        if rate is None:
+            found["style"] = "dashed"
+        return found
+
+    def _mesh_wire(self, key: Hashable):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        for mesh in self.scene.zones.meshes:
+            if isinstance(key, tuple) and key[0] == mesh.key:
+                return mesh.wires[0]
+        return None
+
+    def _label(self, key: Hashable, track: Track, *, on: bool) -> None:
+        lines = self.scene.labels[key]
+        x, y = self._moved(track.label)
+        name = self._name(f"label {key}")
+        colour = "" if on or not self.scene.dimmed else self.theme.faint
+        if track.across:
+            up = height(lines) / 2 + (12 if on else 5)
+            self.canvas.words(name, (x, y - up), lines, colour=colour)
+            return
+        x = self._beside(key, track, max(line.width for line in lines)) + self.at[0]
+        self.canvas.words(
+            name, (x + (_ROUTE_LABEL if on else _LABEL), y), lines, colour=colour, left=True
+        )
+
+    def _beside(self, key: Hashable, track: Track, wide: float) -> float:
+        """Return the x on the right of which a wire's label stands: between its hops, or after."""
+        xs = sorted(
+            badge[0] for course in self.courses for own, badge in course.badges if own == key
+        )
+        for x, following in pairwise(xs):
+            if following - x > wide + 2 * _ROUTE_LABEL:
+                return x
+        return xs[-1] if xs else track.label[0]
+
+    # --- what is on a route ---------------------------------------------------------------------
+
+    def _on(self, key: str) -> bool:
+        if not self.scene.dimmed or key in self.scene.alarms:
+            return True
+        box = self.scene.grouping.boxes.get(key)
+        if box is None:
+            mesh = next(mesh for mesh in self.scene.zones.meshes if mesh.key == key)
+            return any(id(link) in self.links for wire in mesh.wires for link in wire.links)
+        return any(device.name in self.devices for device in box.devices)
+
+    def _walked(self, key: int) -> bool:
+        wire = next(wire for wire in self.scene.grouping.wires if wire.key == key)
+        return any(id(link) in self.links for link in wire.links)
+
+    # --- names and places -----------------------------------------------------------------------
+
+    def _title(self, kind: str, name: str) -> str:
+        if kind == "socket":
+            return socket_title(self.scene.topology, self.scene.grouping.boxes[name])
+        server = next(one for one in self.scene.zones.servers if one.name == name)
+        return server_title(name, server.servers)
+
+    def _name(self, key: str) -> str:
+        return f"{self.prefix}{key}"
+
+    def _moved(self, point: Point) -> Point:
+        return (point[0] + self.at[0], point[1] + self.at[1])
+
+
+def stroke(
+    canvas: Canvas, ends: tuple[str, str], points: list[Point], look: RouteLook, wide: float = _PEN
+) -> None:
+    """Draw a route's line in its own way."""
+    style = {"dashed": "dashed", "dotted": "dotted"}.get(look.stroke, "solid")
+    thin = wide - 2 if style != "solid" else wide
+    canvas.line(
+        *ends,
+        points,
+        color=look.colour,
+        penwidth=f"{thin:g}",
+        style=style,
+        dir="forward",
+        arrowsize="1.1",
+    )
+    if look.stroke == "hollow":
+        canvas.line(
+            *ends,
+            [*points[:-1], _before(points)],
+            color=canvas.theme.paper,
+            penwidth=f"{wide * 0.4:g}",
+        )
+
+
+def _before(points: list[Point]) -> Point:
+    """Return where the inside of a hollow line ends: before the arrow's head."""
+    (x, y), (end_x, end_y) = points[-2:]
+    length = max(abs(end_x - x), abs(end_y - y), 1e-9)
+    part = max(1 - 12 / length, 0.0)
+    return (x + (end_x - x) * part, y + (end_y - y) * part)
+
+
+def _pieces(track: Track, boxes: dict[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:  # type: ignore[type-arg]
+    """Yield the parts of a wire, and whether a box hides them."""
+    if track.across or len(track.points) != 2:  # noqa: PLR2004
+        yield track.points, False
+        return
+    (x, y), (end_x, end_y) = sorted(track.points, key=lambda point: point[1])
+    if abs(x - end_x) > 1:
+        yield track.points, False
+        return
+    over = sorted(
+        (rect.y, rect.bottom)
+        for name, rect in boxes.items()
+        if name not in (track.a, track.b) and rect.x < x < rect.right and y < rect.cy < end_y
+    )
+    for top, bottom in over:
+        yield ((x, y), (x, top)), False
+        yield ((x, top), (x, bottom)), True
+        y = bottom
+    yield ((x, y), (x, end_y)), False

@@ -1,0 +1,249 @@
+"""One machine ready to be drawn: what is written where, which routes run over it, its layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from topo.units import format_rate
+from topo.views.draw.ends import ends_of
+from topo.views.draw.geometry import BUFFER, BUFFER_GAP, LANE
+from topo.views.draw.group import group
+from topo.views.draw.hops import Buffer, buffers, hops, touched
+from topo.views.draw.metrics import Line, height
+from topo.views.draw.place import finish, plan
+from topo.views.draw.tracks import lanes_of
+from topo.views.draw.words import box_lines, mesh_lines, wire_lines
+from topo.views.draw.zones import sort_into_zones
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from topo.routes.model import Route
+    from topo.spec.model import Basis
+    from topo.topology import Resource, Topology
+    from topo.views.draw.ends import Ends
+    from topo.views.draw.geometry import Layout
+    from topo.views.draw.group import Grouping
+    from topo.views.draw.hops import Hop
+    from topo.views.draw.place import Plan
+    from topo.views.draw.rows import Row
+    from topo.views.draw.zones import Zones
+
+__all__ = ["Overlay", "Scene", "lay_out", "scene_of"]
+
+BESIDE, BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
+_MARGIN = (8.0, 5.0)
+_ARROW = 12.0  # more room between rows where arrows run
+_BRANCHES = 4  # branches of one route that are drawn with arrows; more are only coloured
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """One route to draw: its label, which look it has, what it runs through."""
+
+    label: str
+    look: int
+    route: Route
+    hops: tuple[Hop, ...]
+    devices: frozenset[str]
+    links: frozenset[int]
+
+
+@dataclass
+class Scene:
+    """One machine with its routes; `layout` is set when its rows are known.
+
+    `dimmed` says that something runs over it, so that the rest steps back.
+    """
+
+    topology: Topology
+    basis: Basis
+    grouping: Grouping
+    zones: Zones
+    ends: Ends
+    overlays: tuple[Overlay, ...]
+    buffers: Mapping[str, tuple[Buffer, ...]]
+    lines: dict[str, tuple[Line, ...]]
+    labels: dict[Hashable, tuple[Line, ...]]
+    alarms: frozenset[Hashable]
+    lanes: dict[str, tuple[int, int]]
+    plan: Plan = field(init=False)
+    layout: Layout = field(init=False)
+
+    @property
+    def dimmed(self) -> bool:
+        """Whether what no route touches steps back."""
+        return bool(self.overlays)
+
+
+def scene_of(
+    topology: Topology,
+    routes: Mapping[str, tuple[int, Route]],
+    limits: Mapping[str, tuple[str, ...]],
+    *,
+    level: int,
+    alone: frozenset[str],
+    basis: Basis,
+) -> Scene:
+    """Return the scene of a machine with these routes, ``label -> (look, route)``."""
+    grouping = group(topology, level, alone)
+    zones = sort_into_zones(grouping)
+    ends = ends_of(grouping, zones)
+    overlays = tuple(_overlay(topology, grouping, label, *said) for label, said in routes.items())
+    binding = _binding(topology, overlays, limits)
+    lines = {key: box_lines(topology, box, basis) for key, box in grouping.boxes.items()}
+    labels: dict[Hashable, tuple[Line, ...]] = {
+        wire.key: wire_lines(topology, wire, basis)
+        for wire in grouping.wires
+        if wire.key in ends.of
+    }
+    for mesh in zones.meshes:
+        lines[mesh.key] = mesh_lines(topology, mesh.wires, basis)
+    if overlays:
+        _quieten(grouping, overlays, lines, labels)
+    alarms = _alarms(grouping, zones, binding, lines, labels, basis)
+    scene = Scene(
+        topology=topology,
+        basis=basis,
+        grouping=grouping,
+        zones=zones,
+        ends=ends,
+        overlays=overlays,
+        buffers=_buffers(grouping, overlays),
+        lines=lines,
+        labels=labels,
+        alarms=alarms,
+        lanes={},
+    )
+    scene.lanes = lanes_of(scene)
+    sizes = {key: _size(scene, key) for key in lines}
+    extent = {key: (max(line.width for line in text), height(text)) for key, text in labels.items()}
+    scene.plan = plan(zones, ends, sizes, extent, BESIDE_ROUTE if overlays else BESIDE)
+    return scene
+
+
+def lay_out(scenes: tuple[Scene, ...]) -> None:
+    """Give every scene its layout, rows of the same machine being equally high in all."""
+    heights: dict[Row, float] = {}
+    gaps: dict[Row, float] = {}
+    for scene in scenes:
+        for row, high in scene.plan.heights.items():
+            heights[row] = max(heights.get(row, 0.0), high)
+        for row, high in scene.plan.gaps.items():
+            gaps[row] = max(gaps.get(row, 0.0), high + (_ARROW if scene.dimmed else 0.0))
+    for scene in scenes:
+        scene.layout = finish(scene.plan, heights, gaps, frozenset(scene.lanes))
+
+
+# --- what is in a scene ---------------------------------------------------------------------------
+
+
+def _overlay(
+    topology: Topology, grouping: Grouping, label: str, look: int, route: Route
+) -> Overlay:
+    """Return a route to draw; hops of several branches that look the same are one."""
+    devices, links = touched(route)
+    found: dict[object, Hop] = {}
+    for branch in route.branches[:_BRANCHES]:
+        for hop in hops(topology, branch):
+            ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
+            key = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
+            found.setdefault(key, hop)
+    return Overlay(label, look, route, tuple(found.values()), devices, links)
+
+
+def _quieten(
+    grouping: Grouping,
+    overlays: tuple[Overlay, ...],
+    lines: dict[str, tuple[Line, ...]],
+    labels: dict[Hashable, tuple[Line, ...]],
+) -> None:
+    """Leave what no route touches with its name and part alone."""
+    devices = frozenset[str]().union(*(overlay.devices for overlay in overlays))
+    links = frozenset[int]().union(*(overlay.links for overlay in overlays))
+    for key, box in grouping.boxes.items():
+        if not any(device.name in devices for device in box.devices):
+            lines[key] = tuple(line for line in lines[key] if line.tone == "ink")
+    for wire in grouping.wires:
+        if wire.key in labels and not any(id(link) in links for link in wire.links):
+            labels[wire.key] = labels[wire.key][:1]
+
+
+def _buffers(grouping: Grouping, overlays: tuple[Overlay, ...]) -> Mapping[str, tuple[Buffer, ...]]:
+    found: dict[str, list[Buffer]] = {}
+    for overlay in overlays:
+        for branch in overlay.route.branches[:_BRANCHES]:
+            for buffer in buffers(branch):
+                own = found.setdefault(grouping.box_of[buffer.memory], [])
+                if all(other.name != buffer.name for other in own):
+                    own.append(buffer)
+    return {key: tuple(own) for key, own in found.items()}
+
+
+def _binding(
+    topology: Topology, overlays: tuple[Overlay, ...], limits: Mapping[str, tuple[str, ...]]
+) -> dict[str, Resource]:
+    """Return the resources that bind, by id: of the routes shown, or of all without routes."""
+    known = dict(topology.resources)
+    for overlay in overlays:
+        known |= {resource.id: resource for resource in overlay.route.extra}
+    labels = [overlay.label for overlay in overlays] or list(limits)
+    return {
+        name: known[name] for label in labels for name in limits.get(label, ()) if name in known
+    }
+
+
+def _alarms(
+    grouping: Grouping,
+    zones: Zones,
+    binding: Mapping[str, Resource],
+    lines: dict[str, tuple[Line, ...]],
+    labels: dict[Hashable, tuple[Line, ...]],
+    basis: Basis,
+) -> frozenset[Hashable]:
+    """Write BOTTLENECK into the boxes and beside the wires that have what binds."""
+    left = dict(binding)
+    alarms: set[Hashable] = set()
+    for wire in grouping.wires:
+        ways = [way for link in wire.links for way in (link.forward, link.backward) if way]
+        own = [left.pop(way.id) for way in ways if way.id in left]
+        if own and wire.key in labels:
+            labels[wire.key] = (*_alarm_lines(own, basis), *labels[wire.key])
+            alarms.add(wire.key)
+        elif own:
+            mesh = next(mesh for mesh in zones.meshes if wire in mesh.wires)
+            lines[mesh.key] = (*lines[mesh.key], *_alarm_lines(own, basis))
+            alarms.add(mesh.key)
+    by_box: dict[str, list[Resource]] = {}
+    for resource in left.values():
+        if resource.device in grouping.box_of:
+            by_box.setdefault(grouping.box_of[resource.device], []).append(resource)
+    for key, found in by_box.items():
+        lines[key] = (*lines[key], *_alarm_lines(found, basis))
+        alarms.add(key)
+    return frozenset(alarms)
+
+
+def _alarm_lines(found: list[Resource], basis: Basis) -> tuple[Line, ...]:
+    names = tuple(dict.fromkeys(resource.name for resource in found))
+    more = f" +{len(names) - 1}" if len(names) > 1 else ""
+    value = found[0].capacity.at(basis).value
+    rate = f" {format_rate(value)}" if value is not None else ""
+    return (
+        Line("BOTTLENECK", 10.0, bold=True, tone="alarm"),
+        Line(f"{names[0]}{more}{rate}", 10.0, bold=True, tone="alarm"),
+    )
+
+
+def _size(scene: Scene, key: str) -> tuple[float, float]:
+    """Return a box's size: its text, its buffers, its lanes."""
+    lines = scene.lines[key]
+    wide = max(line.width for line in lines) + 2 * _MARGIN[0]
+    high = height(lines) + 2 * _MARGIN[1]
+    count = len(scene.buffers.get(key, ()))
+    if count:
+        wide = max(wide, count * BUFFER[0] + (count - 1) * BUFFER_GAP + 2 * _MARGIN[0])
+        high += BUFFER[1] + _MARGIN[1]
+    above, below = scene.lanes.get(key, (0, 0))
+    return wide, high + LANE * (above + below)
