@@ -1,0 +1,37 @@
+"""Lay one data path on a machine in a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from topo.datapaths import data_path
+from topo.routes import Policy, Route, Router
+
+if TYPE_CHECKING:
+    from topo.topology import Topology
+
+
+def laid(
+    machine: Topology,
+    via: str,
+    gpu: str = "gpu0",
+    *,
+    storage: str = "storage",
+    direction: Literal["read", "write"] = "read",
+    policy: Policy | None = None,
+) -> Route:
+    router = Router(machine, policy)
+    storages = tuple(device.name for device in machine.select(storage))
+    return router.route(data_path(machine.spec, via), storages, gpu, direction)
+
+
+def walks(route: Route) -> list[list[str]]:
+    """Return the devices of each leg of the first branch, in the order of travel."""
+    return [
+        [leg.walk[0].source, *(step.target for step in leg.walk)] if leg.walk else [leg.source]
+        for leg in route.branches[0].legs
+    ]
+
+
+def codes(route: Route, *effects: str) -> list[str]:
+    return [reason.code for reason in route.reasons if not effects or reason.effect in effects]

@@ -1,0 +1,219 @@
+"""Whether a data path is possible, and why: every reason statable in the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machines import (
+    GRACE,
+    LOCAL_DRIVES,
+    NVLINKED,
+    ONE_SOCKET,
+    SWITCHED,
+    TWO_SOCKETS,
+    built,
+    shipped,
+)
+from tests.routes.laying import codes, laid
+from topo.routes.model import Effect, Reason, merged
+from topo.routes.verdict import verdict_of
+
+
+def reason(route, code):
+    (found,) = [one for one in route.reasons if one.code == code]
+    return found
+
+
+def test_fine_through_a_host_that_forwards_with_the_iommu_off():
+    route = laid(built(ONE_SOCKET), "direct")
+    assert route.verdict == "ok"
+    assert codes(route, "refused", "unknown", "slower") == []
+
+
+# --- the GPU --------------------------------------------------------------------------------------
+
+
+def test_a_gpu_without_peer_to_peer_refuses_and_falls_back():
+    route = laid(built(ONE_SOCKET.replace(" p2p: yes", " p2p: no")), "direct")
+    assert route.verdict == "refused"
+    assert reason(route, "no-peer-to-peer").text == "accel has no PCIe peer-to-peer"
+    assert route.branches == ()
+    assert route.use == {}
+    assert route.data_path.falls_back_to == "compat"
+
+
+def test_the_line_of_the_file_comes_with_the_reason():
+    text = ONE_SOCKET.replace("gpu0: accel", "gpu0: {part: accel, p2p: no}")
+    place = reason(laid(built(text), "direct"), "no-peer-to-peer").place
+    assert text.splitlines()[place.line - 1].strip().startswith("gpu0:")
+
+
+def test_nothing_said_of_a_gpu_is_unknown():
+    route = laid(built(ONE_SOCKET.replace(" p2p: yes", " p2p: unknown")), "direct")
+    assert (route.verdict, codes(route, "unknown")) == ("unknown", ["peer-to-peer-unknown"])
+    assert route.use
+
+
+def test_a_user_s_own_direct_path_meets_the_same_gpu():
+    own = "data-paths:\n  mine: {moves: [storage -> gpu by nic]}\n"
+    text = ONE_SOCKET.replace(" p2p: yes", " p2p: no") + own
+    assert codes(laid(built(text), "mine"), "refused") == ["no-peer-to-peer"]
+
+
+def test_a_bounce_does_not_ask_for_peer_to_peer():
+    assert laid(built(ONE_SOCKET.replace(" p2p: yes", " p2p: no")), "legacy").verdict == "ok"
+
+
+# --- the host -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "code"),
+    [
+        ("no", "refused", "host-bridge"),
+        ("unknown", "unknown", "host-bridge-unknown"),
+        ("yes", "ok", "host-bridge"),
+    ],
+)
+def test_host_bridges_forward_or_not(said, verdict, code):
+    text = ONE_SOCKET.replace("forwards-p2p: yes", f"forwards-p2p: {said}")
+    route = laid(built(text), "direct")
+    assert route.verdict == verdict
+    assert reason(route, code).about == ("cpu0",)
+
+
+def test_under_a_switch_no_host_is_asked():
+    text = SWITCHED.replace("forwards-p2p: yes", "forwards-p2p: no").replace(
+        "iommu: off", "iommu: on"
+    )
+    route = laid(built(text), "direct")
+    assert (route.verdict, codes(route)) == ("ok", ["same-switch"])
+    assert laid(built(text, {"sw0.acs": "on"}), "direct").verdict == "refused"
+
+
+@pytest.mark.parametrize(
+    ("iommu", "verdict"), [("off", "ok"), ("passthrough", "ok"), ("on", "refused")]
+)
+def test_the_iommu_of_an_x86_host(iommu, verdict):
+    text = ONE_SOCKET.replace("iommu: off", f"iommu: {iommu}")
+    route = laid(built(text), "direct")
+    assert route.verdict == verdict
+    if verdict == "refused":
+        assert reason(route, "iommu").place is not None
+
+
+@pytest.mark.parametrize(
+    ("iommu", "verdict"), [("on", "ok"), ("passthrough", "refused"), ("off", "refused")]
+)
+def test_the_iommu_of_grace_is_the_other_way_round_also_over_c2c(iommu, verdict):
+    text = GRACE.replace("iommu: on", f"iommu: {iommu}")
+    assert laid(built(text), "direct").verdict == verdict
+    assert laid(built(text), "c2c-direct").verdict == verdict
+    assert laid(built(text), "compat").verdict == "ok"
+
+
+def test_an_iommu_not_spoken_of_is_an_assumption():
+    x86 = laid(built(ONE_SOCKET.replace("settings: {iommu: off}\n", "")), "direct")
+    arm = laid(built(GRACE.replace("settings: {iommu: on}\n", "")), "direct")
+    assert reason(x86, "iommu-not-said").text == "assumes the IOMMU off or in passthrough"
+    assert reason(arm, "iommu-not-said").text == "assumes the IOMMU on"
+
+
+def test_between_sockets_is_slower_and_names_both():
+    route = laid(built(TWO_SOCKETS), "direct", "gpu1")
+    assert route.verdict == "ok-slower"
+    assert reason(route, "cross-socket").text == "peer-to-peer between sockets, over cpu0 and cpu1"
+    back = laid(built(TWO_SOCKETS), "direct", "gpu1", direction="write")
+    assert reason(back, "cross-socket") == reason(route, "cross-socket")
+
+
+def test_two_root_complexes_of_one_socket_are_one_socket():
+    text = ONE_SOCKET.replace(
+        "  cpu0: socket", "  cpu0: socket\n  rc[0-1]: {part: root-complex, forwards-p2p: yes}"
+    ).replace(
+        "  - nic0 -- cpu0: pcie 5 x16",
+        "  - rc -- cpu0: pcie unknown\n  - nic0 -- rc0: pcie 5 x16",
+    )
+    route = laid(built(text.replace("gpu0 -- cpu0", "gpu0 -- rc1")), "direct")
+    assert codes(route, "slower") == []
+
+
+def test_a_rate_that_no_cap_states_is_said_once_for_all_hosts():
+    route = laid(built(TWO_SOCKETS), "direct", "gpu1")
+    assert reason(route, "peer-rate-unknown").text == (
+        "peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1"
+    )
+    assert "peer-rate-unknown" not in codes(laid(shipped("gds-loses"), "direct"))
+    assert "peer-rate-unknown" not in codes(laid(built(SWITCHED), "direct"))
+
+
+# --- software -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "verdict"),
+    [("lustre", "ok"), ("WekaFS", "ok"), ("ext4", "ok"), ("zfs", "refused"), ("tmpfs", "refused")],
+)
+def test_filesystems(filesystem, verdict):
+    text = ONE_SOCKET.replace("iommu: off", f"iommu: off, filesystem: {filesystem}")
+    assert laid(built(text), "direct").verdict == verdict
+    assert laid(built(text), "legacy").verdict == "ok"
+
+
+def test_tcp_ends_in_socket_buffers():
+    text = ONE_SOCKET.replace("iommu: off", "iommu: off, transport: tcp")
+    assert codes(laid(built(text), "direct")) == ["transport"]
+    assert laid(built(text), "nvme-tcp").verdict == "ok"
+    local = LOCAL_DRIVES.replace("iommu: off", "iommu: off, transport: tcp")
+    assert laid(built(local), "direct", storage="nvme0").verdict == "ok"
+
+
+def test_paths_for_local_drives_and_for_remote_storage():
+    remote, local = built(ONE_SOCKET), built(LOCAL_DRIVES)
+    assert laid(remote, "p2pdma").reasons[0].text == "storage is not local to the server"
+    refused = laid(local, "nvme-tcp", storage="nvme")
+    assert refused.reasons[0].text == "nvme0 and nvme1 are local to the server"
+    assert laid(local, "p2pdma", storage="nvme").verdict == "ok"
+
+
+def test_paths_that_need_a_link_the_gpu_has_not():
+    assert laid(built(ONE_SOCKET), "c2c-direct").reasons[0].text == "no NVLink-C2C leads to gpu0"
+    assert laid(built(ONE_SOCKET), "routed-nvlink").reasons[0].text == "no GPU links lead to gpu0"
+    assert laid(built(NVLINKED), "routed-nvlink").verdict == "ok"
+
+
+def test_a_storage_that_no_card_reaches():
+    text = ONE_SOCKET.replace(
+        "  storage: target", "  storage: target\n  far: target\n  sw: quantum-2"
+    )
+    route = laid(
+        built(text.replace("links:", "links:\n  - far -- sw: infiniband ndr")),
+        "direct",
+        storage="far",
+    )
+    assert route.reasons[0].text == "no network card reaches both far and gpu0"
+    assert route.verdict == "refused"
+
+
+# --- gathering ------------------------------------------------------------------------------------
+
+
+def test_the_worst_decides():
+    effects: list[Effect] = ["fine", "assumed", "slower", "unknown", "refused"]
+    reasons = [Reason("x", effect, "y") for effect in effects]
+    expected = ["ok", "ok", "ok-slower", "unknown", "refused"]
+    assert [verdict_of(reasons[: n + 1]) for n in range(5)] == expected
+    assert verdict_of([]) == "ok"
+
+
+def test_reasons_merge_by_what_they_say_and_sort_their_devices():
+    said = [
+        Reason("x", "fine", "seen at", about=("cpu10",)),
+        Reason("x", "fine", "seen at", about=("cpu2", "cpu10")),
+        Reason("y", "fine", "other"),
+    ]
+    one, other = merged(said)
+    assert one.text == "seen at cpu2 and cpu10"
+    assert other.text == "other"
+    many = [Reason("x", "fine", "no cap for", about=(f"cpu{n}",)) for n in range(250)]
+    assert merged(many)[0].text == "no cap for cpu[0-249]"
