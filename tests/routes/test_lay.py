@@ -291,14 +291,30 @@ def test_redirect_in_a_bridge_card_holds_for_its_own_gpu():
 # --- staging over NVLink --------------------------------------------------------------------------
 
 
-def test_a_far_gpu_is_staged_through_the_nearest_one():
+def test_a_far_gpu_is_staged_through_the_nearest_ones_evenly():
     route = laid(built(NVLINKED), "routed-nvlink", "gpu3")
     assert walks(route) == [["storage", "nic0", "cpu0", "gpu0"], ["gpu0", "gpu3"]]
-    assert route.use["gpu0 -> gpu3"] == 1.0
-    assert route.use["gpu0/hbm"] == 2.0
+    assert route.use["gpu0 -> gpu3"] == route.use["gpu1 -> gpu3"] == 0.5
+    assert route.use["gpu0/hbm"] == route.use["gpu1/hbm"] == 1.0  # half of it, in and out
     assert route.use["gpu3/hbm"] == 1.0
     assert route.waypoints == ("storage", "nic0", "PCIe", "gpu0", "NVLink", "gpu3")
     assert not any("cpu0 -> cpu1" in name for name in route.use)
+
+
+def test_first_stages_through_one_gpu_by_name():
+    route = laid(built(NVLINKED), "routed-nvlink", "gpu3", policy=Policy(ways="first"))
+    assert len(route.branches) == 1
+    assert route.use["gpu0 -> gpu3"] == 1.0
+    assert route.use["gpu0/hbm"] == 2.0
+
+
+def test_of_equally_near_gpus_the_one_with_a_link_to_the_target_stages():
+    text = NVLINKED.replace("gpu -- gpu all to all", "gpu0 -- gpu1").replace(
+        "workloads:", "  - gpu1 -- gpu2: 4x nvlink 4\nworkloads:"
+    )
+    # GPUs do not pass traffic on: gpu0 has no way to gpu2 that is not through gpu1.
+    route = laid(built(text), "routed-nvlink", "gpu2")
+    assert walks(route)[1] == ["gpu1", "gpu2"]
 
 
 def test_a_gpu_that_no_other_is_nearer_than_is_not_staged():

@@ -69,25 +69,22 @@ class Chooser:
             self._memories[start] = tuple(name for name in found if distances[name] == nearest)
         return self._memories[start]
 
-    def staging_gpu(self, card: str, gpu: str) -> str:
-        """Return the GPU nearest to `card` that reaches `gpu` over GPU links.
+    def staging_gpus(self, card: str, gpu: str) -> tuple[str, ...]:
+        """Return the GPUs nearest to `card` that reach `gpu` over GPU links, by name.
 
-        `gpu` itself counts: when no other is nearer, nothing needs staging.
+        `gpu` itself counts: when no other is nearer, nothing needs staging and it is the answer.
+        Of equally near GPUs those that the fewest links join to `gpu` share the traffic.
         """
-        near = [
-            name
-            for name in self._fabric.distances(gpu)
+        links = self._fabric.distances(gpu)
+        distances = {
+            name: (rank(locality(self._topology, card, name)), links[name])
+            for name in sorted(links, key=by_name)
             if self._topology[name].kind == "gpu" and self._host.ways(card, name) is not None
-        ]
-        return min(
-            near,
-            key=lambda name: (
-                rank(locality(self._topology, card, name)),
-                name != gpu,
-                by_name(name),
-            ),
-            default=gpu,
-        )
+        }
+        nearest = min(distances.values(), default=(0, 0))
+        if distances.get(gpu, nearest)[0] == nearest[0]:
+            return (gpu,)
+        return tuple(name for name, distance in distances.items() if distance == nearest)
 
     def _distance(self, card: str, gpu: str) -> tuple[int, int, float]:
         ways = self._host.ways(card, gpu)

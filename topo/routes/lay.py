@@ -138,18 +138,19 @@ class Router:
             return Reason("no-way", "refused", text, about=(gpu,))
         branches: list[Branch] = []
         for card in cards:
-            choices = self._memory_choices(path, card or storage, gpu)
-            if not choices:
+            places = self._places(path, card or storage, gpu)
+            if not places:
                 text = "the file has no system RAM for the buffers within reach of"
                 return Reason("no-memory", "refused", text, about=(gpu,))
-            share = 1.0 / len(cards) / len(choices)
-            for memories in choices:
-                legs = self._legs(path, storage, card, gpu, dict(memories))
+            share = 1.0 / len(cards) / len(places)
+            for place in places:
+                legs = self._legs(path, card, {"storage": storage, "gpu": gpu, **place})
                 if legs is None:
                     text = f"no permitted way joins {storage} and"
                     return Reason("no-way", "refused", text, about=(gpu,))
                 if direction == "write":
                     legs = tuple(_backwards(leg) for leg in reversed(legs))
+                memories = tuple((end, name) for end, name in place.items() if is_ram(end))
                 branches.append(Branch(share, storage, card, memories, legs))
         return tuple(branches)
 
@@ -161,35 +162,40 @@ class Router:
             return self._near.nearest_cards(storage, gpu)
         return self._near.cards(storage, gpu)
 
-    def _memory_choices(
-        self, path: DataPath, near_storage: str, gpu: str
-    ) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Return every choice of a memory for each buffer; buffers of one place share a choice."""
-        ends = (end for move in path.moves for end in (move.source, move.target))
-        buffers = tuple(dict.fromkeys(end for end in ends if is_ram(end)))
-        places = tuple(dict.fromkeys(self.policy.place_of(buffer) for buffer in buffers))
-        memories = [self._memories(place, near_storage, gpu) for place in places]
-        choices = (dict(zip(places, chosen, strict=True)) for chosen in product(*memories))
-        return tuple(
-            tuple((buffer, chosen[self.policy.place_of(buffer)]) for buffer in buffers)
-            for chosen in choices
-        )
+    def _places(self, path: DataPath, near_storage: str, gpu: str) -> list[dict[str, str]]:
+        """Return every choice of a memory for each buffer and of a staging GPU, if one is used.
 
-    def _memories(self, place: str, near_storage: str, gpu: str) -> tuple[str, ...]:
+        Buffers that the policy puts in one place share a choice.
+        """
+        ends = dict.fromkeys(end for move in path.moves for end in (move.source, move.target))
+        wanted = {
+            end: self.policy.place_of(end) if is_ram(end) else end
+            for end in ends
+            if end not in ("storage", "gpu")
+        }
+        options = {
+            place: self._options(place, near_storage, gpu)
+            for place in dict.fromkeys(wanted.values())
+        }
+        choices = (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
+        return [{end: chosen[place] for end, place in wanted.items()} for chosen in choices]
+
+    def _options(self, place: str, near_storage: str, gpu: str) -> tuple[str, ...]:
+        """Return the devices that a place means; equally good ones share the traffic."""
         if place == "near-gpu":
             return self._near.memories_near(gpu)
         if place == "near-nic":
             return self._near.memories_near(near_storage)
+        if place == "staging-gpu":
+            gpus = self._near.staging_gpus(near_storage, gpu)
+            return gpus if self.policy.ways == "spread" else gpus[:1]
         return (place,)
 
     # --- legs -----------------------------------------------------------------------------------
 
-    def _legs(
-        self, path: DataPath, storage: str, card: str, gpu: str, memories: dict[str, str]
-    ) -> tuple[Leg, ...] | None:
-        where = {"storage": storage, "gpu": gpu, **memories}
-        if any(move.target == "staging-gpu" for move in path.moves):
-            where["staging-gpu"] = self._near.staging_gpu(card or storage, gpu)
+    def _legs(self, path: DataPath, card: str, where: dict[str, str]) -> tuple[Leg, ...] | None:
+        """Return the moves between the devices that `where` names for their ends."""
+        gpu = where["gpu"]
         legs: list[Leg] = []
         for move in path.moves:
             source, target = where[move.source], where[move.target]
