@@ -24,7 +24,7 @@ __all__ = ["GAP", "PAD", "Columns", "stand"]
 GAP = 12.0  # between columns
 PAD = 12.0  # between a frame and what is in it
 _UPLINK = 60.0  # a switch's part under its CPU, when the rest is under its cards
-_LEFT = 24.0  # at least so much of a box is on the left of its wire
+_LEFT = 20.0  # at least so much of a box is on the left of its wire
 _STRETCH = 1.25  # a box is at most so much wider than its text
 _SERVERS = 44.0  # between servers
 
@@ -35,14 +35,13 @@ Span = tuple[float, float]
 class Columns:
     """The spans found so far, ``(left, right)`` by box, and of the frames by host and server.
 
-    `beside` is what a label takes besides its text; `edges` is how far right a box's labels may
-    reach.
+    `labels` are the sizes of labels with their distance from the wire; `edges` is how far right
+    the labels beside a box may reach.
     """
 
     sizes: Mapping[str, tuple[float, float]]
     labels: Mapping[Hashable, tuple[float, float]]
     ends: Ends
-    beside: float
     edges: dict[str, float] = field(default_factory=dict)
     spans: dict[str, Span] = field(default_factory=dict)
     sockets: dict[str, Span] = field(default_factory=dict)
@@ -61,8 +60,7 @@ class Columns:
         return needed
 
     def _label(self, wires: tuple[Hashable, ...]) -> float:
-        widest = max((self.labels.get(wire, (0.0,))[0] for wire in wires), default=0.0)
-        return widest + self.beside if widest else 0.0
+        return max((self.labels.get(wire, (0.0,))[0] for wire in wires), default=0.0)
 
     def uplink(self, upper: str, lower: str, wire: Hashable) -> float:
         """Return the x at which `wire` joins two bars, where one is above the other."""
@@ -72,6 +70,12 @@ class Columns:
         x = left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
         if len(wires) > 1:
             return x
+        below = self.ends.at(lower, "bottom")
+        if len(below) == 1:
+            kid = self.ends.of[below[0]].other(lower)
+            straight = self.slot(kid, "top", below[0])
+            if left + 12 < straight < right - 12 and not self.ends.at(kid, "bottom")[1:]:
+                return straight
         return max(min(x, right + GAP - self._label(wires)), left + 12)
 
     def slot(self, box: str, side: str, wire: Hashable) -> float:
@@ -180,7 +184,7 @@ class Columns:
     def _between(self, one: str, other: str) -> float:
         """Return the gap between two sockets: their link's label fits in it."""
         wires = [wire for wire in self.ends.between(one, other) if wire in self.labels]
-        return max((self.labels[wire][0] + 14 for wire in wires), default=24.0)
+        return max((self.labels[wire][0] + 6 for wire in wires), default=24.0)
 
 
 def stand(
@@ -188,10 +192,9 @@ def stand(
     sizes: Mapping[str, tuple[float, float]],
     labels: Mapping[Hashable, tuple[float, float]],
     ends: Ends,
-    beside: float,
 ) -> Columns:
     """Return the columns of everything that is in a server."""
-    columns = Columns(sizes, labels, ends, beside)
+    columns = Columns(sizes, labels, ends)
     left = 0.0
     for server in zones.servers:
         framed = PAD if server.name else 0.0

@@ -17,7 +17,7 @@ __all__ = ["End", "Ends", "ends_of"]
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A wire between two boxes and the sides that it leaves them by; `below` has the upper end.
+    """A wire between two boxes and the sides that it leaves them by.
 
     `aside` marks a wire that is no part of the picture's order: it is drawn as it comes.
     """
@@ -28,6 +28,10 @@ class End:
     a_side: Side
     b_side: Side
     aside: bool = False
+
+    def other(self, box: str) -> str:
+        """Return the box at the other end."""
+        return self.b if box == self.a else self.a
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,6 @@ class Wire:
     links: tuple[Link, ...]
     count: int
 
-    def other(self, box: str) -> str:
-        """Return the other end."""
-        return self.b if box == self.a else self.a
-
 
 @dataclass(frozen=True)
 class Grouping:

@@ -11,10 +11,11 @@ from topo.views.draw.tracks import buffer_places, courses, crossings
 from topo.views.draw.words import pen, rate_of, server_title, socket_title
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Mapping
 
     from topo.views.draw.canvas import Canvas
     from topo.views.draw.geometry import Point, Track
+    from topo.views.draw.group import Wire
     from topo.views.draw.scene import Scene
     from topo.views.draw.themes import RouteLook, Theme
 
@@ -56,7 +57,7 @@ class Painter:
 
     def wires(self) -> None:
         """Paint the wires with their labels."""
-        walked = {wire.key for wire in self.scene.grouping.wires if self._walked(wire.key)}
+        walked = self.scene.walked
         for key, track in self.layout.tracks.items():
             if key not in walked or key in self.scene.alarms:
                 self._wire(key, track)
@@ -159,14 +160,22 @@ class Painter:
     # --- wires ----------------------------------------------------------------------------------
 
     def _wire(self, key: Hashable, track: Track) -> None:
-        attributes = self._stroke_of(key)
-        if key in self.scene.alarms:
-            attributes |= {"color": self.theme.alarm, "penwidth": "13"}
         names = (self._name(track.a), self._name(track.b))
+        if key in self.scene.alarms:
+            self._alarm(key, track, names)
+            return
+        attributes = self._stroke_of(key)
         for points, hidden in _pieces(track, self.layout.boxes):
             style = {"style": "dotted", "penwidth": "1"} if hidden else {}
             moved = [self._moved(point) for point in points]
             self.canvas.line(*names, moved, **{**attributes, **style})
+
+    def _alarm(self, key: Hashable, track: Track, names: tuple[str, str]) -> None:
+        """Paint a wire that binds, under the hops that run along it."""
+        hops = [line for course in self.courses for own, line in course.lines if own == key]
+        for points in hops or [track.points]:
+            moved = [self._moved(point) for point in points]
+            self.canvas.line(*names, moved, color=self.theme.alarm, penwidth="13")
 
     def _stroke_of(self, key: Hashable) -> dict[str, str]:
         wires = {wire.key: wire for wire in self.scene.grouping.wires}
@@ -180,7 +189,7 @@ class Painter:
             found["style"] = "dashed"
         return found
 
-    def _mesh_wire(self, key: Hashable):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def _mesh_wire(self, key: Hashable) -> Wire | None:
         for mesh in self.scene.zones.meshes:
             if isinstance(key, tuple) and key[0] == mesh.key:
                 return mesh.wires[0]
@@ -220,10 +229,6 @@ class Painter:
             mesh = next(mesh for mesh in self.scene.zones.meshes if mesh.key == key)
             return any(id(link) in self.links for wire in mesh.wires for link in wire.links)
         return any(device.name in self.devices for device in box.devices)
-
-    def _walked(self, key: int) -> bool:
-        wire = next(wire for wire in self.scene.grouping.wires if wire.key == key)
-        return any(id(link) in self.links for link in wire.links)
 
     # --- names and places -----------------------------------------------------------------------
 
@@ -272,7 +277,7 @@ def _before(points: list[Point]) -> Point:
     return (x + (end_x - x) * part, y + (end_y - y) * part)
 
 
-def _pieces(track: Track, boxes: dict[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:  # type: ignore[type-arg]
+def _pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
     """Yield the parts of a wire, and whether a box hides them."""
     if track.across or len(track.points) != 2:  # noqa: PLR2004
         yield track.points, False

@@ -37,10 +37,9 @@ class Plan:
         ends: Ends,
         sizes: Mapping[str, tuple[float, float]],
         labels: Mapping[Hashable, tuple[float, float]],
-        beside: float,
     ) -> None:
         self.zones, self.ends, self.sizes, self.labels = zones, ends, sizes, labels
-        self.columns = stand(zones, sizes, labels, ends, beside)
+        self.columns = stand(zones, sizes, labels, ends)
         self.rows = rows_of(zones, self._network(), self._fabric())
         self.heights = self._heights()
         self.gaps = self._gaps()
@@ -113,10 +112,9 @@ def plan(
     ends: Ends,
     sizes: Mapping[str, tuple[float, float]],
     labels: Mapping[Hashable, tuple[float, float]],
-    beside: float,
 ) -> Plan:
     """Return the plan of a machine: columns placed, heights measured."""
-    return Plan(zones, ends, sizes, labels, beside)
+    return Plan(zones, ends, sizes, labels)
 
 
 def finish(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from topo.units import format_rate
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Overlay", "Scene", "lay_out", "scene_of"]
 
 BESIDE, BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
-_MARGIN = (8.0, 5.0)
+_MARGIN = (7.0, 5.0)
 _ARROW = 12.0  # more room between rows where arrows run
 _BRANCHES = 4  # branches of one route that are drawn with arrows; more are only coloured
 
@@ -70,6 +71,16 @@ class Scene:
     lanes: dict[str, tuple[int, int]]
     plan: Plan = field(init=False)
     layout: Layout = field(init=False)
+
+    @cached_property
+    def walked(self) -> frozenset[Hashable]:
+        """The wires that a route runs along."""
+        links = frozenset[int]().union(*(overlay.links for overlay in self.overlays))
+        return frozenset(
+            wire.key
+            for wire in self.grouping.wires
+            if any(id(link) in links for link in wire.links)
+        )
 
     @property
     def dimmed(self) -> bool:
@@ -118,8 +129,8 @@ def scene_of(
     )
     scene.lanes = lanes_of(scene)
     sizes = {key: _size(scene, key) for key in lines}
-    extent = {key: (max(line.width for line in text), height(text)) for key, text in labels.items()}
-    scene.plan = plan(zones, ends, sizes, extent, BESIDE_ROUTE if overlays else BESIDE)
+    extents = {key: _extent(scene, key, text) for key, text in labels.items()}
+    scene.plan = plan(zones, ends, sizes, extents)
     return scene
 
 
@@ -159,12 +170,13 @@ def _quieten(
     lines: dict[str, tuple[Line, ...]],
     labels: dict[Hashable, tuple[Line, ...]],
 ) -> None:
-    """Leave what no route touches with its name and part alone."""
+    """Leave what no route touches with its name and part alone, and a wire with its medium."""
     devices = frozenset[str]().union(*(overlay.devices for overlay in overlays))
     links = frozenset[int]().union(*(overlay.links for overlay in overlays))
     for key, box in grouping.boxes.items():
         if not any(device.name in devices for device in box.devices):
-            lines[key] = tuple(line for line in lines[key] if line.tone == "ink")
+            name = Line(box.name, lines[key][0].size, bold=True)
+            lines[key] = (name, *(line for line in lines[key][1:] if line.tone == "ink"))
     for wire in grouping.wires:
         if wire.key in labels and not any(id(link) in links for link in wire.links):
             labels[wire.key] = labels[wire.key][:1]
@@ -209,7 +221,7 @@ def _alarms(
         ways = [way for link in wire.links for way in (link.forward, link.backward) if way]
         own = [left.pop(way.id) for way in ways if way.id in left]
         if own and wire.key in labels:
-            labels[wire.key] = (*_alarm_lines(own, basis), *labels[wire.key])
+            labels[wire.key] = (*_alarm_lines(own), *labels[wire.key])
             alarms.add(wire.key)
         elif own:
             mesh = next(mesh for mesh in zones.meshes if wire in mesh.wires)
@@ -225,10 +237,11 @@ def _alarms(
     return frozenset(alarms)
 
 
-def _alarm_lines(found: list[Resource], basis: Basis) -> tuple[Line, ...]:
+def _alarm_lines(found: list[Resource], basis: Basis | None = None) -> tuple[Line, ...]:
+    """Return what cries out, with the rate at `basis` where it is not already written there."""
     names = tuple(dict.fromkeys(resource.name for resource in found))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    value = found[0].capacity.at(basis).value
+    value = found[0].capacity.at(basis).value if basis else None
     rate = f" {format_rate(value)}" if value is not None else ""
     return (
         Line("BOTTLENECK", 10.0, bold=True, tone="alarm"),
@@ -247,3 +260,9 @@ def _size(scene: Scene, key: str) -> tuple[float, float]:
         high += BUFFER[1] + _MARGIN[1]
     above, below = scene.lanes.get(key, (0, 0))
     return wide, high + LANE * (above + below)
+
+
+def _extent(scene: Scene, wire: Hashable, lines: tuple[Line, ...]) -> tuple[float, float]:
+    """Return the size of a wire's label, with its distance from the wire."""
+    wide = max(line.width for line in lines)
+    return wide + (BESIDE_ROUTE if wire in scene.walked else BESIDE), height(lines)

@@ -33,6 +33,7 @@ WIDEST = 1600.0
 _MARGIN = 16.0
 _PANEL = 12.0  # between a panel's border and what is in it
 _BETWEEN = 16.0
+_SAMPLE = 56.0  # a piece of a route, beside its title
 _KIND_LIMIT, _DEVICE_LIMIT, _ALWAYS = 12, 60, 300
 
 Collapse = Literal["auto"] | bool
@@ -207,11 +208,10 @@ class _Sheet:
             )
         else:
             reasons = [one.text for one in route.reasons if one.effect == "refused"]
-            lines.append(Line("not possible: " + "; ".join(reasons), 12.0))
+            lines.append(Line("not possible: " + "; ".join(reasons), 12.0, bold=True))
         if label in self.captions:
             lines.append(Line(self.captions[label], 12.0))
-        wide = max(scene.layout.width, 320.0)
-        del named
+        wide = max(scene.layout.width, 320.0) - (0.0 if named else _SAMPLE + 12)
         return tuple(
             Line(text, line.size, bold=line.bold)
             for line in lines
@@ -273,8 +273,8 @@ class _Sheet:
             return
         name = f"{panel.prefix}sample"
         x, y = right
-        canvas.box(name, Rect(x - 60, y, 1, 1), style="invis")
-        stroke(canvas, (name, name), [(x - 60, y), (x, y)], self.theme.routes[panel.look])
+        canvas.box(name, Rect(x - _SAMPLE, y, 1, 1), style="invis")
+        stroke(canvas, (name, name), [(x - _SAMPLE, y), (x, y)], self.theme.routes[panel.look])
 
     def _places(
         self, panels: tuple[_Panel, ...]

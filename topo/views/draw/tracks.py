@@ -37,7 +37,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One hop's line: broken where it runs through a box that has no room for it."""
+    """One hop's line: broken where it runs through a box that has no room for it.
+
+    `badges` are the places of its number, `lines` its parts along wires, each by wire.
+    """
 
     look: int
     label: str
@@ -45,6 +48,7 @@ class Course:
     target: str
     pieces: tuple[tuple[Point, ...], ...]
     badges: tuple[tuple[Hashable, Point], ...]
+    lines: tuple[tuple[Hashable, tuple[Point, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +281,7 @@ class _Tracer:
             target,
             tuple(tuple(piece) for piece in pieces),
             badges,
+            tuple(zip((move.track for move in moves), lines, strict=True)),
         )
 
     def _through(self, one: _Pass, entry: Point, leave: Point) -> list[Point]:
