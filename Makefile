@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 DEMO := gds-textbook
 RENDERS := renders
 MACHINES := $(basename $(notdir $(wildcard topologies/*.yaml)))
-DRAW = $(TOPO) draw $(1) -o $(RENDERS)/$(1).svg
+DRAW = $(TOPO) draw $(1) -o $(RENDERS)/$(1).svg && $(TOPO) draw $(1) -o $(RENDERS)/$(1).png
 
 # Test processes: one a core, up to eight (more wait for each other's start than they save).
 JOBS ?= auto

@@ -50,10 +50,8 @@ def matches(shown, real):
 
 @pytest.mark.parametrize(("command", "output"), sessions())
 def test_a_session_shows_what_happens(command, output, tmp_path, monkeypatch, capsys):
-    for page in ("topologies",):
-        (tmp_path / page).symlink_to(ROOT / page)
-    for number, block in enumerate(blocks("yaml")):
-        del number
+    (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    for block in blocks("yaml"):
         name = re.search(r"^name: (\S+)", block.values[0], re.MULTILINE)
         if name:
             (tmp_path / f"{name[1]}.yaml").write_text(block.values[0], encoding="utf-8")
