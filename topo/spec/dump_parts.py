@@ -86,12 +86,15 @@ def _slot(slot: Slot, usual: Usual) -> Any:
     return _sourced(text, slot.source, slot.kind, usual)
 
 
-def _ports(ports: Ports, usual: Usual) -> Any:
+def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
+    """Return ports; a count alone where what the ports are comes from the base."""
     text: Any = "unknown" if ports.count is None else ports.count
-    if ports.count is not None and ports.medium is not None:
-        text = f"{ports.count}x {_medium_text(ports.medium, ports.rate)}"
-    elif ports.count is not None and ports.rate is not None:
-        text = f"{ports.count}x {_number(ports.rate.value, 'rate')}"
+    inherited = base is not None and (ports.rate, ports.medium) == (base.rate, base.medium)
+    if ports.count is not None and not inherited:
+        if ports.medium is not None:
+            text = f"{ports.count}x {_medium_text(ports.medium, ports.rate)}"
+        elif ports.rate is not None:
+            text = f"{ports.count}x {_number(ports.rate.value, 'rate')}"
     return _sourced(text, ports.source, ports.kind, usual)
 
 
@@ -173,7 +176,7 @@ def _difference(part: Part, base: Part | None, key: Key, usual: Usual) -> Any:
     if key.quantity == "ports":
         ports = part.ports if key.name == "ports" else part.fabric
         other = base and (base.ports if key.name == "ports" else base.fabric)
-        return _ports(ports, usual) if ports is not None and ports != other else None
+        return _ports(ports, other, usual) if ports is not None and ports != other else None
     if key.quantity == "caps" and part.peer_caps and part.peer_caps != (base and base.peer_caps):
         return _caps(part.peer_caps, usual)
     if key.quantity in ("flag", "caps", "text"):
@@ -212,16 +215,19 @@ def cable_value(cable: Cable, *shelves: Mapping[str, Medium]) -> Any:
 
 def medium_value(medium: Medium) -> Plain:
     """Return a medium of a file's own, with everything that it says."""
+    base = catalogue().media.get(medium.name)
+    source = medium.source if base is None or medium.source != base.source else ""
     found: Plain = {"title": medium.title, "reach": medium.reach}
-    if medium.transfer_rate is not None and medium.encoding:
-        found["transfer-rate"] = figure_value(medium.transfer_rate, "transfer-rate")
-        found["encoding"] = medium.encoding
-    elif medium.rate is not None:
-        found["rate"] = figure_value(medium.rate, "rate")
+    figures: dict[str, tuple[Figure | None, Quantity]] = {
+        "transfer-rate": (medium.transfer_rate if medium.encoding else None, "transfer-rate"),
+        "rate": (medium.rate if not medium.encoding else None, "rate"),
+        "bytes-per-transfer": (medium.bytes_per_transfer, "count"),
+        "efficiency": (medium.efficiency, "ratio"),
+    }
+    for key, (figure, quantity) in figures.items():
+        if figure is not None:
+            found[key] = figure_value(figure, quantity, source=source)
+    found |= {"encoding": medium.encoding, "source": source}
+    if medium.rate is not None and not medium.encoding:
         found["per-lane"] = _flag(medium.per_lane)
-    if medium.bytes_per_transfer is not None:
-        found["bytes-per-transfer"] = figure_value(medium.bytes_per_transfer, "count")
-    if medium.efficiency is not None:
-        found["efficiency"] = figure_value(medium.efficiency, "ratio")
-    found["source"] = medium.source
     return {key: value for key, value in found.items() if value}

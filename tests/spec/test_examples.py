@@ -1,0 +1,98 @@
+"""The example files beside the project, where they are: good ones load, bad ones say their code."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spec.reading import SHARED
+from topo.document import parse
+from topo.errors import TopoError
+from topo.spec import load
+from topo.spec.read import read_spec
+
+# What each bad file is told; an empty text is a file that loads.
+BAD = {
+    "arrow-as-cable": "not-a-cable",
+    "bare-number": "bare-number",
+    "crlf-bom": "",
+    "decimal-comma": "decimal-comma",
+    "dup-after-expand": "defined-twice",
+    "en-dash": "not-a-cable",
+    "ge-value": "sign-starts-value",
+    "hash-label": "comment-ate-text",
+    "link-no-colon": "link-without-colon",
+    "link-no-space": "link-without-colon",
+    "list-length": "list-length",
+    "list-top": "wrong-shape",
+    "merge": "merge-key",
+    "nbsp": "no-break-space",
+    "no-version": "version",
+    "nothing": "empty",
+    "range-in-braces": "range-in-braces",
+    "self": "self-link",
+    "smart-quotes": "smart-quotes",
+    "star": "star",
+    "tab": "tab",
+    "title-colon": "colon-in-text",
+    "two-docs": "two-documents",
+    "two-links-one-item": "two-links-one-item",
+    "unit-case": "ambiguous-unit",
+    "unit-wrong-quantity": "wrong-quantity",
+    "unpaired": "unpaired",
+}
+# These good files do not load yet, each for one reason.
+REFUSED = {
+    "pod": "not-yet",  # `use:`
+    "custom": "comma-in-text",  # `source: our lspci, MPS 128` inside { } needs quotes
+}
+
+pytestmark = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="NO EXAMPLES: ../shared/examples is not beside this checkout"
+)
+
+
+def codes(path, *, pure):
+    try:
+        read_spec(parse(path.read_bytes(), name=path.name, pure=pure))
+    except TopoError as error:
+        return [finding.code for finding in error.findings]
+    return []
+
+
+def test_every_example_is_here():
+    assert {path.stem for path in SHARED.glob("bad/*.yaml")} == set(BAD)
+    assert {path.stem for path in SHARED.glob("*.yaml")} >= set(REFUSED)
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["libyaml", "pure"])
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_says_its_code_and_nothing_else(name, pure):
+    assert codes(SHARED / "bad" / f"{name}.yaml", pure=pure) == [BAD[name]] * bool(BAD[name])
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["libyaml", "pure"])
+@pytest.mark.parametrize("path", sorted(SHARED.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_good_file_loads(path, pure):
+    expected = REFUSED.get(path.stem)
+    assert codes(path, pure=pure) == ([expected] if expected else [])
+
+
+def test_the_custom_example_loads_once_its_comma_is_quoted():
+    text = (SHARED / "custom.yaml").read_text(encoding="utf-8")
+    text = text.replace("our lspci, MPS 128", '"our lspci, MPS 128"')
+    spec = read_spec(parse(text, name="custom.yaml"))
+    assert spec.media["pcie 5"].efficiency.source == "our lspci, MPS 128"
+    assert [expectation.kind for expectation in spec.expectations] == [
+        "time",
+        "beats",
+        "limited-by",
+    ]
+
+
+def test_the_figures_of_one_example():
+    spec = load(SHARED / "dgx-a100.yaml")
+    links = {(str(link.a), str(link.b)): link.cable for link in spec.links}
+    assert len(spec.devices) == 42
+    assert links["nvme7", "sw3"].lanes == 4
+    assert ("ram5", "cpu1/numa5") in links
+    assert links["gpu3", "nvswitch"].count == 12
