@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from topo.views.draw.geometry import spread
+from topo.views.draw.geometry import free_place, spread
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -36,13 +36,16 @@ class Columns:
     """The spans found so far, ``(left, right)`` by box, and of the frames by host and server.
 
     `labels` are the sizes of labels with their distance from the wire; `edges` is how far right
-    the labels beside a box may reach.
+    the labels beside a box may reach; `nudges` move the lone upper wire of a network bar;
+    `passing` are the x of wires from the network that pass behind bars.
     """
 
     sizes: Mapping[str, tuple[float, float]]
     labels: Mapping[Hashable, tuple[float, float]]
     ends: Ends
     edges: dict[str, float] = field(default_factory=dict)
+    nudges: dict[str, float] = field(default_factory=dict)
+    passing: tuple[float, ...] = ()
     spans: dict[str, Span] = field(default_factory=dict)
     sockets: dict[str, Span] = field(default_factory=dict)
     servers: dict[str, Span] = field(default_factory=dict)
@@ -76,7 +79,12 @@ class Columns:
             straight = self.slot(kid, "top", below[0])
             if left + 12 < straight < right - 12 and not self.ends.at(kid, "bottom")[1:]:
                 return straight
-        return max(min(x, right + GAP - self._label(wires)), left + 12)
+        label = self._label(wires)
+        x = max(min(x, right + GAP - label), left + 12)
+        if any(x - 8 < one < x + label for one in self.passing):
+            middle = free_place(left + 4, right + GAP, self.passing, label + 8)
+            return max(middle - label / 2 + 4, left + 12)
+        return x
 
     def slot(self, box: str, side: str, wire: Hashable) -> float:
         """Return the x at which `wire` leaves `box` by its upper or lower side.
@@ -89,7 +97,10 @@ class Columns:
             return left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
         sides = (self.ends.at(box, one) for one in ("top", "bottom"))
         label = max(self._label(own) for own in sides if len(own) <= 1)
-        return max(min((left + right) / 2, self.edges[box] - label), left + 12)
+        middle = (left + right) / 2
+        if side == "top" and box in self.nudges:
+            return max(min(middle + self.nudges[box], right - 12), left + 12)
+        return max(min(middle, self.edges[box] - label), left + 12)
 
     # --- trees ----------------------------------------------------------------------------------
 

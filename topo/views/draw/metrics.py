@@ -116,9 +116,10 @@ def _cut(line: str, points: float, size: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return `text` for a place between the tags of an HTML-like label.
+    r"""Return `text` for a place between the tags of an HTML-like label.
 
-    Control characters, which XML forbids, and lone surrogates, which no file can hold, become a
+    Backslashes are doubled, since Graphviz reads ``\N`` in a label as the node's name. Control
+    characters, which XML forbids, and lone surrogates, which no file can hold, become a
     replacement character.
 
     Examples
@@ -130,6 +131,7 @@ def escaped(text: str) -> str:
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(one) in ("Cc", "Cs", "Cn") else one
         for one in text
     )
+    plain = plain.replace("\\", "\\\\")
     for raw, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         plain = plain.replace(raw, entity)
     return plain

@@ -58,8 +58,9 @@ class Painter:
     def wires(self) -> None:
         """Paint the wires with their labels."""
         walked = self.scene.walked
+        drawn = {key for course in self.courses for key, _ in course.lines}
         for key, track in self.layout.tracks.items():
-            if key not in walked or key in self.scene.alarms:
+            if key not in drawn or key in self.scene.alarms:
                 self._wire(key, track)
             if key in self.scene.labels:
                 self._label(key, track, on=key in walked)
@@ -187,7 +188,16 @@ class Painter:
         }
         if rate is None:
             found["style"] = "dashed"
+        if key in self.scene.walked:  # a way as good as the one whose hops are drawn
+            found |= {"color": self._look_of(key).colour, "penwidth": "2"}
         return found
+
+    def _look_of(self, key: Hashable) -> RouteLook:
+        """Return the look of the first route that runs along a wire."""
+        wire = next(wire for wire in self.scene.grouping.wires if wire.key == key)
+        links = {id(link) for link in wire.links}
+        looks = (one.look for one in self.scene.overlays if links & one.links)
+        return self.theme.routes[next(looks)]
 
     def _mesh_wire(self, key: Hashable) -> Wire | None:
         for mesh in self.scene.zones.meshes:

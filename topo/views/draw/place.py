@@ -41,6 +41,7 @@ class Plan:
         self.zones, self.ends, self.sizes, self.labels = zones, ends, sizes, labels
         self.columns = stand(zones, sizes, labels, ends)
         self.rows = rows_of(zones, self._network(), self._fabric())
+        self.columns.passing = tuple(self._passing())
         self.heights = self._heights()
         self.gaps = self._gaps()
 
@@ -49,7 +50,9 @@ class Plan:
         for level in self.zones.network:
             first = max(found.values(), default=-1) + 1
             self._span_bars(level, "bottom")
-            found.update(packed({box: self.columns.spans[box] for box in level}, first))
+            rows = packed({box: self.columns.spans[box] for box in level}, first)
+            self._spread_tops(rows)
+            found.update(rows)
         return found
 
     def _fabric(self) -> dict[str, int]:
@@ -57,8 +60,15 @@ class Plan:
         self._span_bars(bars, "top")
         return packed({box: self.columns.spans[box] for box in bars})
 
+    def _passing(self) -> Iterable[float]:
+        """Yield the x of wires between the network and cards that stand beside GPUs."""
+        for wire, end in self.ends.of.items():
+            upper, lower = self._upper_lower(end)
+            if self.rows.of[upper][0] == "net" and self.rows.of[lower][0] in ("leaf", "south"):
+                yield self.columns.slot(lower, "top", wire)
+
     def _span_bars(self, boxes: Iterable[str], side: str) -> None:
-        """Let each bar reach over the wires that come to it by `side`."""
+        """Let each bar reach over the wires that come to it by `side`, and under what is above."""
         spans = self.columns.spans
         for box in boxes:
             xs = []
@@ -68,11 +78,27 @@ class Plan:
                 if far in spans:
                     xs.append(self.columns.slot(far, far_side, wire))
             middle = (min(xs) + max(xs)) / 2 if xs else self._free_x(spans)
-            half = max(
-                (max(xs) - min(xs)) / 2 + _OVERHANG if xs else 0, self.columns.column(box) / 2
-            )
+            reach = (max(xs) - min(xs)) / 2 + _OVERHANG if xs else 0.0
+            half = max(reach, self.columns.column(box) / 2, self._carried(box) / 2)
             spans[box] = (middle - half, middle + half)
             self.columns.edges[box] = middle + half + GAP
+
+    def _spread_tops(self, rows: Mapping[str, int]) -> None:
+        """Let the lone upper wires of bars one above the other pass each other with their labels."""
+        count = len(set(rows.values()))
+        for box, row in rows.items():
+            wires = self.ends.at(box, "top")
+            room = max((self.labels.get(wire, (0.0,))[0] for wire in wires), default=0.0) + GAP
+            place = row - min(rows.values())
+            self.columns.nudges[box] = (place - (count - 1) / 2) * room
+
+    def _carried(self, box: str) -> float:
+        """Return the width of what stands on a bar: its upper wires as far apart as their boxes."""
+        wires = self.ends.at(box, "top")
+        above = [self.ends.of[wire].other(box) for wire in wires]
+        if len(set(above)) < 2 or any(box in self.zones.fabric for _ in above):  # noqa: PLR2004
+            return 0.0
+        return (len(wires) + 1) * max(self.columns.column(one) + 2 * GAP for one in above)
 
     def _free_x(self, spans: Mapping[str, Span]) -> float:
         return max((right for _, right in spans.values()), default=0.0) + 80.0
@@ -102,7 +128,7 @@ class Plan:
         high, low = self.rows.of[upper], self.rows.of[lower]
         if high == low:
             return None
-        if low[0] in ("leaf", "south", "fabric") and high[0] != "north":
+        if low[0] in ("leaf", "south", "fabric") and high[0] not in ("net", "north"):
             return low
         return order[order.index(high) + 1]
 

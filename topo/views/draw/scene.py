@@ -13,7 +13,7 @@ from topo.views.draw.group import group
 from topo.views.draw.hops import Buffer, buffers, hops, touched
 from topo.views.draw.metrics import Line, height
 from topo.views.draw.place import finish, plan
-from topo.views.draw.tracks import lanes_of
+from topo.views.draw.tracks import ASIDE, lanes_of, uses_of
 from topo.views.draw.words import box_lines, mesh_lines, wire_lines
 from topo.views.draw.zones import sort_into_zones
 
@@ -265,4 +265,6 @@ def _size(scene: Scene, key: str) -> tuple[float, float]:
 def _extent(scene: Scene, wire: Hashable, lines: tuple[Line, ...]) -> tuple[float, float]:
     """Return the size of a wire's label, with its distance from the wire."""
     wide = max(line.width for line in lines)
-    return wide + (BESIDE_ROUTE if wire in scene.walked else BESIDE), height(lines)
+    if wire not in scene.walked:
+        return wide + BESIDE, height(lines)
+    return wide + BESIDE_ROUTE + max(uses_of(scene)[wire] - 1, 0) * ASIDE / 2, height(lines)

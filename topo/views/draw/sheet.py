@@ -33,6 +33,7 @@ WIDEST = 1600.0
 _MARGIN = 16.0
 _PANEL = 12.0  # between a panel's border and what is in it
 _BETWEEN = 16.0
+_NARROWEST = 340.0  # a header is readable in this
 _SAMPLE = 56.0  # a piece of a route, beside its title
 _KIND_LIMIT, _DEVICE_LIMIT, _ALWAYS = 12, 60, 300
 
@@ -54,7 +55,7 @@ class _Panel:
         """Width and height with border and header."""
         border = 2 * _PANEL if self.look is not None else 0.0
         return (
-            self.scene.layout.width + border,
+            max(self.scene.layout.width, _NARROWEST if self.header else 0.0) + border,
             self.scene.layout.height + border + self.header_height,
         )
 
@@ -184,15 +185,15 @@ class _Sheet:
 
     def _panel(self, scene: Scene, labels: list[str]) -> _Panel:
         if not self.apart:
-            lines = [line for label in labels for line in self._header(label, scene, named=True)]
-            return _Panel(scene, "", tuple(lines), None, "")
+            lines = tuple(line for label in labels for line in self._header(label, scene))
+            return _Panel(scene, "", lines, None, "")
         label = labels[0]
         plain = re.fullmatch(r"[A-Za-z][\w-]*", label, re.ASCII)
         prefix = label if plain else f"route {list(self.routes).index(label) + 1}"
         header = self._header(label, scene)
         return _Panel(scene, f"{prefix}/", header, self.looks[label], label)
 
-    def _header(self, label: str, scene: Scene, *, named: bool = False) -> tuple[Line, ...]:
+    def _header(self, label: str, scene: Scene) -> tuple[Line, ...]:
         """Return what stands above a route's machine."""
         route = self.routes[label]
         title = route.data_path.title or route.data_path.name
@@ -211,7 +212,7 @@ class _Sheet:
             lines.append(Line("not possible: " + "; ".join(reasons), 12.0, bold=True))
         if label in self.captions:
             lines.append(Line(self.captions[label], 12.0))
-        wide = max(scene.layout.width, 320.0) - (0.0 if named else _SAMPLE + 12)
+        wide = max(scene.layout.width, _NARROWEST) - (_SAMPLE + 12)
         return tuple(
             Line(text, line.size, bold=line.bold)
             for line in lines
@@ -226,13 +227,13 @@ class _Sheet:
     def picture(self, panels: tuple[_Panel, ...], *, legend: bool) -> Picture:
         """Return the picture of these panels."""
         places, (wide, high) = self._places(panels)
-        title = wrapped(self.topology.title, max(wide, 320.0) / 1.1, 18.0, lines=2)
+        title = wrapped(self.topology.title, max(wide, _NARROWEST) / 1.1, 18.0, lines=2)
         head = tuple(Line(text, 18.0, bold=True) for text in title)
         top = _MARGIN + height(head) + 12
         items = legend_items(tuple(panel.scene for panel in panels)) if legend else ()
         legend_wide = max(wide, 420.0)
         legend_high = legend_size(items, legend_wide)
-        wide = max(wide, 320.0, legend_wide if items else 0.0)
+        wide = max(wide, _NARROWEST, legend_wide if items else 0.0)
         size = (wide + 2 * _MARGIN, top + high + legend_high + _MARGIN)
         canvas = Canvas(size, self.theme, self.topology.name or "topology")
         canvas.frame(Rect(0, 0, *size), fill=self.theme.paper, border=self.theme.paper)
@@ -264,7 +265,8 @@ class _Sheet:
             canvas.words(f"{panel.prefix}header", at, panel.header, left=True)
         if panel.look is not None:
             self._sample(canvas, panel, (x + panel.size[0] - inner, y + inner + 10))
-        below = (x + inner, y + inner + panel.header_height)
+        aside = (panel.size[0] - 2 * inner - panel.scene.layout.width) / 2
+        below = (x + inner + aside, y + inner + panel.header_height)
         return Painter(canvas, panel.scene, below, panel.prefix)
 
     def _sample(self, canvas: Canvas, panel: _Panel, right: tuple[float, float]) -> None:

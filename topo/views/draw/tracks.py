@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from topo.views.draw.hops import Hop
     from topo.views.draw.scene import Overlay, Scene
 
-__all__ = ["Course", "buffer_places", "courses", "crossings", "lanes_of"]
+__all__ = ["ASIDE", "Course", "buffer_places", "courses", "crossings", "lanes_of", "uses_of"]
 
-_ASIDE = 20.0  # between two courses along one wire
+ASIDE = 20.0  # between two courses along one wire
 _STUB = 9.0
 _JOG = 30.0  # a course is not bent for less
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
@@ -71,6 +71,11 @@ def lanes_of(scene: Scene) -> dict[str, tuple[int, int]]:
         bar: (counts[bar, "top"], counts[bar, "bottom"])
         for bar in dict.fromkeys(bar for bar, _ in counts)
     }
+
+
+def uses_of(scene: Scene) -> Counter[Hashable]:
+    """Return how many hops run along each wire."""
+    return Counter(move.track for _, hop in _hops(scene) for move in _hop_moves(scene, hop))
 
 
 def courses(scene: Scene) -> tuple[Course, ...]:
@@ -173,9 +178,7 @@ class _Tracer:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.uses = Counter(
-            move.track for _, hop in _hops(scene) for move in _hop_moves(scene, hop)
-        )
+        self.uses = uses_of(scene)
         self.used: Counter[Hashable] = Counter()
         self.lanes: Counter[tuple[str, str]] = Counter()
 
@@ -195,7 +198,7 @@ class _Tracer:
         found = []
         for move in _hop_moves(self.scene, hop):
             count = self.uses[move.track]
-            found.append((self.used[move.track] - (count - 1) / 2) * _ASIDE)
+            found.append((self.used[move.track] - (count - 1) / 2) * ASIDE)
             self.used[move.track] += 1
         return found
 
