@@ -42,7 +42,7 @@ def command(name: str | None, like: str | None, output: str | None, as_json: boo
         write_file(output, text)
     if as_json:
         return put_document({"schema": "topo.new/1", "name": chosen, "file": output, "text": text})
-    return put_text("" if output else text)
+    return put_text(f"wrote {output}\n" if output else text)
 
 
 def _template(like: str | None) -> str:

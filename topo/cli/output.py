@@ -32,6 +32,7 @@ __all__ = [
 
 _WIDTH = 100  # of pages that no terminal shows
 _WIDEST = 120
+_PIECE = 1 << 14  # characters written at once
 
 
 @dataclass(slots=True)
@@ -160,9 +161,12 @@ def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
     try:
-        stream.write(text)
+        text.encode(stream.encoding)
     except UnicodeEncodeError:
-        stream.write(text.encode(stream.encoding, "replace").decode(stream.encoding))
+        text = text.encode(stream.encoding, "replace").decode(stream.encoding)
+    # In pieces: an unbuffered Python counts the part that a closed pipe still took as the whole.
+    for start in range(0, len(text), _PIECE):
+        stream.write(text[start : start + _PIECE])
     stream.flush()
 
 

@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fail(unwritable("standard output", error), Session())
         return _abandon(1)
     except KeyboardInterrupt:
-        return _abandon(_INTERRUPTED)
+        return _INTERRUPTED
     return code
 
 

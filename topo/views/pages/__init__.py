@@ -29,7 +29,7 @@ _FILES: Final = (
     "yaml",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
-_LINKS: Final = re.compile(r"nv[0-9]+")
+_LINKS: Final = re.compile(r"nv[0-9]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ def render(blocks: Iterable[Block], *, width: int = 100, color: bool = False) ->
         width=width,
         force_terminal=color,
         color_system="standard" if color else None,
+        force_jupyter=False,
         legacy_windows=False,
         markup=False,
         emoji=False,
@@ -118,23 +119,27 @@ def render(blocks: Iterable[Block], *, width: int = 100, color: bool = False) ->
     text = stream.getvalue()
     if color:
         return text
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    return "\n".join(line.rstrip(" ") for line in text.split("\n"))
 
 
 def _print(console: Console, block: Block, width: int) -> None:
     if isinstance(block, Heading):
         console.print(block.text, style="bold", soft_wrap=True)
     elif isinstance(block, Text):
-        console.print(_wrapped(block.text, width, hang=block.hang), style="dim" * block.dim or None)
+        text = _wrapped(block.text, width, hang=block.hang)
+        console.print(text, style="dim" * block.dim or None, soft_wrap=True)
     elif isinstance(block, Lines):
-        console.print(block.text, soft_wrap=True)
+        console.file.write(f"{block.text}\n")  # as it is, tabs and all
     elif isinstance(block, Bullets):
         for item in block.items:
-            console.print("- " + _wrapped(item, width - 2, hang=0).replace("\n", "\n  "))
+            text = _wrapped(item, width - 2, hang=0).replace("\n", "\n  ")
+            console.print(f"- {text}", soft_wrap=True)
     else:
         # Never cut: a table that cannot be as narrow as the page is wider than the page.
         least = sum(_narrowest(block)) + _GAP * len(block.columns)
-        console.print(_table(block), width=max(width, least), crop=False)
+        console.width = max(width, least)
+        console.print(_table(block))
+        console.width = width
 
 
 def _wrapped(text: str, width: int, *, hang: int) -> str:
@@ -156,10 +161,12 @@ def _table(block: Table) -> RenderableType:
     titled = any(column.title for column in block.columns)
     table = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=titled)
     for column, width in zip(block.columns, _narrowest(block), strict=True):
+        title = column.title if column.breaks else _wrapped(column.title, width or 1, hang=0)
         table.add_column(
-            RichText(column.title),
+            RichText(title),
             justify="right" if column.right else "left",
             min_width=width,
+            no_wrap=not column.breaks,
             overflow="fold",
             header_style="bold",
         )

@@ -1,0 +1,347 @@
+"""The verbs that answer: compare, check, show, paths, matrix, bottleneck, as text and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+import topo as library
+from topo.spec import builtin_names
+
+MACHINES = builtin_names()
+
+
+# --- the textbook's numbers -----------------------------------------------------------------------
+
+
+def paths_of(document, workload):
+    found = next(one for one in document["workloads"] if one["name"] == workload)
+    return {path["data_path"]: path for path in found["paths"]}
+
+
+def test_the_textbook_counts_as_the_textbook_does(topo):
+    document = topo("compare", "gds-textbook", "--json").document
+    assert document["schema"] == "topo.compare/1"
+    legacy, direct = paths_of(document, "load").values()
+    counted = {
+        "logical_hops": (5, 3),
+        "physical_links": (5, 3),
+        "ram_traversals": (2, 0),
+        "cpu_memory_copies": (2, 0),
+        "core_copies": (1, 0),
+        "ram_traffic_bytes": (1.28e12, 0),
+        "ram_floor_s": (3.2, 0),
+        "dram_bytes": (2.56e12, 0),
+        "dram_floor_s": (6.4, 0),
+        "rate_bytes_per_s": (1e11, 1e11),
+        "time_s": (6.4, 6.4),
+    }
+    assert {key: (legacy[key], direct[key]) for key in counted} == counted
+    assert {one["resource"] for one in direct["bottlenecks"]} == {"slot1/chip", "slot2/chip"}
+    assert {one["resource"] for one in legacy["bottlenecks"]} == {
+        *("slot1/chip", "slot2/chip", "ram0/bus", "ram1/bus")
+    }
+    for one in legacy["bottlenecks"]:
+        assert one["load_bytes_per_s"] == pytest.approx(one["capacity_bytes_per_s"])
+        assert one["class"] in ("nic-chip", "memory-bus")
+
+
+def test_a_checkpoint_takes_a_range_of_times(topo):
+    document = topo("compare", "gds-textbook", "--workload", "checkpoint", "--json").document
+    direct = paths_of(document, "checkpoint")["direct"]
+    assert direct["time_s"] == 1.4
+    assert direct["time_range_s"] == pytest.approx([1.75, 7 / 3])
+
+
+def test_pageable_memory_binds(topo):
+    words = ("compare", "gds-textbook", "--via", "legacy-pageable,direct", "--workload", "load")
+    document = topo(*words, "--json").document
+    slow, direct = paths_of(document, "load").values()
+    assert (slow["dram_bytes"], slow["dram_floor_s"]) == (3.84e12, 9.6)
+    assert slow["rate_bytes_per_s"] == pytest.approx(2e11 / 3)
+    assert {one["class"] for one in slow["bottlenecks"]} == {"memory-bus"}
+    assert direct["rate_bytes_per_s"] / slow["rate_bytes_per_s"] == pytest.approx(1.5)
+    assert "1.50 times as fast" in topo(*words).out
+
+
+LADDERS = {
+    ("gds-textbook", "direct"): (100, 126.03, 200, 504.12),
+    ("gds-textbook", "legacy"): (100, 126.03, 200, 504.12),
+    ("gds-textbook", "legacy-pageable"): (66.67, 100, 126.03, 200, 504.12),
+    ("dgx-h100", "direct"): (100, 126.03, 200, 504.12),
+    ("dgx-h100", "legacy"): (100, 126.03, 140.8, 200, 504.12),
+    ("dgx-h100", "legacy-pageable"): (93.87, 100, 126.03, 200, 504.12),
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "rates"), LADDERS.items(), ids=lambda one: " ".join(map(str, one))
+)
+def test_the_ladders(topo, asked, rates):
+    machine, path = asked
+    document = topo("bottleneck", machine, "--via", path, "--workload", "load", "--json").document
+    assert document["schema"] == "topo.bottleneck/1"
+    found = [round(rung["rate_bytes_per_s"] / 1e9, 2) for rung in document["ladder"]]
+    assert tuple(found) == LADDERS[asked]
+    assert "cannot be bought" in document["ladder_end"]
+    tie = {one["class"] for one in document["ladder"][0]["classes"]}
+    if asked == ("gds-textbook", "legacy"):
+        assert tie == {"nic-chip", "memory-bus"}
+
+
+def test_the_bounce_can_win(topo):
+    document = topo("compare", "gds-loses", "--workload", "load", "--json").document
+    legacy, direct = paths_of(document, "load").values()
+    assert legacy["rate_bytes_per_s"] > 3 * direct["rate_bytes_per_s"]
+    assert direct["verdict"] == "ok-slower"
+    said = topo("compare", "gds-loses", "--workload", "load").out
+    assert "direct loses to legacy" in " ".join(said.split())
+
+
+# --- every built-in, every verb -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("verb", ["compare", "check", "show", "paths", "matrix", "bottleneck"])
+def test_a_built_in_has_an_answer_twice_the_same(topo, machine, verb):
+    once, again = topo(verb, machine), topo(verb, machine)
+    assert (once.code, once.out.strip() != "") == (0, True), once.err
+    assert once == again
+    assert "Traceback" not in once.err
+    told = topo(verb, machine, "--json")
+    assert (told.code, told.err) == (0, "")
+    assert told.document["schema"] == f"topo.{verb}/1"
+    assert told == topo(verb, machine, "--json")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_page_off_a_terminal_is_plain(topo, machine):
+    for verb in ("compare", "show", "paths", "bottleneck"):
+        out = topo(verb, machine).out
+        assert "\x1b" not in out
+        assert [line for line in out.splitlines() if line != line.rstrip() or len(line) > 100] == []
+
+
+# --- compare --------------------------------------------------------------------------------------
+
+
+def test_compare_between_two_ends(topo):
+    document = topo("compare", "dgx-h100", "--from", "gpu3", "--to", "storage", "--json").document
+    (workload,) = document["workloads"]
+    assert (workload["direction"], workload["from"]) == ("write", ["gpu3"])
+
+
+def test_set_changes_the_machine(topo, box):
+    plain = topo("compare", box, "--workload", "load", "--json").document
+    slow = topo(
+        "compare", box, "--workload", "load", "--set", "nic0.chip=80 Gb/s", "--json"
+    ).document
+    rates = [paths_of(one, "load")["direct"]["rate_bytes_per_s"] for one in (plain, slow)]
+    assert rates == [50e9, 10e9]
+
+
+def test_the_basis_is_named(topo, box):
+    assert topo("compare", box, "--at", "measured", "--json").document["basis"] == "measured"
+    assert "Rates are measured" in topo("compare", box, "--at", "measured").out
+
+
+def test_a_refused_path_says_why(topo):
+    document = topo("compare", "workstation-4gpu", "--json").document
+    direct = paths_of(document, "load")["direct"]
+    assert direct["verdict"] == "refused"
+    assert (direct["rate_bytes_per_s"], direct["time_s"], direct["logical_hops"]) == (None,) * 3
+    assert [one["code"] for one in direct["reasons"] if one["effect"] == "refused"]
+    assert "refused" in topo("compare", "workstation-4gpu").out
+
+
+def test_an_unknown_capacity_is_null_and_listed(topo, box):
+    done = topo("compare", box, "--set", "storage.read=unknown", "--workload", "load", "--json")
+    path = paths_of(done.document, "load")["direct"]
+    assert path["unknown"] == ["storage/read"]
+    assert path["at_most"] is True
+    assert "unknown-capacity" in {one["code"] for one in done.document["findings"]}
+
+
+def test_many_paths_come_in_tables_beside_each_other(topo, box):
+    names = "legacy,legacy-pageable,odirect-pinned,odirect-pageable,mmap,direct"
+    out = topo("compare", box, "--workload", "load", "--via", names).out
+    assert out.count("RAM traversals") == 2
+    assert all(name in out for name in names.split(","))
+
+
+def test_cards_and_buffers_can_be_placed(topo):
+    policy = ("--nics", "stripe", "--buffers", "kernel=near-nic,user=ram0", "--routes", "first")
+    document = topo("compare", "dgx-h100", "--workload", "load", *policy, "--json").document
+    assert document["policy"] == {
+        "nics": "stripe",
+        "routes": "first",
+        "buffers": {"kernel": "near-nic", "user": "ram0"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("buffers", "expected"),
+    [
+        ("kernal=near-nic", "no RAM buffer `kernal`"),
+        ("kernel=ram7", "no memory `ram7`"),
+        ("kernel=gpu0", "no memory `gpu0`"),
+    ],
+)
+def test_a_misspelt_buffer_is_not_ignored(topo, buffers, expected):
+    done = topo("compare", "dgx-h100", "--buffers", buffers)
+    assert (done.code, expected in done.err) == (1, True)
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def test_check_says_one_line(topo, box):
+    assert topo("check", "dgx-h100").out.startswith("dgx-h100: ")
+    assert topo("check", box).out == "tiny: nothing expected\n"
+
+
+def test_a_broken_expectation_stands_where_it_is_written(topo, box, tmp_path):
+    text = (tmp_path / box).read_text()
+    lines = ["expect:", "  - load via direct <= 1 ms", "  - load via direct >= 1 GB/s"]
+    (tmp_path / box).write_text("\n".join([text.rstrip(), *lines, ""]))
+    done = topo("check", box)
+    assert (done.code, done.out) == (1, "")
+    line = text.rstrip().count("\n") + 3
+    assert f"{box}:{line}:5" in done.err
+    assert "load via direct <= 1 ms" in done.err
+    assert "1 s" in done.err
+    told = topo("check", box, "--json")
+    assert (told.code, told.document["schema"]) == (1, "topo.findings/1")
+    assert [one["code"] for one in told.document["findings"]] == ["expectation-failed"]
+
+
+def test_check_tells_every_expectation(topo):
+    document = topo("check", "dgx-h100", "--json").document
+    assert all(one["holds"] for one in document["expectations"])
+    assert "gpu4 to slot2 is SYS" in [one["text"] for one in document["expectations"]]
+
+
+# --- show -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_figure_has_a_kind_and_a_source(topo, machine):
+    document = topo("show", machine, "--json").document
+    figures = [
+        figure
+        for one in document["resources"]
+        for figure in (one["theoretical"], one["achievable"], one["measured"])
+        if figure is not None
+    ]
+    figures += [figure for one in document["devices"] for figure in one["figures"].values()]
+    assert figures
+    kinds = {"formula", "datasheet", "measured", "quoted", "guess"}
+    assert {figure["kind"] for figure in figures} <= kinds
+    assert all(figure["source"] for figure in figures)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_show_tells_can_be_built_again(topo, machine):
+    document = topo("show", machine, "--json").document
+    again = library.build(document["document"])
+    assert list(again.resources) == [one["id"] for one in document["resources"]]
+    assert again.name == machine
+    rates = [one.capacity.theoretical.value for one in again.resources.values()]
+    told = [one["theoretical"]["bytes_per_s"] for one in document["resources"]]
+    for rate, shown in zip(rates, told, strict=True):
+        assert shown is None or shown == pytest.approx(rate)
+
+
+def test_no_folder_of_this_machine_is_told(topo, box, tmp_path):
+    for verb in ("compare", "show", "check"):
+        done = topo(verb, str(tmp_path / box), "--json")
+        assert done.code == 0
+        assert str(tmp_path) not in done.out
+        assert done == topo(verb, box, "--json")
+
+
+# --- matrix ---------------------------------------------------------------------------------------
+
+
+def test_the_matrix_is_laid_out_as_the_vendor_does(topo):
+    out = topo("matrix", "dgx-h100").out
+    head, first = out.splitlines()[:2]
+    assert head.split() == [
+        *(f"gpu{n}" for n in range(8)),
+        *("nic0", "slot2", "nic1", "nic2", "nic3", "nic4", "slot1", "nic5", "nic6", "nic7"),
+    ]
+    assert first.split("\t")[0].strip() == "gpu0"
+    assert first.split()[1:9] == ["X", *["NV18"] * 7]
+    assert "NIC Legend:" in out
+    assert "  slot2: mlx5_1, mlx5_2; Slot2; 29:00.0, 29:00.1" in out
+    rows = out.split("\n\n")[0].splitlines()
+    assert {row.count("\t") for row in rows} == {18}
+    starts = {tuple(len(cell) for cell in row.split("\t")[:-1]) for row in rows}
+    assert len(starts) == 1, "columns are aligned"
+
+
+def test_the_matrix_by_function(topo):
+    document = topo("matrix", "dgx-h100", "--functions", "--json").document
+    assert document["matrix"]["slot1/f0"]["slot1/f1"] == "PIX"
+    assert document["matrix"]["gpu0"]["slot2/f1"] == "NODE"
+    assert "  slot1/f1: mlx5_8; Slot1; aa:00.1" in topo("matrix", "dgx-h100", "--functions").out
+
+
+def test_numa_affinity_is_a_column_where_it_is_known(topo):
+    assert "NUMA Affinity" in topo("matrix", "dgx-a100").out
+    assert topo("matrix", "dgx-a100", "--json").document["numa_affinity"]["gpu0"] == [3]
+    assert "NUMA Affinity" not in topo("matrix", "dgx-h100").out
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+def test_paths_lists_all_with_a_verdict_for_each_workload(topo):
+    document = topo("paths", "dgx-a100", "--json").document
+    listed = {one["data_path"]: one for one in document["data_paths"]}
+    assert len(listed) == 12
+    verdicts = {one["name"]: one["verdict"] for one in listed["p2pdma"]["workloads"]}
+    assert verdicts["load"] == "refused"
+    assert verdicts["local"] != "refused"
+    assert listed["legacy"]["moves"][1]["by"] == "core"
+
+
+def test_a_route_names_its_links_and_its_use(topo):
+    words = ("paths", "dgx-h100", "--from", "storage", "--to", "gpu0", "--via", "direct")
+    assert "storage -> slot2 -> cpu0 -> nic0 -> gpu0" in topo(*words).out
+    ((path,), *_) = (topo(*words, "--json").document["data_paths"],)
+    ((route,),) = (one["routes"] for one in path["workloads"])
+    use = {one["resource"]: one["bytes_per_byte"] for one in route["use"]}
+    assert use["slot2/chip"] == 1
+    (branch,) = route["branches"]
+    (move,) = branch["moves"]
+    assert [link["to"] for link in move["links"]] == ["slot2", "cpu0", "nic0", "gpu0"]
+
+
+def test_paths_needs_no_workload(topo, tmp_path):
+    started = topo("new").out
+    (tmp_path / "bare.yaml").write_text(started[: started.index("workloads:")])
+    done = topo("paths", "bare.yaml", "--json")
+    assert done.code == 0
+    assert len(done.document["data_paths"]) == 12
+
+
+# --- bottleneck -----------------------------------------------------------------------------------
+
+
+def test_bottleneck_in_words(topo):
+    out = topo("bottleneck", "gds-textbook", "--via", "legacy").out
+    assert (
+        "100 GB/s in all, 6.4 s: the RAM buses and the cards' chips bind together (a tie)." in out
+    )
+    assert "gpu[0-3]" in out
+
+
+def test_bottleneck_of_a_refused_path_is_the_reason(topo):
+    done = topo("bottleneck", "workstation-4gpu", "--json")
+    assert done.code == 0
+    assert (done.document["ladder"], done.document["verdict"]) == ([], "refused")
+    assert "direct is refused" in topo("bottleneck", "workstation-4gpu").out
+
+
+def test_bottleneck_asks_about_one_path(topo):
+    assert topo("bottleneck", "gds-textbook", "--via", "legacy,direct").code == 2

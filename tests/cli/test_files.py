@@ -1,0 +1,317 @@
+"""The verbs about files and words: parts, schema, explain, fmt, new, draw."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+import topo as package
+from topo.cli.output import write_file
+from topo.datapaths import BUILT_IN
+from topo.errors import TopoError
+from topo.study.words import CLASS_WORDS
+from topo.topology.locality import CLASSES
+from topo.views.pages import page_of, pages
+
+PACKAGE = Path(package.__file__).parent
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def test_parts_lists_the_catalogue(topo):
+    out = topo("parts").out
+    assert "h100-sxm-80gb" in out
+    assert "pcie 5" in out
+
+
+def test_a_part_has_a_source_for_each_figure(topo):
+    out = topo("parts", "connectx-7-dual-port").out
+    assert re.search(r"^chip +50 GB/s +datasheet", out, re.MULTILINE)
+
+
+def test_every_figure_of_the_catalogue_has_a_kind_and_a_source(topo):
+    document = topo("parts", "--json").document
+    assert document["schema"] == "topo.parts/1"
+    figures = [figure for part in document["parts"] for figure in part["figures"].values()]
+    assert len(figures) > 100
+    assert all(figure["kind"] and figure["source"] for figure in figures)
+    assert all(medium["rate"] is None or medium["rate"]["source"] for medium in document["media"])
+
+
+def test_a_piece_of_a_name_lists_those_that_have_it(topo):
+    out = topo("parts", "CONNECTX").out
+    assert "connectx-7" in out
+    assert "h100" not in out
+
+
+def test_one_medium(topo):
+    assert "32 GT/s x 128/130 / 8" in topo("parts", "pcie 5").out
+    (medium,) = topo("parts", "pcie 5", "--json").document["media"]
+    assert medium["name"] == "pcie 5"
+
+
+def test_a_near_name_is_offered(topo):
+    assert "connectx-7" in topo("parts", "conectx-7").err
+
+
+def test_the_machines(topo):
+    out = topo("parts", "--machines").out
+    assert "gds-textbook" in out
+    document = topo("parts", "--machines", "--json").document
+    assert "dgx-h100" in [one["name"] for one in document["machines"]]
+
+
+# --- schema ---------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_one_document_either_way(topo):
+    done = topo("schema")
+    assert done.document["$schema"].startswith("https://json-schema.org/")
+    assert done == topo("schema", "--json")
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+_PLACE_OF_CODE = {"Finding": 0, "Reason": 0, "UnitError": 0, "finding": 0, "_find": 0, "add": 1}
+_CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def codes_in(path: Path) -> set[str]:
+    """Return the codes of findings and reasons that a file of the package can make."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            place = _PLACE_OF_CODE.get(name)
+            arguments = [
+                *(node.args[place : place + 1] if place is not None else []),
+                *(one.value for one in node.keywords if one.arg == "code"),
+            ]
+            found |= {text for one in arguments for text in texts_in(one)}
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in {
+            "code",
+            "(code, message)",
+        }:
+            first = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+            found |= set(texts_in(first))
+    return {code for code in found if _CODE.fullmatch(code)}
+
+
+def texts_in(node: ast.expr) -> list[str]:
+    return [
+        one.value
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+
+
+def all_codes() -> set[str]:
+    return {code for path in PACKAGE.rglob("*.py") for code in codes_in(path)}
+
+
+def test_the_codes_are_found():
+    assert {
+        "no-workload",
+        "acs-redirect",
+        "tab",
+        "bare-number",
+        "two-links-one-item",
+    } <= all_codes()
+    assert len(all_codes()) > 100
+
+
+def test_every_code_has_a_page():
+    assert sorted(all_codes() - set(pages())) == []
+
+
+def test_every_page_of_a_code_is_about_one_that_exists():
+    about = [page for page in pages().values() if page.about.startswith(("a finding", "a reason"))]
+    assert sorted({page.word for page in about} - all_codes()) == []
+
+
+def test_pages_are_short_and_fit_a_terminal():
+    for page in pages().values():
+        lines = page.text.splitlines()
+        assert 1 <= len(lines) <= 16, page.word
+        assert max(map(len, lines)) <= 104, page.word
+
+
+def test_no_word_has_two_pages():
+    text = "".join(path.read_text() for path in (PACKAGE / "views" / "pages").glob("*.md"))
+    words = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sorted(words) == sorted(set(words))
+    assert len(words) == len(pages())
+
+
+@pytest.mark.parametrize(
+    "word", [*CLASSES, *CLASS_WORDS, "NV18", "RAM traversals", "cpu memory copy"]
+)
+def test_classes_and_words_are_explained(word):
+    assert page_of(word) is not None
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_data_path_is_explained_by_its_moves(topo, name):
+    done = topo("explain", name)
+    assert (done.code, "1. " in done.out, "Source: " in done.out) == (0, True, True)
+
+
+def test_explain_joins_its_words(topo):
+    assert topo("explain", "RAM", "traversal").out == topo("explain", "ram-traversal").out
+    assert topo("explain", "--json").document["words"]["a class of locality"][0] == "X"
+    assert topo("explain", "NODE", "--json").document["about"] == "a class of locality"
+
+
+def test_explain_offers_a_near_word(topo):
+    assert "did you mean acs-redirect" in topo("explain", "acs-redirct").err
+
+
+# --- new ------------------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_right(topo, tmp_path):
+    assert topo("new", "lab", "-o", "lab.yaml").out == "wrote lab.yaml\n"
+    done = topo("check", "lab.yaml")
+    assert (done.code, done.out, done.err) == (0, "lab: 2 expectations hold\n", "")
+    assert topo("compare", "lab.yaml").code == 0
+
+
+def test_a_new_file_like_a_built_in_keeps_its_comments(topo):
+    text = topo("new", "lab-box", "--like", "dgx-h100").out
+    assert "\nname: lab-box\n" in text
+    assert text.startswith("# NVIDIA DGX H100")
+    assert topo("check", "-", stdin=text.encode()).code == 0
+
+
+def test_a_new_file_is_named_after_itself(topo, tmp_path):
+    topo("new", "-o", "rack-7.yaml")
+    assert "\nname: rack-7\n" in (tmp_path / "rack-7.yaml").read_text()
+
+
+def test_an_existing_file_stays(topo, tmp_path):
+    (tmp_path / "mine.yaml").write_text("mine")
+    assert topo("new", "-o", "mine.yaml").code == 1
+    assert (tmp_path / "mine.yaml").read_text() == "mine"
+
+
+def test_new_as_json(topo):
+    document = topo("new", "lab", "--json").document
+    assert (document["schema"], document["name"]) == ("topo.new/1", "lab")
+    assert document["text"] == topo("new", "lab").out
+
+
+# --- fmt ------------------------------------------------------------------------------------------
+
+
+def test_fmt_formats_in_place_and_then_has_nothing_to_do(topo, tmp_path):
+    crooked = topo("new").out.replace("  storage:  {", "  storage:     {   ")
+    file = tmp_path / "box.yaml"
+    file.write_text(crooked)
+    file.chmod(0o640)
+    assert topo("fmt", "--check", "box.yaml").code == 1
+    assert file.read_text() == crooked
+    done = topo("fmt", "box.yaml", "--json")
+    assert done.document["files"] == [{"file": "box.yaml", "changed": True}]
+    assert file.read_text() != crooked
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["box.yaml"], "no draft is left"
+    assert topo("fmt", "--check", "box.yaml").code == 0
+    assert topo("check", "box.yaml").code == 0
+
+
+def test_fmt_filters_standard_input(topo):
+    text = topo("new").out
+    once = topo("fmt", "-", stdin=text.encode()).out
+    assert topo("fmt", "-", stdin=once.encode()).out == once
+    assert "# A server for topo." in once
+
+
+def test_fmt_does_what_it_can(topo, box, tmp_path):
+    done = topo("fmt", "nowhere.yaml", box)
+    assert done.code == 1
+    assert "no-file" in done.err
+    assert topo("fmt", "--check", box).code == 0
+
+
+# --- files whole or not at all --------------------------------------------------------------------
+
+
+def test_a_file_is_written_through_a_link(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_file(str(tmp_path / "link.txt"), "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        write_file(str(tmp_path / "new.txt"), "new")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("name", ["folder", "nowhere/file.txt"])
+def test_a_file_that_cannot_be_written_is_a_finding(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(TopoError, match="unwritable-file"):
+        write_file(str(tmp_path / name), "text")
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    file = tmp_path / "file.txt"
+    file.write_text("old")
+
+    def refuse(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(TopoError, match="no space left on device"):
+        write_file(str(file), "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+# --- draw -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG"), ("a.dot", b"digraph")]
+)
+def test_draw_writes_what_the_suffix_says(topo, box, tmp_path, name, start):
+    assert topo("draw", box, "-o", name).out == f"wrote {name}\n"
+    assert (tmp_path / name).read_bytes().lstrip().startswith(start)
+
+
+def test_draw_on_standard_output_is_svg(topo, box):
+    svg = topo("draw", box).out
+    assert svg.startswith("<?xml")
+    assert "legacy" in svg
+    assert "direct" in svg
+    assert "legacy" not in topo("draw", box, "--no-routes").out
+
+
+def test_draw_tells_what_it_drew(topo, box):
+    words = ("--from", "storage", "--to", "gpu0", "--via", "mmap", "--theme", "dark", "--together")
+    document = topo("draw", box, *words, "--collapse", "-o", "a.dot", "--json").document
+    assert (document["file"], document["data_paths"]) == ("a.dot", ["mmap"])
+
+
+def test_draw_into_nowhere_is_a_finding(topo, box):
+    done = topo("draw", box, "-o", "nowhere/a.svg")
+    assert (done.code, "Traceback" in done.err) == (1, False)
+
+
+def test_the_themes_are_the_pictures_own():
+    from topo.cli.draw import command
+    from topo.views.draw.themes import THEMES
+
+    (theme,) = (one for one in command.params if one.name == "theme")
+    assert set(theme.type.choices) == set(THEMES)

@@ -1,0 +1,311 @@
+"""The program as a whole: help, exit codes, hints, failures, pipes, outputs that cannot be."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import topo as package
+from topo.cli import main
+from topo.cli.program import program
+from topo.cli.verbs import VERBS, hint
+
+TOPO = [sys.executable, "-m", "topo"]
+CHECKOUT = Path(package.__file__).parents[1]
+ASKING = ("compare", "check", "show", "paths", "matrix", "bottleneck", "draw")
+
+
+def command_of(verb: str) -> click.Command:
+    with program.make_context("topo", [verb, "--help"], resilient_parsing=True) as context:
+        found = program.get_command(context, verb)
+    assert found is not None
+    return found
+
+
+def examples_in(text: str) -> list[str]:
+    _, _, end = text.partition("Example")
+    return re.findall(r"^ +(topo .+)$", end, re.MULTILINE)
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_verb(topo):
+    done = topo("--help")
+    assert done.code == 0
+    listed = re.findall(r"^  ([a-z]+)  ", done.out, re.MULTILINE)
+    assert listed == list(VERBS)
+    assert sorted(VERBS) == sorted(
+        path.stem
+        for path in (CHECKOUT / "topo" / "cli").glob("*.py")
+        if path.stem not in {"__init__", "options", "output", "program", "verbs"}
+    )
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_listed_as_it_describes_itself(verb):
+    assert (command_of(verb).help or "").partition("\n\n")[0].replace("\n", " ") == VERBS[verb]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_in_a_verbs_help_work(topo, verb):
+    done = topo(verb, "--help")
+    assert done.code == 0
+    examples = examples_in(done.out)
+    assert examples, "help ends with an example"
+    assert done.out.rstrip().endswith(examples[-1])
+    for example in examples:
+        first, _, second = example.partition(" | ")
+        answer = topo(*shlex.split(first)[1:])
+        if second:
+            answer = topo(*shlex.split(second)[1:], stdin=answer.out.encode())
+        assert answer.code == 0, (example, answer.err)
+        assert answer.out.strip()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_speaks_json(verb):
+    options = {name for one in command_of(verb).params for name in one.opts}
+    assert {"--json"} <= options
+    assert (verb not in ASKING) or {"--set"} <= options
+
+
+def test_the_version(topo):
+    assert topo("--version").out == f"topo {package.__version__}\n"
+
+
+# --- words people try -----------------------------------------------------------------------------
+
+HINTS = [
+    ("validate box.yaml", "topo check box.yaml"),
+    ("plot box.yaml", "topo draw box.yaml -o picture.svg"),
+    ("render", "topo draw FILE -o FILE.svg"),
+    ("graph dgx-h100", "topo draw dgx-h100 -o picture.svg"),
+    ("box.yaml", "topo compare box.yaml"),
+    ("./box --json", "topo compare ./box --json"),
+    ("dgx-h100", "topo compare dgx-h100"),
+    ("help", "topo --help"),
+    ("help compare", "topo compare --help"),
+    ("list", "topo parts --machines"),
+    ("init", "topo new"),
+    ("comprae box.yaml", "topo compare box.yaml"),
+    ("Check box.yaml", "topo check box.yaml"),
+    ("version", "topo --version"),
+]
+
+
+@pytest.mark.parametrize(("typed", "advice"), HINTS)
+def test_a_habit_word_gets_a_hint(topo, typed, advice):
+    done = topo(*typed.split())
+    assert (done.code, done.out) == (2, "")
+    assert f"Did you mean `{advice}`?" in done.err
+
+
+def test_a_strange_word_gets_none(topo):
+    done = topo("xyzzy")
+    assert (done.code, "Did you mean" in done.err) == (2, False)
+
+
+@pytest.mark.parametrize(("typed", "advice"), HINTS)
+def test_a_hint_is_a_verb(typed, advice):
+    first, *rest = typed.split()
+    words = hint(first, rest).split()
+    assert words[0] == "topo"
+    assert words[1] in {*VERBS, "--help", "--version"}
+
+
+# --- usage ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "compare",
+        "compare gds-textbook --no-such-flag",
+        "compare gds-textbook --at fastest",
+        "compare gds-textbook --set slot1.part",
+        "compare gds-textbook --buffers kernel",
+        "compare gds-textbook --workload load --from storage",
+        "check gds-textbook extra",
+        "parts --machines x",
+        "fmt",
+        "new 'not a name'",
+        "draw gds-textbook --json",
+        "draw gds-textbook -o - --json",
+    ],
+)
+def test_a_wrong_command_line_is_2_and_says_so_on_stderr(topo, words):
+    done = topo(*shlex.split(words))
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+FAILURES = [
+    ("compare nowhere.yaml", "no-file"),
+    ("compare no-such-machine", "unknown-name"),
+    ("compare .", "unknown-name"),
+    ("compare ./", "unreadable-file"),
+    ("compare gds-textbook --workload laod", "unknown-name"),
+    ("compare gds-textbook --via drect", "unknown-data-path"),
+    ("compare gds-textbook --from storage --to gpu99", "unknown-name"),
+    ("compare gds-textbook --from gpu0 --to gpu1", "not-storage-and-gpu"),
+    ("compare gds-textbook --set slot9.part=connectx-7", "unknown-name"),
+    ("compare gds-textbook --set slot1.part=conectx-7", "unknown-part"),
+    ("check empty.yaml", "empty"),
+    ("show picture.yaml", "binary"),
+    ("matrix broken.yaml", "unknown-part"),
+    ("paths gds-textbook --via drect", "unknown-data-path"),
+    ("bottleneck gds-textbook --via drect", "unknown-data-path"),
+    ("draw gds-textbook -o picture.jpg", "unknown-format"),
+    ("parts conectx-7", "unknown-part"),
+    ("explain acs-redirct", "unknown-name"),
+    ("new --like dgx-h200", "unknown-name"),
+    ("new -o empty.yaml", "file-exists"),
+    ("fmt nowhere.yaml", "no-file"),
+    ("fmt picture.yaml", "binary"),
+]
+
+
+@pytest.fixture
+def bad_files(topo, tmp_path):
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    (tmp_path / "picture.yaml").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    (tmp_path / "broken.yaml").write_text("topo: 1\ndevices: {gpu0: l40z}\n")
+
+
+@pytest.mark.parametrize(("words", "code"), FAILURES)
+def test_a_failure_is_1_with_a_finding_in_either_form(topo, bad_files, words, code):
+    done = topo(*words.split())
+    assert (done.code, done.out) == (1, "")
+    assert f"error[{code}]" in done.err
+    told = topo(*words.split(), "--json")
+    assert (told.code, told.err) == (1, "")
+    assert told.document["schema"] == "topo.findings/1"
+    assert code in [one["code"] for one in told.document["findings"]]
+
+
+def test_standard_input_is_a_dash(topo, box, tmp_path):
+    text = (tmp_path / box).read_bytes()
+    assert topo("compare", "-", stdin=text).out == topo("compare", box).out
+    done = topo("check", "-", stdin=b"devices: {}\n")
+    assert (done.code, "<stdin>:1:1" in done.err) == (1, True)
+
+
+def test_several_mistakes_come_out_together(topo, tmp_path):
+    text = "topo: 1\ndevices: {gpu0: l40z, gpu1: l40y}\n"
+    done = topo("check", "-", "--json", stdin=text.encode())
+    assert len(done.document["findings"]) == 2
+
+
+# --- outputs --------------------------------------------------------------------------------------
+
+
+def run(*words: str, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*TOPO, *words], capture_output=True, text=True, check=False, **more)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_stops_early_gets_no_traceback(unbuffered):
+    with subprocess.Popen(
+        [*TOPO, "parts", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_disk_is_a_finding():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*TOPO, "matrix", "dgx-h100"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "error[unwritable-file]: standard output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_closed_standard_output_is_no_traceback():
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -m topo check dgx-h100 >&-', sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_an_interrupt_ends_quietly(topo, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("topo.topology.load.load", interrupted)
+    done = topo("check", "dgx-h100")
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+def test_letters_that_the_output_cannot_hold_are_replaced(tmp_path):
+    (tmp_path / "box.yaml").write_text(
+        "topo: 1\nname: box\ntitle: Größe\ndevices: {gpu0: l40s}\n", "utf-8"
+    )
+    done = run("show", "box.yaml", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "Gr" in done.stdout
+
+
+def test_color_is_for_terminals_and_not_for_all_of_them(topo, monkeypatch):
+    from topo.cli import output
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "_width", lambda: 100)
+    plain = topo("compare", "gds-textbook")
+    monkeypatch.setattr(output, "_in_color", lambda stream: True)
+    colored = topo("compare", "gds-textbook")
+    assert "\x1b[" in colored.out
+    unpainted = re.sub(r"\x1b\[[0-9;]*m", "", colored.out)
+    assert [line.rstrip() for line in unpainted.splitlines()] == plain.out.splitlines()
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_no_color_is_heard(monkeypatch, name, value):
+    from topo.cli.output import _in_color
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert _in_color(Terminal()) is True
+    monkeypatch.setenv(name, value)
+    assert _in_color(Terminal()) is False
+
+
+def test_main_reads_the_process_words(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["topo", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("topo ")

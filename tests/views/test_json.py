@@ -1,0 +1,87 @@
+"""Values in JSON: clean numbers, null for what is unknown, no folders."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topo.catalogue.model import Figure
+from topo.errors import Place
+from topo.views.json.values import encoded, figure_document, number, place_document
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.4 / 0.8, 1.75),
+        (1e11, 100000000000),
+        (99999999999.99998, 100000000000),
+        (1099511627776.0, 1099511627776),
+        (63015384615.384613, 63015384615.4),
+        (0.1 + 0.2, 0.3),
+        (0.0, 0),
+        (7, 7),
+        (math.inf, None),
+        (-math.inf, None),
+        (math.nan, None),
+        (None, None),
+        (1e300, 1e300),
+    ],
+)
+def test_numbers(value, shown):
+    assert number(value) == shown
+    assert type(number(value)) is type(shown)
+
+
+@given(st.floats())
+def test_a_number_is_close_or_null(value):
+    shown = number(value)
+    if math.isfinite(value):
+        assert shown == pytest.approx(value, rel=1e-11, abs=0)
+    else:
+        assert shown is None
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), documents))
+def test_every_document_is_json(document):
+    def refuse(name):
+        raise AssertionError(name)
+
+    text = encoded(document)
+    assert text.endswith("\n")
+    assert set(json.loads(text, parse_constant=refuse)) == set(document)
+
+
+def test_a_flag_stays_a_flag():
+    assert json.loads(encoded({"a": True, "b": (1, 2.0)})) == {"a": True, "b": [1, 2]}
+    assert "true" in encoded({"a": True})
+
+
+def test_a_folder_is_not_told():
+    text = encoded({"source": "/home/me/box.yaml:3", "other": "/home/you/x"}, folder="/home/me")
+    assert json.loads(text) == {"source": "box.yaml:3", "other": "/home/you/x"}
+
+
+def test_unlimited_is_null_and_said():
+    shown = figure_document(Figure(math.inf, "quoted", "here"))
+    assert shown == {"bytes_per_s": None, "kind": "quoted", "source": "here", "unlimited": True}
+    assert figure_document(None) is None
+
+
+def test_places():
+    assert place_document(Place("box.yaml", 3, 5, 9)) == {
+        "file": "box.yaml",
+        "line": 3,
+        "column": 5,
+    }
+    assert place_document(None) is None

@@ -1,0 +1,128 @@
+"""Pages of text: layout without surprises, names in ranges, figures in words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topo.catalogue.model import Figure
+from topo.views.text.page import Bullets, Cell, Column, Heading, Lines, Table, Text, render
+from topo.views.text.words import figure_text, shortened, sourced
+
+
+def test_blocks_stand_apart_by_one_empty_line():
+    blocks = (Heading("title"), Text("a paragraph"), Bullets(("one", "two")), Lines("as\tit is"))
+    assert render(blocks) == "title\n\na paragraph\n\n- one\n- two\n\nas\tit is\n"
+
+
+def test_a_paragraph_is_wrapped_and_a_name_is_not_broken():
+    text = render(
+        (Text("see https://example.org/a-very-long-name-that-has-hyphens twice", hang=2),), width=30
+    )
+    assert text == "see\n  https://example.org/a-very-long-name-that-has-hyphens\n  twice\n"
+
+
+def test_a_table_aligns_its_columns():
+    table = Table((Column("name"), Column("rate", right=True)), (("a", "1"), (Cell("bb"), "100")))
+    assert render((table,)) == "name  rate\na        1\nbb     100\n"
+
+
+def test_a_table_without_titles_has_no_head():
+    assert render((Table((Column(), Column()), (("a", "b"),)),)) == "a  b\n"
+
+
+def test_markup_and_emoji_are_text():
+    assert render((Text("[bold]:smile: gpu[0-7][/bold]"),)) == "[bold]:smile: gpu[0-7][/bold]\n"
+
+
+words = st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), min_size=1, max_size=30)
+
+
+@given(st.lists(st.tuples(words, words, words), min_size=1, max_size=8), st.booleans())
+def test_no_table_ever_cuts_what_it_shows(rows, breaks):
+    # However narrow the page: a cell that does not break stands whole, one that breaks keeps
+    # every letter.
+    columns = (Column("first"), Column("a longer title here", right=True), Column(breaks=breaks))
+    text = render((Table(columns, tuple(rows)),), width=40)
+    for first, second, third in rows:
+        assert first in text
+        assert second in text
+        if not breaks:
+            assert third in text
+    letters = sorted("".join(text.split()))
+    shown = "first" + "alongertitlehere" + "".join("".join(row) for row in rows)
+    assert letters == sorted(shown)
+
+
+@given(st.lists(st.tuples(words, words), min_size=1, max_size=5), st.integers(20, 120))
+def test_a_page_is_the_same_twice_and_has_no_colour(rows, width):
+    page = (Heading("title"), Table((Column("one"), Column("two", breaks=True)), tuple(rows)))
+    assert render(page, width=width) == render(page, width=width)
+    assert "\x1b" not in render(page, width=width)
+
+
+SHORT = [
+    (["gpu0", "gpu1", "gpu2"], "gpu[0-2]"),
+    (["gpu0", "gpu1"], "gpu0, gpu1"),
+    (["gpu1", "gpu0", "gpu2"], "gpu[0-2]"),
+    (["gpu0", "gpu2", "gpu4"], "gpu0, gpu2, gpu4"),
+    (["slot1/p1", "slot1/p2", "slot2/p1", "slot2/p2"], "slot[1-2]/p[1-2]"),
+    (["gpu0 -> nic0", "gpu1 -> nic1", "gpu2 -> nic2"], "gpu[0-2] -> nic[0-2]"),
+    ([f"cpu{n // 3} -> nic{n}" for n in range(6)], "cpu0 -> nic[0-2], cpu1 -> nic[3-5]"),
+    (["storage"], "storage"),
+    ([], ""),
+    ([f"node{n}.gpu{m}" for n in range(4) for m in range(8)], "node[0-3].gpu[0-7]"),
+]
+
+
+@pytest.mark.parametrize(("names", "text"), SHORT)
+def test_names_are_shortened(names, text):
+    assert shortened(names) == text
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), unique=True, max_size=20))
+def test_shortened_names_stand_for_all_of_them_and_no_others(pairs):
+    names = {f"a{one}/b{other}" for one, other in pairs}
+    assert set(expanded(shortened(sorted(names)))) == names
+
+
+def expanded(text):
+    """Yield the names that a shortened text stands for: pairs or side by side, by its counts."""
+    for piece in filter(None, text.split(", ")):
+        first, second = (numbers(one[1:]) for one in piece.split("/"))
+        if len(first) > 1 and first == second:
+            # `a[0-2]/b[0-2]` is both: side by side when the text says so, else every pair.
+            yield from (f"a{one}/b{one}" for one in first)
+        else:
+            yield from (f"a{one}/b{other}" for one in first for other in second)
+
+
+def numbers(text):
+    if not text.startswith("["):
+        return [int(text)]
+    first, last = text[1:-1].split("-")
+    return list(range(int(first), int(last) + 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "quantity", "text"),
+    [
+        (None, "rate", "unknown"),
+        (math.inf, "rate", "unlimited"),
+        (5e10, "rate", "50 GB/s"),
+        (8e10, "size", "80 GB"),
+        (0.85, "ratio", "85 %"),
+        (3.2e10, "transfer-rate", "32 GT/s"),
+        (18.0, "count", "18"),
+    ],
+)
+def test_figures_in_words(value, quantity, text):
+    assert figure_text(Figure(value, "quoted", "here"), quantity) == text
+
+
+def test_a_figure_tells_its_kind_and_source():
+    assert sourced(Figure(1.0, "guess", "ours")) == "guess: ours"
+    assert sourced(Figure(1.0, "guess", "")) == "guess"
