@@ -175,7 +175,7 @@ def _difference(part: Part, base: Part | None, key: Key, usual: Usual) -> Any:
         return _slot(part.slot, usual) if changed and part.slot else None
     if key.quantity == "ports":
         ports = part.ports if key.name == "ports" else part.fabric
-        other = base and (base.ports if key.name == "ports" else base.fabric)
+        other = (base.ports if key.name == "ports" else base.fabric) if base else None
         return _ports(ports, other, usual) if ports is not None and ports != other else None
     if key.quantity == "caps" and part.peer_caps and part.peer_caps != (base and base.peer_caps):
         return _caps(part.peer_caps, usual)

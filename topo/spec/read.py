@@ -15,6 +15,7 @@ from topo.catalogue.parts import read_parts
 from topo.document.nodes import Mapping, Scalar
 from topo.document.report import Report
 from topo.errors import Place, SpecError
+from topo.spec import physics
 from topo.spec.data_paths import BUILT_IN, read_data_path, vary_data_path
 from topo.spec.devices import Shelf, expand_devices, read_devices
 from topo.spec.expectations import read_expectations, resolve_expectations
@@ -96,7 +97,7 @@ def read_spec(
     """
     report = Report(document)
     spec = describe(document, report, name=name, overrides=overrides)
-    _check_physics(spec, report)
+    physics.check(spec, report)
     report.stop(SpecError)
     return _with_findings(spec, report)
 
@@ -120,14 +121,6 @@ def describe(
     spec = _resolve(shape, changes, document, name, report)
     report.stop(SpecError)
     return spec
-
-
-def _check_physics(spec: Spec, report: Report) -> None:
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("topo.spec.physics"):
-        import_module("topo.spec.physics").check(spec, report)
 
 
 # --- version --------------------------------------------------------------------------------------
