@@ -1,0 +1,121 @@
+"""Foreign formats in and out.
+
+An importer turns bytes into a `Sighting`; from there all go the same way: YAML text, read by the
+same rules as everybody's, so that an imported machine is a topology like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.errors import ExchangeError, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topo.exchange.sighting import Sighting
+    from topo.spec.model import Spec
+
+__all__ = ["KINDS", "Imported", "import_text", "sight"]
+
+# Each module has `read(data: bytes, name: str) -> Sighting`.
+KINDS: Final = {
+    "nccl": "topo.exchange.nccl",
+    "nvidia-smi": "topo.exchange.nvidia_smi",
+}
+_LARGEST: Final = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An imported machine.
+
+    Parameters
+    ----------
+    document
+        As mappings, lists and texts: `topo.build` takes it.
+    yaml
+        The file to edit, with comments.
+    findings
+        What the source does not know, or says wrongly.
+    spec
+        The description that `yaml` reads as.
+    """
+
+    kind: str
+    document: dict[str, Any]
+    yaml: str
+    findings: tuple[Finding, ...]
+    spec: Spec
+    sighting: Sighting
+
+
+def import_text(
+    kind: str | None, data: bytes, name: str, *, storage: Sequence[str] = ()
+) -> Imported:
+    """Import a machine from what a tool wrote.
+
+    Parameters
+    ----------
+    kind
+        A key of `KINDS`; guessed from the content when `None`.
+    data, name
+        The file, and what messages and the machine are called after.
+    storage
+        The network cards that lead to storage, as the imported file names them; guessed when
+        empty.
+
+    Raises
+    ------
+    ExchangeError
+        If the file is of another kind or cannot be understood.
+    """
+    return written(sight(kind, data, name), storage=storage)
+
+
+def sight(kind: str | None, data: bytes, name: str) -> Sighting:
+    """Read a foreign file into a sighting.
+
+    Raises
+    ------
+    ExchangeError
+        If the file is of another kind or cannot be understood.
+    """
+    from topo.exchange.kinds import guess_kind
+
+    if len(data) > _LARGEST:
+        message = f"`{name}` has {len(data) >> 20} MiB, more than {_LARGEST >> 20}"
+        raise ExchangeError(Finding("import-too-big", message))
+    guess = guess_kind(data)
+    wanted = kind or guess.kind
+    if wanted not in KINDS:
+        message = f"`{name}` is {guess.words}" if kind is None else f"no importer reads `{kind}`"
+        raise ExchangeError(Finding("wrong-kind", message, help=f"topo imports {', '.join(KINDS)}"))
+    if guess.kind != wanted and guess.words != "no file that topo knows":
+        message = f"`{name}` is {guess.words}, not what `{wanted}` reads"
+        help = f"write `topo import {guess.kind} {name}`" if guess.kind in KINDS else ""
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
+    found: Sighting = import_module(KINDS[wanted]).read(data, name)
+    return found
+
+
+def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
+    """Write a sighting as a topology file and read that as any other.
+
+    Raises
+    ------
+    ExchangeError
+        If `storage` names a card that is not there.
+    SpecError
+        If the source says something that no machine can be.
+    """
+    from topo.exchange.fit import exceeding
+    from topo.exchange.write import to_yaml
+    from topo.spec import loads, to_document
+
+    yaml, supply = to_yaml(sighting, storage=storage)
+    spec = replace(loads(yaml, name=f"{sighting.file} as YAML"), file=sighting.file)
+    findings = (*sighting.findings, *exceeding(sighting), *supply.findings)
+    return Imported(sighting.kind, to_document(spec), yaml, findings, spec, sighting)

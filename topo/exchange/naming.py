@@ -1,0 +1,93 @@
+"""Names for what was seen: a stem by its kind, a number by its place in the sighting."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from topo.exchange.sighting import SeenDevice
+
+__all__ = ["file_title", "machine_name", "named", "selection"]
+
+STEMS: Final[Mapping[str, str]] = {
+    "storage": "storage",
+    "nic": "nic",
+    "dpu": "nic",
+    "nvme": "nvme",
+    "hba": "hba",
+    "pcie-switch": "sw",
+    "root-complex": "rc",
+    "cpu": "cpu",
+    "memory": "ram",
+    "cxl-memory": "cxl",
+    "gpu": "gpu",
+    "nvswitch": "nvswitch",
+    "network-switch": "leaf",
+}
+_FEW: Final = 2
+
+
+def named(devices: Iterable[SeenDevice]) -> dict[str, str]:
+    """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``."""
+    counts: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for device in devices:
+        stem = STEMS[device.kind]
+        names[device.id] = f"{stem}{counts.setdefault(stem, 0)}"
+        counts[stem] += 1
+    return names
+
+
+def selection(names: list[str], everyone: Mapping[str, list[str]]) -> str:
+    """Write names as a topology file selects them: ``gpu``, ``gpu[0-3]``, ``gpu[0,2]``.
+
+    Parameters
+    ----------
+    names
+        Names of one stem, in order.
+    everyone
+        All names of the file by stem, in order.
+    """
+    stem = stem_of(names[0])
+    if len(names) == 1:
+        return names[0]
+    if names == everyone[stem]:
+        return stem
+    numbers = [int(name.removeprefix(stem)) for name in names]
+    return f"{stem}[{_runs(numbers)}]"
+
+
+def stem_of(name: str) -> str:
+    """Return a name without its number."""
+    return name.rstrip("0123456789")
+
+
+def _runs(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) >= _FEW else str(run[0]) for run in runs)
+
+
+def file_title(file: str) -> str:
+    """Return the last part of a file's path."""
+    return re.split(r"[/\\]", file)[-1]
+
+
+def machine_name(file: str) -> str:
+    """Return a name for the machine from its file's: ``node 7.xml`` is ``node-7``.
+
+    Examples
+    --------
+    >>> machine_name("dumps/node 7.xml"), machine_name("<stdin>"), machine_name("8gpu.txt")
+    ('node-7', 'stdin', 'host-8gpu')
+    """
+    stem = file_title(file).partition(".")[0]
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-_") or "imported"
+    return plain if plain[0].isalpha() else f"host-{plain}"
