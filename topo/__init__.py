@@ -26,6 +26,7 @@ __all__ = [
     "bottleneck",
     "build",
     "compare",
+    "draw",
     "judge",
     "load",
     "loads",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from topo.topology.load import build, load, loads
     from topo.topology.locality import locality, matrix
     from topo.topology.model import Topology
+    from topo.views.draw.sheet import draw
 else:
     _HOMES = {
         "Comparison": "topo.study.model",
@@ -60,6 +62,7 @@ else:
         "bottleneck": "topo.study.bottleneck",
         "build": "topo.topology.load",
         "compare": "topo.study.compare",
+        "draw": "topo.views.draw.sheet",
         "judge": "topo.study.check",
         "load": "topo.topology.load",
         "loads": "topo.topology.load",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +121,9 @@ def unwritable(what: str, error: OSError) -> TopoError:
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import shutil
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     draft = Path(name)
     try:
@@ -179,4 +180,6 @@ def _in_color(stream: TextIO | None) -> bool:
 def _width() -> int:
     if sys.stdout is None or not sys.stdout.isatty():
         return _WIDTH
-    return min(shutil.get_terminal_size().columns, _WIDEST)
+    from shutil import get_terminal_size
+
+    return min(get_terminal_size().columns, _WIDEST)

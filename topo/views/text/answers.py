@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         PathAnswer,
         WorkloadAnswer,
     )
-    from topo.topology import Topology
+    from topo.topology import Resource, Topology
     from topo.views.text.page import Block
 
 __all__ = ["bottleneck_page", "comparison_page"]
@@ -121,9 +121,14 @@ def _basis_rows(paths: tuple[PathAnswer, ...], basis: Basis) -> Iterator[tuple[s
 def _rate_at(path: PathAnswer, basis: Basis) -> str:
     if basis not in path.by_basis or path.matrix is None:
         return _NONE
-    if basis == "measured" and not any(one.capacity.measured for one in path.matrix.resources):
+    if basis == "measured" and not any(_measured(one) for one in path.matrix.resources):
         return "nothing measured"
     return format_rate(path.by_basis[basis])
+
+
+def _measured(resource: Resource) -> bool:
+    capacity = resource.capacity
+    return capacity.measured is not None or capacity.theoretical.kind == "measured"
 
 
 def _hops(path: PathAnswer, _: Basis) -> str:
@@ -154,6 +159,14 @@ def _rate(path: PathAnswer, _: Basis) -> str:
     return "at most " * path.at_most + format_rate(path.rate)
 
 
+def _each(path: PathAnswer, _: Basis) -> str:
+    """Return what each GPU gets, or from the slowest to the fastest."""
+    if len(path.rates) < 2:  # noqa: PLR2004  (one GPU has the rate above)
+        return _NONE
+    slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
+    return slowest if slowest == fastest else f"{slowest} to {fastest}"
+
+
 def _time(path: PathAnswer, _: Basis) -> str:
     if path.time is None:
         return _NONE
@@ -169,7 +182,7 @@ def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
     rates = dict.fromkeys(format_rate(one.capacity) for one in group)
     kinds = dict.fromkeys(one.resource.capacity.at(basis).kind for one in group)
     each = " each" if len(group) > 1 and len(rates) == 1 else ""
-    names = listed(sorted(one.resource.name for one in group))
+    names = shortened(one.resource.name for one in group)
     return (
         f"{class_words(kind, len(group))}: {names}, {' and '.join(rates)}{each} "
         f"({', '.join(kinds)})"
@@ -207,6 +220,7 @@ _ROWS: Final[tuple[tuple[str, Callable[[PathAnswer, Basis], str]], ...]] = (
     ("through RAM buffers", _ram),
     ("on the memory buses", _dram),
     ("rate", _rate),
+    ("each GPU", _each),
     ("time", _time),
     ("limited by", _limited),
     ("cores busy copying", _cores),
