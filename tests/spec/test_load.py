@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.spec.reading import only
+from topo.document import Report, parse
 from topo.errors import DocumentError, SpecError, TopoError, UnknownNameError
 from topo.spec import build, builtin_names, load, loads
+from topo.spec.read import describe
 
 TEXT = "topo: 1\ndevices: {gpu0: rtx-4090}\n"
 
@@ -20,6 +22,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "box.yaml").write_text("# My box.\n#  Notice: nothing.\n\n# no\n" + TEXT)
     return tmp_path
+
+
+def read_with_findings(text):
+    document = parse(text)
+    report = Report(document)
+    describe(document, report)
+    return report.findings
 
 
 def refused(argument):
@@ -185,3 +194,17 @@ def test_a_text_that_is_no_topology(text, code, says):
 def test_an_empty_text():
     with pytest.raises(DocumentError):
         loads("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "topo: 1\ndevices: {s: {part: nvme-of-target, source: a, b, outside: yes}}",
+        "topo: 1\ndevices: {s: l40s, t: l40s}\nmeasured: [{s -> t: {rate: 1 GB/s, source: a, b}}]",
+        "{topo: 1, title: a, b}",
+        "topo: 1\ndata-paths: {own: {title: a, b, moves: [storage -> gpu by nic]}}",
+    ],
+)
+def test_a_comma_in_a_sentence_is_said_and_read_on(text):
+    found = read_with_findings(text)
+    assert [(finding.code, finding.severity) for finding in found] == [("comma-in-text", "warning")]

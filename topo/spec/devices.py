@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.advice import did_you_mean
+from topo.catalogue.figures import rejoin
 from topo.catalogue.keys import KEYS
 from topo.catalogue.parts import find_part, vary_part
 from topo.document.nodes import Mapping, Scalar, Sequence
@@ -148,7 +149,7 @@ def _as_mapping(group: Group, report: Report) -> Mapping | None:
             message = "a topology inside another (`use:`) is not supported yet"
             report.add(use, "not-yet", message, help="write the devices themselves")
             return None
-        return value
+        return rejoin(value, (*DEVICE, *_PART_KEYS))
     if isinstance(value, Sequence) and not group.is_range:
         message = f"{group.key.text} is a part or a mapping, not a list"
         report.add(value, "wrong-shape", message)

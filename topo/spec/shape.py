@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from topo.catalogue.advice import did_you_mean, near_names
-from topo.catalogue.figures import SENTENCES
+from topo.catalogue.figures import SENTENCES, rejoin
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
 
@@ -120,7 +120,7 @@ def entries_of(mapping: Mapping, keys: Keys, what: str, report: Report) -> dict[
     """Return the values by key; unknown keys and absent required ones are reported."""
     found: dict[str, Node] = {}
     guessed: set[str] = set()
-    for key, value in mapping:
+    for key, value in rejoin(mapping, keys):
         if key.text in keys:
             found[key.text] = value
         elif not is_extension(key.text):
@@ -147,8 +147,8 @@ def check_commas(node: Node, report: Report) -> None:
     """Report commas that ended a text early: ``{source: our lspci, MPS 128}`` has two keys.
 
     A key without a value on the line of the value before it is never meant. After a `source` or a
-    `title` it can only be the rest of that text, which the catalogue's readers put together again;
-    that is said and goes on.
+    `title` it can only be the rest of that text, which the readers of mappings put together again
+    (`rejoin`); that is said and goes on.
     """
     if isinstance(node, Sequence):
         for item in node.items:
