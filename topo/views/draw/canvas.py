@@ -93,10 +93,10 @@ class Canvas:
                 height="0.01",
             )
 
-    def box(self, name: str, rect: Rect, lines: Sequence[Line] = (), **attributes: str) -> None:
-        """Draw a device or a label with its lines in the middle."""
-        if lines:
-            attributes["label"] = self.html(lines)
+    def box(self, name: str, rect: Rect, label: str = "", **attributes: str) -> None:
+        """Draw a device, with a label (of `html`) in the middle."""
+        if label:
+            attributes["label"] = label
         self._graph.node(
             self._escape(name),
             pos=self._pos((rect.cx, rect.cy)),

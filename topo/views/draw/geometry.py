@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
 __all__ = [
+    "ASIDE",
     "BUFFER",
     "BUFFER_GAP",
     "LANE",
@@ -25,6 +26,7 @@ __all__ = [
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
+ASIDE = 20.0  # between two hops along one wire
 LANE = 16.0  # a route's way inside a bar
 
 Point = tuple[float, float]
@@ -85,11 +87,10 @@ class Track:
 class Frame:
     """A rectangle round what belongs together, with a title in its upper strip."""
 
-    name: str
     title: str
     rect: Rect
     kind: Literal["socket", "server"]
-    title_x: float = 0.0
+    title_x: float
 
 
 @dataclass(frozen=True)

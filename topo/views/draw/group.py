@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from topo.topology import Device, Link, Topology
 
-__all__ = ["STRONGEST", "Box", "Grouping", "Wire", "compressed", "group"]
+__all__ = ["SERVERS", "STRONGEST", "Box", "Grouping", "Wire", "compressed", "group"]
 
 # How much is drawn as one: 0 nothing; 1 cards, drives, memories, GPUs; 2 switches too; 3 whole
 # servers; 4 the network's first switches too.
 STRONGEST = 4
-_SWITCHES, _SERVERS, _LEAVES = 2, 3, 4
+SERVERS = 3
+_SWITCHES, _LEAVES = 2, 4
 _HOSTS = ("cpu", "root-complex")
 
 
@@ -143,9 +144,9 @@ def _first(topology: Topology, name: str, level: int, alone: frozenset[str]) -> 
     """Return what a device is by itself, or its name where it stands for itself."""
     device = topology[name]
     if name in alone or _stands_alone(topology, device, level):
-        return name if level < _SERVERS or name in alone else ("one", _local(name))
+        return name if level < SERVERS or name in alone else ("one", _local(name))
     figures = tuple((key, figure.value) for key, figure in sorted(device.part.figures.items()))
-    server = _server(name) if level < _SERVERS else ""
+    server = _server(name) if level < SERVERS else ""
     stem = _local(name).rstrip("0123456789")
     return (device.kind, device.part.name, figures, device.role, device.outside, server, stem)
 
@@ -157,7 +158,7 @@ def _stands_alone(topology: Topology, device: Device, level: int) -> bool:
         return level < _SWITCHES
     if device.kind != "network-switch" or level >= _LEAVES:
         return False
-    return level < _SERVERS or any(
+    return level < SERVERS or any(
         topology[step.target].kind not in ("storage", "network-switch")
         for step in topology.steps[device.name]
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topo.views.draw.geometry import Rect
 from topo.views.draw.metrics import Line
-from topo.views.draw.paint import stroke
+from topo.views.draw.strokes import stroke
 
 if TYPE_CHECKING:
     from topo.views.draw.canvas import Canvas
@@ -79,47 +79,54 @@ def paint_legend(canvas: Canvas, items: tuple[Item, ...], at: Point, wide: float
     if not items:
         return
     y = at[1] + 12 + _ROW / 2
+    count = 0
     for row in _rows(items, wide):
         x = at[0]
         for item in row:
-            _sign(canvas, item, x, y)
-            name = f"legend {item.sign} {item.look}"
-            canvas.words(name, (x + _SIGN + 6, y), (Line(item.text, tone="soft"),), left=True)
+            count += 1
+            _sign(canvas, item, f"sign {count}", (x, y))
+            text = (Line(item.text, tone="soft"),)
+            canvas.words(f"meaning {count}", (x + _SIGN + 6, y), text, left=True)
             x += item.width
         y += _ROW
 
 
-def _sign(canvas: Canvas, item: Item, x: float, y: float) -> None:
+def _sign(canvas: Canvas, item: Item, name: str, at: Point) -> None:
+    x, y = at
     theme = canvas.theme
-    name = f"sign {item.sign} {item.look}"
-    middle = (x + _SIGN / 2, y)
     rect = Rect(x + 4, y - 8, _SIGN - 8, 16)
     look = theme.routes[item.look]
-    fill, border = theme.box("gpu")
     if item.sign in ("route", "hop", "rate", "unknown"):
         canvas.box(name, Rect(x, y, 1, 1), style="invis")
-    if item.sign == "route":
-        stroke(canvas, (name, name), [(x, y), (x + _SIGN, y)], look)
-    elif item.sign == "hop":
-        canvas.badge(name, name, middle, "1", fill=look.colour, border=theme.paper, text=look.text)
+        _line_sign(canvas, item, name, at)
     elif item.sign == "buffer":
         canvas.box(name, rect, fillcolor=theme.chip, color=look.colour, penwidth="2")
     elif item.sign == "alarm":
-        canvas.box(
-            name, rect, fillcolor=theme.paper, color=theme.alarm, penwidth="2.6", peripheries="2"
-        )
+        border = {"color": theme.alarm, "penwidth": "2.6", "peripheries": "2"}
+        canvas.box(name, rect, fillcolor=theme.paper, **border)
     elif item.sign == "alike":
+        fill, edge = theme.box("gpu")
         for step in (2, 1, 0):
             behind = rect.moved(2.0 * step - 2, 2.0 * step - 2)
-            canvas.box(f"{name} {step}", behind, fillcolor=fill, color=border)
-    elif item.sign == "outside":
-        canvas.box(
-            name, rect, fillcolor=theme.paper, color=theme.soft, style="filled,rounded,dashed"
-        )
+            canvas.box(f"{name} behind {step}", behind, fillcolor=fill, color=edge)
+    else:
+        style = "filled,rounded,dashed"
+        canvas.box(name, rect, fillcolor=theme.paper, color=theme.soft, style=style)
+
+
+def _line_sign(canvas: Canvas, item: Item, name: str, at: Point) -> None:
+    x, y = at
+    theme = canvas.theme
+    look = theme.routes[item.look]
+    ends = [(x, y), (x + _SIGN, y)]
+    if item.sign == "route":
+        stroke(canvas, (name, name), ends, look)
+    elif item.sign == "hop":
+        colours = {"fill": look.colour, "border": theme.paper, "text": look.text}
+        canvas.badge(name, name, (x + _SIGN - 14, y), "1", **colours)
     elif item.sign == "unknown":
-        ends = [(x, y), (x + _SIGN, y)]
         canvas.line(name, name, ends, color=theme.wire, penwidth="0.8", style="dashed")
     else:
         for width, up in (("0.8", -4), ("5", 3)):
-            ends = [(x, y + up), (x + _SIGN, y + up)]
-            canvas.line(name, name, ends, color=theme.wire, penwidth=width)
+            raised = [(x, y + up), (x + _SIGN, y + up)]
+            canvas.line(name, name, raised, color=theme.wire, penwidth=width)

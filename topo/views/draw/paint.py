@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from topo.views.draw.courses import buffer_places, courses, crossings
 from topo.views.draw.geometry import Rect, free_place
 from topo.views.draw.metrics import Line, height
-from topo.views.draw.tracks import buffer_places, courses, crossings
-from topo.views.draw.words import pen, rate_of, server_title, socket_title
+from topo.views.draw.strokes import pieces, stroke
+from topo.views.draw.words import pen, rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable
 
     from topo.views.draw.canvas import Canvas
     from topo.views.draw.geometry import Point, Track
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
     from topo.views.draw.scene import Scene
     from topo.views.draw.themes import RouteLook, Theme
 
-__all__ = ["Painter", "stroke"]
+__all__ = ["Painter"]
 
 _LABEL = 6.0  # between a wire and its text
 _ROUTE_LABEL = 13.0  # the same where a number stands on the wire
-_PEN = 5.0
 
 
 class Painter:
@@ -47,10 +47,10 @@ class Painter:
 
     def boxes(self) -> None:
         """Paint the frames' titles, the boxes, and the buffers in memories."""
-        for frame in self.layout.frames:
+        for place, frame in enumerate(self.layout.frames):
             at = self._moved((frame.title_x, frame.rect.y + 12))
-            line = Line(self._title(frame.kind, frame.name), 10.0, bold=True, tone="soft")
-            self.canvas.words(self._name(f"title of {frame.name}"), at, (line,), left=True)
+            line = Line(frame.title, 10.0, bold=True, tone="soft")
+            self.canvas.words(self._name(f"frame {place}"), at, (line,), left=True)
         for key in self.layout.boxes:
             self._box(key)
             self._buffers(key)
@@ -111,7 +111,7 @@ class Painter:
         at = self._text_at(key, rect, lines)
         colour = "" if on else self.theme.faint
         if at is None and not colour:
-            self.canvas.box(self._name(key), rect, lines, **attributes)
+            self.canvas.box(self._name(key), rect, self.canvas.html(lines), **attributes)
         else:
             self.canvas.box(self._name(key), rect, **attributes)
             text = self._name(f"text of {key}")
@@ -152,7 +152,7 @@ class Painter:
             self.canvas.box(
                 self._name(f"{buffer.name} in {key}"),
                 rect,
-                lines,
+                self.canvas.html(lines),
                 fillcolor=self.theme.chip,
                 color=look.colour,
                 penwidth="2",
@@ -166,7 +166,7 @@ class Painter:
             self._alarm(key, track, names)
             return
         attributes = self._stroke_of(key)
-        for points, hidden in _pieces(track, self.layout.boxes):
+        for points, hidden in pieces(track, self.layout.boxes):
             style = {"style": "dotted", "penwidth": "1"} if hidden else {}
             moved = [self._moved(point) for point in points]
             self.canvas.line(*names, moved, **{**attributes, **style})
@@ -242,67 +242,8 @@ class Painter:
 
     # --- names and places -----------------------------------------------------------------------
 
-    def _title(self, kind: str, name: str) -> str:
-        if kind == "socket":
-            return socket_title(self.scene.topology, self.scene.grouping.boxes[name])
-        server = next(one for one in self.scene.zones.servers if one.name == name)
-        return server_title(name, server.servers)
-
     def _name(self, key: str) -> str:
         return f"{self.prefix}{key}"
 
     def _moved(self, point: Point) -> Point:
         return (point[0] + self.at[0], point[1] + self.at[1])
-
-
-def stroke(
-    canvas: Canvas, ends: tuple[str, str], points: list[Point], look: RouteLook, wide: float = _PEN
-) -> None:
-    """Draw a route's line in its own way."""
-    style = {"dashed": "dashed", "dotted": "dotted"}.get(look.stroke, "solid")
-    thin = wide - 2 if style != "solid" else wide
-    canvas.line(
-        *ends,
-        points,
-        color=look.colour,
-        penwidth=f"{thin:g}",
-        style=style,
-        dir="forward",
-        arrowsize="1.1",
-    )
-    if look.stroke == "hollow":
-        canvas.line(
-            *ends,
-            [*points[:-1], _before(points)],
-            color=canvas.theme.paper,
-            penwidth=f"{wide * 0.4:g}",
-        )
-
-
-def _before(points: list[Point]) -> Point:
-    """Return where the inside of a hollow line ends: before the arrow's head."""
-    (x, y), (end_x, end_y) = points[-2:]
-    length = max(abs(end_x - x), abs(end_y - y), 1e-9)
-    part = max(1 - 12 / length, 0.0)
-    return (x + (end_x - x) * part, y + (end_y - y) * part)
-
-
-def _pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
-    """Yield the parts of a wire, and whether a box hides them."""
-    if track.across or len(track.points) != 2:  # noqa: PLR2004
-        yield track.points, False
-        return
-    (x, y), (end_x, end_y) = sorted(track.points, key=lambda point: point[1])
-    if abs(x - end_x) > 1:
-        yield track.points, False
-        return
-    over = sorted(
-        (rect.y, rect.bottom)
-        for name, rect in boxes.items()
-        if name not in (track.a, track.b) and rect.x < x < rect.right and y < rect.cy < end_y
-    )
-    for top, bottom in over:
-        yield ((x, y), (x, top)), False
-        yield ((x, top), (x, bottom)), True
-        y = bottom
-    yield ((x, y), (x, end_y)), False

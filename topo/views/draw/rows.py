@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from topo.views.draw.columns import Span
     from topo.views.draw.zones import Node, Zones
 
-__all__ = ["Row", "Rows", "packed", "rows_of", "stacked"]
+__all__ = ["BETWEEN", "Row", "Rows", "packed", "rows_of", "stacked"]
 
-_BETWEEN = 22.0  # around the labels between two rows
+BETWEEN = 22.0  # around the labels between two rows
 _STRIP = 20.0  # a frame's title
 _PAD = 10.0
 
@@ -79,7 +79,7 @@ def packed(spans: Mapping[str, Span], first: int = 0) -> dict[str, int]:
     rows: dict[str, int] = {}
     for box, (left, right) in sorted(spans.items(), key=lambda pair: pair[1]):
         row = next((place for place, end in enumerate(ends) if end <= left), len(ends))
-        ends[row : row + 1] = [right + _BETWEEN]
+        ends[row : row + 1] = [right + BETWEEN]
         rows[box] = first + row
     return rows
 
@@ -103,7 +103,7 @@ def stacked(
     top = bottom = 0.0
     for place, row in enumerate(rows.order):
         within = row[0] not in ("net", "fabric")
-        gap = labels.get(row, 0.0) + _BETWEEN if place else 0.0
+        gap = labels.get(row, 0.0) + BETWEEN if place else 0.0
         if within and not inside:
             y += gap + strip
             top = y

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from topo.units import format_rate
 from topo.views.draw.ends import ends_of
-from topo.views.draw.geometry import BUFFER, BUFFER_GAP, LANE
+from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE
 from topo.views.draw.group import group
 from topo.views.draw.hops import Buffer, buffers, hops, touched
+from topo.views.draw.lanes import lanes_of, uses_of
 from topo.views.draw.metrics import Line, height
-from topo.views.draw.place import finish, plan
-from topo.views.draw.tracks import ASIDE, lanes_of, uses_of
-from topo.views.draw.words import box_lines, mesh_lines, wire_lines
+from topo.views.draw.place import finish
+from topo.views.draw.plan import Plan
+from topo.views.draw.words import box_lines, mesh_lines, socket_title, wire_lines
 from topo.views.draw.zones import sort_into_zones
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from topo.views.draw.geometry import Layout
     from topo.views.draw.group import Grouping
     from topo.views.draw.hops import Hop
-    from topo.views.draw.place import Plan
     from topo.views.draw.rows import Row
     from topo.views.draw.zones import Zones
 
@@ -111,6 +111,7 @@ def scene_of(
     }
     for mesh in zones.meshes:
         lines[mesh.key] = mesh_lines(topology, mesh.wires, basis)
+    _say_once(ends, labels)
     if overlays:
         _quieten(grouping, overlays, lines, labels)
     alarms = _alarms(grouping, zones, binding, lines, labels, basis)
@@ -130,7 +131,12 @@ def scene_of(
     scene.lanes = lanes_of(scene)
     sizes = {key: _size(scene, key) for key in lines}
     extents = {key: _extent(scene, key, text) for key, text in labels.items()}
-    scene.plan = plan(zones, ends, sizes, extents)
+    titles = {
+        host.box: socket_title(grouping.boxes[host.box])
+        for server in zones.servers
+        for host in server.hosts
+    }
+    scene.plan = Plan(zones, ends, sizes, extents, titles)
     return scene
 
 
@@ -162,6 +168,14 @@ def _overlay(
             key = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
             found.setdefault(key, hop)
     return Overlay(label, look, route, tuple(found.values()), devices, links)
+
+
+def _say_once(ends: Ends, labels: dict[Hashable, tuple[Line, ...]]) -> None:
+    """Leave a wire that is drawn aside without its label where another says the same."""
+    said = {lines for wire, lines in labels.items() if not ends.of[wire].aside}
+    for wire, lines in list(labels.items()):
+        if ends.of[wire].aside and lines in said:
+            del labels[wire]
 
 
 def _quieten(

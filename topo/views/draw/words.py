@@ -170,14 +170,13 @@ def _bits(resource: Resource, basis: Basis) -> str:
     return format_bit_rate(value) if math.isfinite(value) else _UNLIMITED
 
 
-def socket_title(topology: Topology, box: Box) -> str:
+def socket_title(box: Box) -> str:
     """Return what is written on the frame round a CPU and what hangs on it."""
     device = box.devices[0]
     numa = ""
     if device.numa:
         first, last = device.numa[0], device.numa[-1]
         numa = f", NUMA {first}" if first == last else f", NUMA {first}-{last}"
-    del topology
     return f"socket of {box.name}{numa}" if device.kind == "cpu" else f"under {box.name}"
 
 

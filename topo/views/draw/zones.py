@@ -72,6 +72,11 @@ class Zones:
     fabric: tuple[str, ...]
     meshes: tuple[Mesh, ...]
     parent: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+
+    def fabric_of(self, server: str) -> tuple[str, ...]:
+        """Return the GPU switches and meshes that are in one server."""
+        return tuple(box for box, owner in self.owners.items() if owner == server)
 
 
 def sort_into_zones(grouping: Grouping) -> Zones:
@@ -86,6 +91,7 @@ def sort_into_zones(grouping: Grouping) -> Zones:
         kids[above].append(kid)
     placed = {*network, *fabric, *hosts, *parent}
     names = dict.fromkeys(boxes[key].server for key in boxes if key not in (*network, *fabric))
+    meshes = tuple(_meshes(grouping))
     servers = []
     for name in names:
         own = [key for key in hosts if boxes[key].server == name]
@@ -99,9 +105,20 @@ def sort_into_zones(grouping: Grouping) -> Zones:
         servers=tuple(servers),
         network=_network_rows(grouping, network),
         fabric=fabric,
-        meshes=tuple(_meshes(grouping)),
+        meshes=meshes,
         parent=parent,
+        owners=_owners(grouping, fabric, meshes),
     )
+
+
+def _owners(
+    grouping: Grouping, fabric: tuple[str, ...], meshes: tuple[Mesh, ...]
+) -> dict[str, str]:
+    """Return the server that each part of the GPUs' links is in."""
+    found = {key: grouping.boxes[key].server for key in fabric}
+    for mesh in meshes:
+        found[mesh.key] = grouping.boxes[mesh.boxes[0]].server
+    return found
 
 
 # --- what hangs on what ---------------------------------------------------------------------------

@@ -7,32 +7,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from topo.views.draw.geometry import BUFFER, BUFFER_GAP, LANE, Rect
+from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE, Rect
+from topo.views.draw.lanes import BARS, each_hop, kind_of, moves_of, onward_of, passes_of, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    from topo.topology import Step
-    from topo.views.draw.geometry import Point, Side
+    from topo.views.draw.geometry import Point
     from topo.views.draw.hops import Hop
+    from topo.views.draw.lanes import Move, Pass
     from topo.views.draw.scene import Overlay, Scene
 
-__all__ = ["ASIDE", "Course", "buffer_places", "courses", "crossings", "lanes_of", "uses_of"]
+__all__ = ["Course", "buffer_places", "courses", "crossings"]
 
-ASIDE = 20.0  # between two courses along one wire
 _STUB = 9.0
 _JOG = 30.0  # a course is not bent for less
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
-_BARS = ("cpu", "root-complex", "pcie-switch", "hba", "network-switch", "nvswitch", "mesh")
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One wire of a hop, walked from one box to another."""
-
-    track: Hashable
-    source: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +39,6 @@ class Course:
     pieces: tuple[tuple[Point, ...], ...]
     badges: tuple[tuple[Hashable, Point], ...]
     lines: tuple[tuple[Hashable, tuple[Point, ...]], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """A hop's way through a bar: in by one wire, out by another, in a lane of its own."""
-
-    bar: str
-    entry: Hashable
-    leave: Hashable
-    strip: Side
-
-
-def lanes_of(scene: Scene) -> dict[str, tuple[int, int]]:
-    """Return how many lanes each bar needs along its upper and its lower side."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for _, hop in _hops(scene):
-        for one in _passes(scene, hop):
-            counts[one.bar, one.strip] += 1
-    return {
-        bar: (counts[bar, "top"], counts[bar, "bottom"])
-        for bar in dict.fromkeys(bar for bar, _ in counts)
-    }
-
-
-def uses_of(scene: Scene) -> Counter[Hashable]:
-    """Return how many hops run along each wire."""
-    return Counter(move.track for _, hop in _hops(scene) for move in _hop_moves(scene, hop))
 
 
 def courses(scene: Scene) -> tuple[Course, ...]:
@@ -110,69 +73,6 @@ def buffer_places(scene: Scene, box: str) -> Mapping[str, Rect]:
     }
 
 
-# --- from hops to wires ---------------------------------------------------------------------------
-
-
-def _hops(scene: Scene) -> Iterator[tuple[Overlay, Hop]]:
-    for overlay in scene.overlays:
-        for hop in overlay.hops:
-            yield overlay, hop
-
-
-def _moves(scene: Scene, step: Step) -> tuple[Move, ...]:
-    """Return the wires of the picture that show one link walked."""
-    box_of = scene.grouping.box_of
-    source, target = box_of[step.source], box_of[step.target]
-    wire = next(wire for wire in scene.grouping.wires if step.link in wire.links)
-    if wire.key in scene.ends.of:
-        return (Move(wire.key, source, target),)
-    for mesh in scene.zones.meshes:
-        if wire in mesh.wires:
-            return (
-                Move((mesh.key, source), source, mesh.key),
-                Move((mesh.key, target), mesh.key, target),
-            )
-    return ()
-
-
-def _hop_moves(scene: Scene, hop: Hop) -> tuple[Move, ...]:
-    return tuple(move for step in hop.steps for move in _moves(scene, step))
-
-
-def _onward(scene: Scene, hop: Hop, last: Move) -> Move | None:
-    """Return the wire after a hop that ends inside a bar."""
-    if hop.onward is None or _kind(scene, last.target) not in _BARS:
-        return None
-    return next(iter(_moves(scene, hop.onward)), None)
-
-
-def _kind(scene: Scene, box: str) -> str:
-    found = scene.grouping.boxes.get(box)
-    return found.kind if found else "mesh"
-
-
-def _passes(scene: Scene, hop: Hop) -> Iterator[_Pass]:
-    moves = list(_hop_moves(scene, hop))
-    onward = _onward(scene, hop, moves[-1]) if moves else None
-    chain = [*moves, onward] if onward else moves
-    for entry, leave in pairwise(chain):
-        if _kind(scene, entry.target) in _BARS:
-            sides = {
-                _side(scene, entry.track, entry.target),
-                _side(scene, leave.track, entry.target),
-            }
-            strip: Side = "top" if "top" in sides and "bottom" not in sides else "bottom"
-            yield _Pass(entry.target, entry.track, leave.track, strip)
-
-
-def _side(scene: Scene, track: Hashable, box: str) -> Side:
-    end = scene.ends.of[track]
-    return end.a_side if end.a == box else end.b_side
-
-
-# --- from wires to lines --------------------------------------------------------------------------
-
-
 class _Tracer:
     """Draws hops one after the other, remembering which lanes and places beside wires are taken."""
 
@@ -184,7 +84,7 @@ class _Tracer:
 
     def all(self) -> Iterator[Course]:
         """Yield the courses in order."""
-        plans = [(overlay, hop, self._offsets(hop)) for overlay, hop in _hops(self.scene)]
+        plans = [(overlay, hop, self._offsets(hop)) for overlay, hop in each_hop(self.scene)]
         drawn: list[tuple[Overlay, Hop, list[tuple[Point, ...]]]] = []
         for overlay, hop, own in plans:
             before = drawn[-1] if drawn and drawn[-1][1].onward else None
@@ -196,7 +96,7 @@ class _Tracer:
 
     def _offsets(self, hop: Hop) -> list[float]:
         found = []
-        for move in _hop_moves(self.scene, hop):
+        for move in moves_of(self.scene, hop):
             count = self.uses[move.track]
             found.append((self.used[move.track] - (count - 1) / 2) * ASIDE)
             self.used[move.track] += 1
@@ -205,8 +105,8 @@ class _Tracer:
     def _lines(
         self, hop: Hop, offsets: list[float], entry: Point | None
     ) -> list[tuple[Point, ...]]:
-        """Return the line along each wire of a hop, from box to box; `entry` is where it comes in."""
-        moves = _hop_moves(self.scene, hop)
+        """Return the line along each wire of a hop; `entry` is where it comes in."""
+        moves = moves_of(self.scene, hop)
         found: list[tuple[Point, ...]] = []
         for place, (move, offset) in enumerate(zip(moves, offsets, strict=True)):
             track = self.scene.layout.tracks[move.track]
@@ -229,7 +129,7 @@ class _Tracer:
         """Return a line moved a little to the side, where that saves a small bend in a bar."""
         (x, y), (end_x, end_y) = line[0], line[-1]
         rect = self.scene.layout.boxes[move.target]
-        if self.uses[move.track] > 1 or _kind(self.scene, move.source) not in _BARS:
+        if self.uses[move.track] > 1 or kind_of(self.scene, move.source) not in BARS:
             return line
         fits = rect.x + 12 < entry[0] < rect.right - 12
         down = (end_y - y) * (y - entry[1]) > 0
@@ -257,8 +157,8 @@ class _Tracer:
             piece, badge = self._copy(source, hop)
             drawn = (piece,) if piece else ()
             return Course(overlay.look, hop.label, source, target, drawn, ((None, badge),))
-        passes = {(one.entry, one.leave): one for one in _passes(self.scene, hop)}
-        moves = _hop_moves(self.scene, hop)
+        passes = {(one.entry, one.leave): one for one in passes_of(self.scene, hop)}
+        moves = moves_of(self.scene, hop)
         pieces: list[list[Point]] = [list(lines[0])]
         for place in range(1, len(moves)):
             through = passes.get((moves[place - 1].track, moves[place].track))
@@ -267,7 +167,7 @@ class _Tracer:
             else:
                 pieces[-1] += self._through(through, pieces[-1][-1], lines[place][0])
                 pieces[-1] += lines[place]
-        last = _onward(self.scene, hop, moves[-1])
+        last = onward_of(self.scene, hop, moves[-1])
         if last is not None and onward:
             through = passes[moves[-1].track, last.track]
             pieces[-1] += [
@@ -287,7 +187,7 @@ class _Tracer:
             tuple(zip((move.track for move in moves), lines, strict=True)),
         )
 
-    def _through(self, one: _Pass, entry: Point, leave: Point) -> list[Point]:
+    def _through(self, one: Pass, entry: Point, leave: Point) -> list[Point]:
         """Return the points inside a bar, between the ends of two wires at its border."""
         rect = self.scene.layout.boxes[one.bar]
         lane = self.lanes[one.bar, one.strip]

@@ -1,0 +1,69 @@
+"""How lines are drawn: a route's in its own way, a wire's in parts where it passes behind a box."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from topo.views.draw.canvas import Canvas
+    from topo.views.draw.geometry import Point, Rect, Track
+    from topo.views.draw.themes import RouteLook
+
+__all__ = ["pieces", "stroke"]
+
+_PEN = 5.0
+
+
+def stroke(
+    canvas: Canvas, ends: tuple[str, str], points: list[Point], look: RouteLook, wide: float = _PEN
+) -> None:
+    """Draw a route's line in its own way."""
+    style = {"dashed": "dashed", "dotted": "dotted"}.get(look.stroke, "solid")
+    thin = wide - 2 if style != "solid" else wide
+    canvas.line(
+        *ends,
+        points,
+        color=look.colour,
+        penwidth=f"{thin:g}",
+        style=style,
+        dir="forward",
+        arrowsize="1.1",
+    )
+    if look.stroke == "hollow":
+        canvas.line(
+            *ends,
+            [*points[:-1], _before(points)],
+            color=canvas.theme.paper,
+            penwidth=f"{wide * 0.4:g}",
+        )
+
+
+def _before(points: list[Point]) -> Point:
+    """Return where the inside of a hollow line ends: before the arrow's head."""
+    (x, y), (end_x, end_y) = points[-2:]
+    length = max(abs(end_x - x), abs(end_y - y), 1e-9)
+    part = max(1 - 12 / length, 0.0)
+    return (x + (end_x - x) * part, y + (end_y - y) * part)
+
+
+def pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
+    """Yield the parts of a wire, and whether a box hides them."""
+    if track.across or len(track.points) != 2:  # noqa: PLR2004
+        yield track.points, False
+        return
+    (x, y), (end_x, end_y) = sorted(track.points, key=lambda point: point[1])
+    if abs(x - end_x) > 1:
+        yield track.points, False
+        return
+    over = sorted(
+        (rect.y, rect.bottom)
+        for name, rect in boxes.items()
+        if name not in (track.a, track.b) and rect.x < x < rect.right and y < rect.cy < end_y
+    )
+    for top, bottom in over:
+        yield ((x, y), (x, top)), False
+        yield ((x, top), (x, bottom)), True
+        y = bottom
+    yield ((x, y), (x, end_y)), False
