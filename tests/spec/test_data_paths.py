@@ -89,6 +89,7 @@ def test_a_wrong_move_says_why(moves, says):
         ("{moves: [storage -> gpu by nic], stages: parallel}", "unknown-word"),
         ("{moves: [storage -> gpu by nic], workers: 0}", "bad-number"),
         ("{moves: [storage -> gpu by nic], needs: [luck]}", "unknown-word"),
+        ("{moves: [storage -> gpu by nic], title: [a]}", "wrong-shape"),
         ("{moves: [storage -> gpu by nic], steps: 3}", "unknown-key"),
         ("{moves: [storage -> gpu by nic: 0 GB/s]}", "bad-number"),
         ("{moves: [storage -> gpu by nic: {rate: 5}]}", "bare-number"),
@@ -106,9 +107,10 @@ def test_a_file_has_its_own():
     assert spec.data_paths["own"].place.line == 12
 
 
-def test_a_name_that_is_none_is_refused():
-    text = f"{BOX}data-paths:\n  my own:\n    moves: [storage -> gpu by nic]\n"
-    assert only(text).code == "bad-name"
+@pytest.mark.parametrize("name", ["my own", "own[0-1]", "via"])
+def test_a_name_that_is_none_is_refused(name):
+    text = f"{BOX}data-paths:\n  {name}:\n    moves: [storage -> gpu by nic]\n"
+    assert only(text).code in {"bad-name", "reserved-name"}
 
 
 def test_a_fallback_must_be_there():
@@ -130,6 +132,7 @@ def test_a_built_in_is_changed_by_what_stands_under_its_name():
 
 def test_a_change_of_a_built_in_is_checked_when_the_file_is_read():
     assert only(f"{BOX}data-paths: {{legacy: {{workers: many}}}}\n").code == "bad-number"
+    assert only(f"{BOX}data-paths: {{legacy: fast}}\n").code == "wrong-shape"
 
 
 def test_the_built_in_names_are_known_without_looking():

@@ -69,3 +69,5 @@ def test_sources_that_somebody_gave_stay():
 def test_what_was_changed_in_a_built_in_data_path_stays():
     spec = read(BOX, overrides={"legacy.workers": "3"})
     assert to_document(spec)["data-paths"] == {"legacy": {"workers": "3"}}
+    spec = read(BOX, overrides={"direct.needs": ["rdma"]})
+    assert to_document(spec)["data-paths"] == {"direct": {"needs": ["rdma"]}}

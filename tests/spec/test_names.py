@@ -60,6 +60,7 @@ def test_a_key_names_devices(text, names):
         ("a--b", "bad-name"),
         ("node0.gpu0", "bad-name"),
         ("gpu/0", "bad-name"),
+        ("gpu\u00a00", "bad-name"),
         ("*", "bad-name"),
         ("", "bad-name"),
         ("gpü0", "bad-name"),

@@ -57,6 +57,14 @@ def test_a_key_below_a_key():
     assert (caps.posted.rate.value, caps.posted.per_flow, caps.non_posted) == (22e9, True, None)
 
 
+def test_a_value_may_be_a_mapping():
+    spec = read(
+        FILE, overrides={"slot1.p2p": "{posted: 5 GB/s}", "slot2.p2p": {"posted": "4 GB/s"}}
+    )
+    rates = [device(spec, name).part.peer_caps.posted.rate.value for name in ("slot1", "slot2")]
+    assert rates == [5e9, 4e9]
+
+
 def test_what_is_not_a_figure_of_a_device():
     spec = read(FILE, overrides={"gpu0.pci": "1b:00.0", "devices.gpu1.label": "left"})
     assert device(spec, "gpu0").pci == ("1b:00.0",)
@@ -154,6 +162,7 @@ def test_a_change_meets_the_rules_of_a_file(key, value, code, says):
         ("slot1 -- cpu1", "no link `slot1 -- cpu1`", "slot1 is linked to storage and cpu0"),
         ("slot9 -- cpu1", "no device slot9; slot1 and slot2 exist", ""),
         ("gpu[0-9].pcie", "no device gpu[0-9]", ""),
+        ("gpu[.pcie", "no device gpu[", ""),
         ("", "no device", ""),
     ],
 )

@@ -89,5 +89,10 @@ def test_a_workload_the_wrong_way_round_is_one_mistake():
     assert "write" in finding.help
 
 
-def test_a_name_has_no_spaces():
-    assert only(BOX + "workloads: {a b: {read: 1 GB, from: storage, to: gpu}}\n").code == "bad-name"
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("a b", "bad-name"), ("load[0-1]", "bad-name"), ("via", "reserved-name"), ("9", "bad-name")],
+)
+def test_a_workload_has_a_name(name, code):
+    text = f"workloads:\n  {name}: {{read: 1 GB, from: storage, to: gpu}}\n"
+    assert only(BOX + text).code == code

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from topo.document.nodes import Scalar
     from topo.document.report import Report
 
-__all__ = ["MOST", "RESERVED", "Names", "expand", "numbers_in", "ranged", "stem_of"]
+__all__ = ["MOST", "RESERVED", "Names", "expand", "is_name", "numbers_in", "ranged", "stem_of"]
 
 MOST = 100_000
 RESERVED = ("from", "to", "via", "each", "in", "all", "is", "at", "by")
@@ -54,6 +54,15 @@ def expand(key: Scalar, report: Report) -> tuple[str, ...]:
         report.add(key, "reserved-name", message, help=f"write `{name}0`, or another name")
         return ()
     return names
+
+
+def is_name(key: Scalar, report: Report) -> bool:
+    """Whether a key is one name, as workloads and data paths have; if not, that is reported."""
+    if "[" in key.text:
+        message = f"`{key.text}` is not a name: only devices have ranges"
+        report.add(key, "bad-name", message, help="write one entry for each")
+        return False
+    return bool(expand(key, report))
 
 
 def numbers_in(text: str) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from topo.spec.keys import TOP
 from topo.spec.links import change_links, read_lines, read_links, resolve_links
 from topo.spec.measured import read_measured, resolve_measured
 from topo.spec.model import DataPath, Settings, Spec
-from topo.spec.names import Names, expand
+from topo.spec.names import Names, is_name
 from topo.spec.overrides import Changes, read_changes, sort_changes, with_entry
 from topo.spec.references import check_devices, check_fallbacks
 from topo.spec.settings import read_settings
@@ -254,7 +254,7 @@ def _read_data_paths(
     overrides: dict[str, Mapping] = {}
     for key, value in _own(node, "`data-paths:`", report) or ():
         if key.text not in BUILT_IN:
-            if expand(key, report):
+            if is_name(key, report):
                 own[key.text] = read_data_path(key.text, value, report=report)
             continue
         entries = mapping_of(value, f"data path `{key.text}`", report)

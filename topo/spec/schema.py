@@ -208,7 +208,7 @@ def _definitions() -> Schema:
         "ratio-figure": _figure(_RATIO),
         "caps": _caps(),
         "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
-        "workloads": _named(r"^\S+$", _workload()),
+        "workloads": _named(f"^{_NAME}$", _workload()),
         "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
     }
 

@@ -9,6 +9,7 @@ from topo.catalogue.advice import did_you_mean
 from topo.errors import UnitError
 from topo.spec.keys import WORKLOAD
 from topo.spec.model import Workload
+from topo.spec.names import is_name
 from topo.spec.shape import a_kind, entries_of, is_extension, listed, mapping_of, texts_of, value_of
 from topo.units import parse_duration, parse_rate, parse_ratio_range, parse_size
 
@@ -55,9 +56,7 @@ def read_workloads(node: Node, report: Report) -> tuple[Draft, ...]:
 
 def _read(name: Scalar, node: Node, report: Report) -> Draft | None:
     what = f"workload `{name.text}`"
-    if not name.text or any(letter.isspace() for letter in name.text):
-        message = f"`{name.text}` is not a name for a workload"
-        report.add(name, "bad-name", message, help="use letters, digits, `_` and `-`")
+    is_name(name, report)
     mapping = mapping_of(node, what, report, help=_EXAMPLE)
     if mapping is None:
         return None
