@@ -6,11 +6,27 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from topo.document import Report, parse
 from topo.errors import TopoError
 from topo.spec.read import describe
 
+# Example files beside the project. Named here, not globbed: an empty set of parameters is an error.
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "examples"
+EXAMPLES = (
+    "custom",
+    "dgx-a100",
+    "dgx-h100",
+    "gb200-tray",
+    "l40s",
+    "mi300x",
+    "pod",
+    "workstation",
+)
+needs_examples = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="NO EXAMPLES: ../shared/examples is not beside this checkout"
+)
 
 BOX = """\
 topo: 1

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from tests.spec.reading import BOX, CABLED, SHARED, plain, read
+from tests.spec.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examples, plain, read
 from tests.spec.strategies import machines
 from topo.document import Report
 from topo.spec import builtin_names, load, to_document
@@ -38,11 +38,10 @@ def test_what_topo_ships_comes_back(name):
     assert_comes_back(load(name))
 
 
-@pytest.mark.parametrize("path", sorted(SHARED.glob("*.yaml")), ids=lambda path: path.stem)
-def test_examples_come_back(path):
-    if path.stem == "pod":
-        pytest.skip("does not load: tests/spec/test_examples.py says why")
-    assert_comes_back(load(path))
+@needs_examples
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "pod"])  # `use:`
+def test_examples_come_back(name):
+    assert_comes_back(load(SHARED / f"{name}.yaml"))
 
 
 def test_every_device_has_a_key_of_its_own():

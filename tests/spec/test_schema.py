@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given
 
-from tests.spec.reading import SHARED
+from tests.spec.reading import EXAMPLES, SHARED, needs_examples
 from tests.spec.strategies import machines
 from topo.catalogue.cables import _CABLE_KEYS
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
@@ -57,11 +57,12 @@ def test_what_topo_ships_is_valid(judge, name):
     assert complaints(judge, to_document(load(name))) == []
 
 
-@pytest.mark.parametrize("path", sorted(SHARED.glob("*.yaml")), ids=lambda path: path.stem)
-def test_examples_are_valid(judge, path):
-    if path.stem in {"pod", "custom"}:
-        pytest.skip("not quite right: tests/spec/test_examples.py says why")
-    assert complaints(judge, as_editors_see(parse(path.read_bytes()).root)) == []
+@needs_examples
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in {"pod", "custom"}])
+def test_examples_are_valid(judge, name):
+    # custom has a comma in a sentence, which only topo reads on over; pod says `use:`.
+    text = (SHARED / f"{name}.yaml").read_bytes()
+    assert complaints(judge, as_editors_see(parse(text).root)) == []
 
 
 @given(machines())

@@ -162,9 +162,6 @@ class Names:
             stem: tuple(name for _, name in sorted(members)) for stem, members in stems.items()
         }
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._known
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
