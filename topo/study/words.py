@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from topo.topology import Resource
 
-__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "class_words", "listed"]
+__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "class_words", "limited_by", "listed"]
 
 CLASS_WORDS: dict[str, tuple[str, str]] = {
     "storage-read": ("the storage's reads", "the storages' reads"),
@@ -56,6 +56,5 @@ def limited_by(resources: Iterable[Resource]) -> str:
     groups: dict[str, list[str]] = {}
     for resource in resources:
         groups.setdefault(resource.kind, []).append(resource.name)
-    return " and ".join(
-        f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()
-    )
+    words = [f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()]
+    return listed(words, most=len(words))

@@ -1,0 +1,132 @@
+"""The sentences of `expect:`, each judged true and false by what comes out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machines import ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
+from topo.study import judge
+
+
+def judged(text, sentence):
+    (found,) = judge(built(f"{text}expect:\n  - {sentence}\n"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "holds", "outcome"),
+    [
+        ("load via direct <= 1 s", True, "it is 1 s"),
+        ("load via direct < 1 s", False, "it is 1 s"),
+        ("load via direct >= 50 GB/s", True, "it is 50 GB/s"),
+        ("load via direct > 50 GB/s", False, "it is 50 GB/s"),
+        ("load via direct >= 49 GB/s at achievable", True, "it is 49.69 GB/s"),
+        (
+            "load via direct is limited by nic0/chip",
+            True,
+            "it is limited by the network port (nic0/p1) and the card's chip (nic0/chip)",
+        ),
+        (
+            "load via legacy is limited by ram0/bus",
+            True,
+            (
+                "it is limited by the network port (nic0/p1), the RAM bus (ram0/bus) and "
+                "the card's chip (nic0/chip)"
+            ),
+        ),
+        ("load via direct is limited by ram0/bus", False, None),
+        ("load via direct beats legacy", False, "direct has 50 GB/s, legacy 50 GB/s"),
+        (
+            "load via direct beats legacy-pageable",
+            True,
+            "direct has 50 GB/s, legacy-pageable 33.33 GB/s",
+        ),
+        ("gpu0 to nic0 is NODE", True, ""),
+        ("gpu0 to nic0 is PIX", False, "gpu0 to nic0 is NODE"),
+        ("gpu0 to storage is SYS", False, "gpu0 to storage is not joined"),
+        ("gpu0 to storage via direct is possible", True, "its verdict is ok"),
+        ("gpu0 to storage via direct is not possible", False, "its verdict is ok"),
+        ("storage to gpu0 via direct is possible", True, "its verdict is ok"),
+    ],
+)
+def test_sentences(sentence, holds, outcome):
+    found = judged(ONE_SOCKET, sentence)
+    assert found.holds is holds
+    if outcome is not None:
+        assert found.outcome == outcome
+
+
+NO_P2P = ONE_SOCKET.replace(" p2p: yes", " p2p: no")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "holds"),
+    [
+        ("gpu0 to storage via direct is not possible", True),
+        ("gpu0 to storage via direct is possible", False),
+        ("load via legacy beats direct", True),
+        ("load via direct beats legacy", False),
+        ("load via direct <= 100 s", False),
+    ],
+)
+def test_a_refused_path_is_beaten_not_possible_and_never_in_time(sentence, holds):
+    found = judged(NO_P2P, sentence)
+    assert found.holds is holds
+    assert found.outcome == "direct is refused: accel has no PCIe peer-to-peer"
+
+
+MIXED = SWITCHED.replace("gpu[0-1]: accel", "gpu0: accel\n  gpu1: {part: accel, p2p: no}")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "holds"),
+    [
+        ("gpu to storage via direct is not possible", False),  # gpu0 can
+        ("gpu to storage via direct is possible", False),  # gpu1 cannot
+        ("gpu1 to storage via direct is not possible", True),
+    ],
+)
+def test_of_several_gpus_all_can_or_none_can(sentence, holds):
+    assert judged(MIXED, sentence).holds is holds
+
+
+def test_whether_it_is_possible_needs_no_rate():
+    text = ONE_SOCKET.replace("read: 100 GB/s", "read: unlimited")
+    for known in ("infiniband ndr", "hbm: 3000 GB/s, ", "chip: 400 Gb/s, "):
+        text = text.replace(known, "" if "," in known else "ethernet unknown")
+    text = text.replace("ports: 1x 400 Gb/s", "ports: unknown").replace(
+        "functions: 1", "chip: unknown"
+    )
+    text = text.replace("pcie 5 x16\n", "pcie unknown\n")
+    assert judged(text, "gpu0 to storage via direct is possible").holds
+
+
+def test_a_range_of_devices_is_judged_as_a_whole():
+    assert judged(TWO_SOCKETS, "gpu0 to nic0 is NODE").holds
+    found = judged(TWO_SOCKETS, "gpu to nic0 is NODE")
+    assert not found.holds
+    assert found.outcome == "gpu1 to nic0 is SYS"
+
+
+def test_a_failed_one_becomes_a_finding_at_its_line():
+    found = judged(ONE_SOCKET, "load via direct <= 0.5 s").finding
+    assert found.code == "expectation-failed"
+    assert found.message == "expected load via direct <= 0.5 s; it is 1 s"
+    assert found.place is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gds-textbook",
+        "dgx-h100",
+        "dgx-a100",
+        "gds-loses",
+        "l40s-two-switches",
+        "workstation-4gpu",
+    ],
+)
+def test_the_shipped_machines_are_as_they_say(name):
+    judgements = judge(shipped(name))
+    assert judgements
+    assert [one.finding.message for one in judgements if not one.holds] == []

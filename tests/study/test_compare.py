@@ -1,0 +1,385 @@
+"""Compare: what is asked, at which basis, what is found on the way, what follows in words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from tests.machines import (
+    GRACE,
+    LOCAL_DRIVES,
+    ONE_SOCKET,
+    SWITCHED,
+    TWO_SOCKETS,
+    built,
+    cluster,
+    shipped,
+)
+from topo.errors import SpecError, UnboundedError, UnknownNameError
+from topo.routes import Policy
+from topo.study import ask, compare
+
+GB = 1e9
+
+
+def codes(found):
+    return [finding.code for finding in found.findings]
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def test_all_workloads_by_legacy_and_direct_by_default():
+    found = compare(built(ONE_SOCKET))
+    assert [one.workload.name for one in found.workloads] == ["load", "save"]
+    assert [[path.name for path in one.paths] for one in found.workloads] == [
+        ["legacy", "direct"]
+    ] * 2
+    with pytest.raises(KeyError):
+        found["direct"]
+
+
+def test_a_workload_s_own_via_and_the_caller_s_before_it():
+    text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, via: [compat, direct]}", 1)
+    machine = built(text)
+    assert [path.name for path in compare(machine, workload="load").workloads[0].paths] == [
+        "compat",
+        "direct",
+    ]
+    asked = compare(machine, workload="load", via=["mmap", "direct", "mmap"])
+    assert [path.name for path in asked.workloads[0].paths] == ["mmap", "direct"]
+
+
+def test_two_ends_instead_of_a_workload():
+    machine = shipped("dgx-h100")
+    read = compare(machine, source="storage", target="gpu3")["direct"]
+    assert read.rates == {"gpu3": pytest.approx(50 * GB)}
+    write = compare(machine, source="gpu[0-3]", target="storage")["direct"]
+    assert write.rate == pytest.approx(50 * GB)
+    assert write.routes[0].direction == "write"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "direction", "ends"),
+    [
+        ("storage", "", "read", (1, 8)),
+        ("", "gpu0", "read", (1, 1)),
+        ("gpu0", "", "write", (1, 1)),
+        ("", "storage", "write", (8, 1)),
+        ("nvme", "gpu", "read", (4, 8)),
+        ("raid", "gpu", "read", (1, 8)),
+    ],
+)
+def test_an_end_not_named_is_all_gpus_or_the_storage_on_the_network(
+    source, target, direction, ends
+):
+    workload = ask(shipped("l40s-two-switches"), source, target)
+    assert workload.direction == direction
+    assert (len(workload.sources), len(workload.targets)) == ends
+
+
+def test_without_network_storage_the_drives_are_meant():
+    assert ask(built(LOCAL_DRIVES), "", "gpu0").sources == ("nvme0", "nvme1")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("nic0", "gpu0"), ("gpu0", "gpu1"), ("storage", "nic0")]
+)
+def test_data_goes_between_storage_and_a_gpu(source, target):
+    with pytest.raises(SpecError, match="between storage and a GPU"):
+        compare(built(TWO_SOCKETS), source=source, target=target)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"workload": "lod"}, "no workload lod"),
+        ({"via": ["dirct"]}, "no data path dirct.*did you mean direct"),
+        ({"source": "storge", "target": "gpu"}, "no device storge"),
+    ],
+)
+def test_names_that_are_not_there(keywords, message):
+    with pytest.raises(UnknownNameError, match=message):
+        compare(built(ONE_SOCKET), **keywords)
+
+
+def test_nothing_to_compare():
+    text = ONE_SOCKET[: ONE_SOCKET.index("workloads:")]
+    with pytest.raises(SpecError, match="has no workloads"):
+        compare(built(text))
+    assert compare(built(text), source="storage")["direct"].rate == pytest.approx(50 * GB)
+
+
+# --- bases, unknown, unlimited --------------------------------------------------------------------
+
+
+def test_three_bases_side_by_side():
+    text = ONE_SOCKET + "measured:\n  - cpu0 -> gpu0: 40 GB/s\n"
+    by_basis = compare(built(text), workload="load")["direct"].by_basis
+    assert by_basis["theoretical"] == pytest.approx(50 * GB)
+    assert by_basis["achievable"] == pytest.approx(4096 / (4096 + 26) * 50 * GB, rel=1e-4)
+    assert by_basis["measured"] == pytest.approx(40 * GB)
+
+
+@pytest.mark.parametrize("basis", ["theoretical", "achievable", "measured"])
+def test_the_basis_asked_for_decides_the_rate(basis):
+    machine = built(ONE_SOCKET + "measured:\n  - cpu0 -> gpu0: 40 GB/s\n")
+    found = compare(machine, workload="load", at=basis)["direct"]
+    assert found.rate == pytest.approx(found.by_basis[basis])
+    plain = compare(machine, workload="load")["direct"].by_basis
+    assert found.by_basis == pytest.approx(plain)
+
+
+SERIAL = """
+data-paths:
+  mine: {stages: serial, moves: [storage -> a-buffer by nic, a-buffer -> gpu by gpu]}
+"""
+
+
+def test_a_serial_path_has_its_own_rate_in_each_basis():
+    machine = built(ONE_SOCKET + SERIAL)
+    theory = compare(machine, workload="load", via=["mine"])["mine"].by_basis
+    achievable = compare(machine, workload="load", via=["mine"], at="achievable")["mine"].by_basis
+    assert theory == pytest.approx(achievable)
+    assert theory["achievable"] < theory["theoretical"]
+
+
+UNKNOWN = ONE_SOCKET.replace("bus: 200 GB/s", "bus: unknown")
+
+
+def test_an_unknown_capacity_makes_it_at_most():
+    found = compare(built(UNKNOWN), workload="load")
+    assert found["legacy"].at_most
+    assert found["legacy"].unknowns == ("ram0/bus",)
+    assert not found["direct"].at_most
+    assert found["legacy"].ram_floor is None
+    assert found["direct"].ram_floor == 0.0
+    assert codes(found).count("unknown-capacity") == 1
+    assert "ram0/bus" in next(f.message for f in found.findings if f.code == "unknown-capacity")
+
+
+def test_a_measurement_ends_what_was_unknown_at_that_basis():
+    machine = built(UNKNOWN + "measured:\n  - ram0 -> cpu0: 160 GB/s\n")
+    assert compare(machine, workload="load")["legacy"].at_most
+    found = compare(machine, workload="load", at="measured")
+    assert not found["legacy"].at_most
+    assert "unknown-capacity" not in codes(found)
+    assert found["legacy"].rate == pytest.approx(40 * GB)
+
+
+def test_unlimited_is_neither_unknown_nor_at_most():
+    text = ONE_SOCKET.replace("bus: 200 GB/s", "bus: unlimited").replace(
+        "read: 100 GB/s", "read: unlimited"
+    )
+    legacy = compare(built(text), workload="load")["legacy"]
+    assert legacy.unlimited == ("storage/read", "ram0/bus")
+    assert not legacy.at_most
+
+
+def test_a_measured_pair_is_not_unlimited_in_theory():
+    machine = built(ONE_SOCKET + "measured:\n  - ram0 -> gpu0: 30 GB/s\n")
+    assert compare(machine, workload="load")["legacy"].unlimited == ()
+    found = compare(machine, workload="load", at="measured")["legacy"]
+    assert found.rate == pytest.approx(30 * GB)
+    assert [one.resource.kind for one in found.bottlenecks] == ["measured-pair"]
+
+
+def test_a_machine_in_which_nothing_limits_says_so():
+    text = LOCAL_DRIVES.replace("read: 7 GB/s", "read: unlimited").replace("hbm: 3000 GB/s, ", "")
+    text = text.replace("pcie 4 x4\n", "pcie unknown\n").replace("pcie 5 x16\n", "pcie unknown\n")
+    with pytest.raises(UnboundedError):
+        compare(built(text), workload="load", via=["direct"])
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+def test_when_gpus_end_at_different_times_the_rest_speeds_up():
+    # 10 GB/s between the sockets: gpu1 has 10, gpu0 the other 40 of the card's 50.
+    text = TWO_SOCKETS.replace("upi 16 GT/s", "upi 5 GT/s")
+    text = text.replace("workloads:", "workloads:\n  load: {read: 50 GB, from: storage, to: gpu}")
+    found = compare(built(text), workload="load")["direct"]
+    assert found.rates == pytest.approx({"gpu0": 40 * GB, "gpu1": 10 * GB})
+    assert found.time == pytest.approx(2.5)
+    assert found.rate == pytest.approx(50 * GB)
+
+
+# --- refused --------------------------------------------------------------------------------------
+
+
+def test_a_refused_path_has_a_reason_and_no_numbers():
+    found = compare(shipped("workstation-4gpu"), workload="load")
+    direct = found["direct"]
+    assert (direct.verdict, direct.rate, direct.time, direct.rates) == ("refused", None, None, {})
+    assert direct.logical_hops == 0
+    assert found.workloads[0].insights[0] == (
+        "direct is refused: rtx-4090 has no PCIe peer-to-peer; it falls back to compat."
+    )
+    assert found["legacy"].rate == pytest.approx(28 * GB)
+
+
+def test_one_gpu_that_cannot_refuses_the_whole():
+    text = SWITCHED.replace("gpu[0-1]: accel", "gpu0: accel\n  gpu1: {part: accel, p2p: no}")
+    found = compare(built(text), workload="load")["direct"]
+    assert found.verdict == "refused"
+    assert [route.verdict for route in found.routes] == ["ok", "refused"]
+
+
+CARDS: tuple[Literal["nearest", "stripe", "best"], ...] = ("nearest", "stripe", "best")
+
+# --- cards ----------------------------------------------------------------------------------------
+
+
+def test_best_uses_an_idle_far_card_where_the_near_one_is_full():
+    machine = shipped("gds-textbook")
+    near, stripe, best = (
+        compare(machine, source="storage", target="gpu[0-3]", policy=Policy(cards=cards))["direct"]
+        for cards in CARDS
+    )
+    assert near.rate == pytest.approx(50 * GB)
+    assert stripe.rate == pytest.approx(100 * GB)
+    assert best.rate == pytest.approx(100 * GB)
+
+
+def test_best_avoids_a_narrow_detour_that_stripes_do_not():
+    # nic1 sits behind 10 GB/s: a stripe sends half that way, the best split a sixth.
+    text = (
+        TWO_SOCKETS.replace("nic0: card", "nic[0-1]: card")
+        .replace("storage -- nic0", "storage -- nic")
+        .replace("  - nic0 -- cpu0: pcie 5 x16", "  - nic -- cpu: pcie 5 x16")
+        .replace("upi 16 GT/s", "upi 5 GT/s")
+    )
+    machine = built(text)
+    near, stripe, best = (
+        compare(machine, workload="near", via=["direct"], policy=Policy(cards=cards))["direct"]
+        for cards in CARDS
+    )
+    assert near.rate == pytest.approx(50 * GB)
+    assert stripe.rate == pytest.approx(20 * GB)
+    assert best.rate == pytest.approx(60 * GB)
+
+
+# --- findings and words ---------------------------------------------------------------------------
+
+
+def test_a_finding_is_said_once_for_all_gpus_and_workloads():
+    found = compare(shipped("dgx-h100"))
+    assert sorted(codes(found)) == ["iommu-not-said", "peer-rate-unknown"]
+    (rate,) = [one for one in found.findings if one.code == "peer-rate-unknown"]
+    assert rate.message.endswith("no cap is stated for cpu0 and cpu1")
+
+
+def test_a_cluster_says_no_more_than_a_server():
+    found = compare(built(cluster(8)))
+    assert sorted(codes(found)) == ["iommu-not-said", "peer-rate-unknown"]
+    assert max(len(one.message) for one in found.findings) < 120
+
+
+INSIGHTS = [
+    (
+        "gds-textbook",
+        "load",
+        ["legacy", "direct"],
+        (
+            "direct is no faster than legacy here: both stop at the cards' chips "
+            "(slot1/chip and slot2/chip), 100 GB/s; on legacy the RAM buses "
+            "(ram0/bus and ram1/bus) are full as well."
+        ),
+    ),
+    (
+        "gds-textbook",
+        "load",
+        ["legacy-pageable", "direct"],
+        (
+            "direct is 1.50 times as fast as legacy-pageable, which stops at the RAM buses "
+            "(ram0/bus and ram1/bus)."
+        ),
+    ),
+    (
+        "gds-loses",
+        "load",
+        ["legacy", "direct"],
+        (
+            "direct loses to legacy, 7.41 GB/s against 25 GB/s: it stops at the peer-to-peer cap "
+            "(cpu0 -> cpu1/p2p)."
+        ),
+    ),
+    (
+        "gds-textbook",
+        "load",
+        ["legacy", "direct"],
+        (
+            "legacy takes every byte through RAM twice: 1.28 TB through buffers (at least 3.2 s), "
+            "2.56 TB on the memory buses (at least 6.4 s)."
+        ),
+    ),
+    (
+        "gds-textbook",
+        "checkpoint",
+        ["legacy", "direct"],
+        (
+            "With one worker a GPU that does one stage after the other, legacy reaches 58.88 GB/s; "
+            "direct is 1.7 times as fast."
+        ),
+    ),
+    (
+        "gds-textbook",
+        "load",
+        ["direct"],
+        "storage is not modelled: its own rate is taken as unlimited.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "workload", "via", "sentence"), INSIGHTS)
+def test_what_follows_in_words(name, workload, via, sentence):
+    found = compare(shipped(name), workload=workload, via=via)
+    assert sentence in found.workloads[0].insights
+
+
+def test_one_core_and_several_appliances():
+    text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 10 GB/s}", 1)
+    (line,) = [
+        one
+        for one in compare(built(text), workload="load").workloads[0].insights
+        if "busy copying" in one
+    ]
+    assert line.startswith("legacy keeps about 1 core busy copying (10 GB/s a core, ")
+    two = ONE_SOCKET.replace("  storage: target", "  storage[0-1]: nvme-of-target").replace(
+        "nic0: card", "nic0: {part: card, ports: 2x 400 Gb/s}"
+    )
+    assert (
+        "storage0 and storage1 are not modelled: their own rates are taken as unlimited."
+        in compare(built(two), workload="load").workloads[0].insights
+    )
+
+
+def test_a_verdict_of_unknown_is_said_in_words():
+    text = ONE_SOCKET.replace("forwards-p2p: yes", "forwards-p2p: unknown")
+    found = compare(built(text), workload="load")
+    assert found["direct"].verdict == "unknown"
+    assert (
+        "Whether direct works here is not known: socket is not known to forward peer-to-peer "
+        "traffic: cpu0." in found.workloads[0].insights
+    )
+
+
+def test_grace_direct_leaves_its_memory_alone():
+    direct = compare(built(GRACE), workload="load", via=["direct"])["direct"]
+    assert direct.rate == pytest.approx(100 * GB)
+    assert not any(name.startswith("ram") for route in direct.routes for name in route.use)
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_thousand_gpus_are_answered():
+    found = compare(built(cluster(125)), via=["direct"])
+    assert len(found["direct"].rates) == 1000
+    assert found["direct"].rate == pytest.approx(180 * GB)
+    assert {one.resource.name for one in found["direct"].bottlenecks} == {
+        "appliance0/read",
+        "appliance1/read",
+    }

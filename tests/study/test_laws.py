@@ -1,0 +1,137 @@
+"""Laws that hold on any machine: names and order are nothing, nobody exceeds a capacity, ..."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.machines import built
+from tests.random_machines import Sketch, sketches
+from topo.datapaths import count, data_path
+from topo.flows import demands_of, use_matrix
+from topo.routes import Policy, Router
+from topo.solve import certify, max_min
+from topo.study import compare
+from topo.topology import Topology, matrix
+
+PATHS = ("legacy", "direct", "legacy-pageable", "odirect-pinned", "compat")
+POLICIES = [
+    Policy(),
+    Policy(cards="stripe"),
+    Policy(buffers=(("kernel", "near-nic"),)),
+    Policy(cards="stripe", buffers=(("all", "near-nic"),)),
+]
+vias, policies = st.sampled_from(PATHS), st.sampled_from(POLICIES)
+workloads = st.sampled_from(["load", "save"])
+
+
+def solved(machine: Topology, workload: str, via: str, policy: Policy):
+    (asked,) = [one for one in machine.spec.workloads if one.name == workload]
+    demands = demands_of(Router(machine, policy), asked, data_path(machine.spec, via))
+    assert all(demand.route.verdict != "refused" for demand in demands)
+    found = use_matrix(machine, demands)
+    return found, max_min(found.system)
+
+
+@st.composite
+def disguises(draw: st.DrawFn, sketch: Sketch) -> tuple[str, dict[str, str]]:
+    """Write a sketch with other names, in another order, every link the other way round."""
+    names = list(sketch.devices)
+    others = draw(st.permutations([f"dev{n}x" for n in range(len(names))]))
+    called = dict(zip(names, others, strict=True))
+    order = draw(st.permutations(names))
+    links = draw(st.permutations(range(len(sketch.links))))
+    text = sketch.text(called=called, devices=order, links=links, turned=draw(st.booleans()))
+    return text, called
+
+
+@given(st.data(), sketches(), workloads, vias, policies)
+def test_renaming_and_reordering_change_no_number(data, sketch, workload, via, policy):
+    text, called = data.draw(disguises(sketch))
+    plain, plain_rates = solved(built(sketch.text()), workload, via, policy)
+    other, other_rates = solved(built(text), workload, via, policy)
+    mine = {
+        called[demand.gpu]: rate
+        for demand, rate in zip(plain.demands, plain_rates.rates, strict=True)
+    }
+    theirs = {
+        demand.gpu: rate for demand, rate in zip(other.demands, other_rates.rates, strict=True)
+    }
+    assert theirs == pytest.approx(mine)
+    assert sorted(other_rates.loads) == pytest.approx(sorted(plain_rates.loads))
+    verdicts = {called[demand.gpu]: demand.route.verdict for demand in plain.demands}
+    assert {demand.gpu: demand.route.verdict for demand in other.demands} == verdicts
+
+
+@given(st.data(), sketches())
+def test_renaming_and_reordering_change_no_class(data, sketch):
+    text, called = data.draw(disguises(sketch))
+    mine, theirs = matrix(built(sketch.text())), matrix(built(text))
+    assert {
+        (called[one], called[other]): found
+        for one, row in mine.items()
+        for other, found in row.items()
+    } == {(one, other): found for one, row in theirs.items() for other, found in row.items()}
+
+
+@given(sketches(), workloads, vias, policies)
+def test_answers_are_certified_and_nothing_is_overloaded(sketch, workload, via, policy):
+    found, allocation = solved(built(sketch.text()), workload, via, policy)
+    assert certify(found.system, allocation) == ()
+    for resource, load in zip(found.resources, allocation.loads, strict=True):
+        assert load <= resource.capacity.rate("theoretical") * (1 + 1e-9)
+    assert all(allocation.stops)
+
+
+@given(sketches(), workloads, vias, policies)
+def test_a_route_s_use_is_consistent(sketch, workload, via, policy):
+    machine = built(sketch.text())
+    (asked,) = [one for one in machine.spec.workloads if one.name == workload]
+    path = data_path(machine.spec, via)
+    for demand in demands_of(Router(machine, policy), asked, path):
+        use, branches = demand.route.use, demand.route.branches
+        assert math.fsum(branch.share for branch in branches) == pytest.approx(1.0)
+        buses = math.fsum(weight for name, weight in use.items() if name.endswith("/bus"))
+        assert buses == pytest.approx(count(path).dram_bytes)
+        sides = [w for name, w in use.items() if name.startswith("storage") and "->" not in name]
+        assert math.fsum(sides) == pytest.approx(1.0)
+        assert math.fsum(w for name, w in use.items() if "/chip" in name) == pytest.approx(1.0)
+        assert use[f"{demand.gpu}/hbm"] == pytest.approx(1.0)
+        for branch in branches:
+            for leg in branch.legs:
+                assert all(one.target == two.source for one, two in pairwise(leg.walk))
+                into = math.fsum(share for step, share in leg.shares if step.target == leg.target)
+                assert into == pytest.approx(1.0 if leg.walk else 0.0)
+
+
+@given(sketches(even=True), vias, policies)
+def test_a_write_is_as_fast_as_a_read_where_storage_is(sketch, via, policy):
+    machine = built(sketch.text())
+    _, read = solved(machine, "load", via, policy)
+    _, write = solved(machine, "save", via, policy)
+    assert write.rates == pytest.approx(read.rates)
+
+
+@given(sketches(), workloads)
+def test_more_buffers_are_never_faster(sketch, workload):
+    # The same walks, and more on the RAM's bus for each payload byte.
+    machine = built(sketch.text())
+    slowest = [
+        min(solved(machine, workload, via, Policy())[1].rates)
+        for via in ("odirect-pinned", "legacy", "legacy-pageable")
+    ]
+    assert slowest[0] * (1 + 1e-9) >= slowest[1]
+    assert slowest[1] * (1 + 1e-9) >= slowest[2]
+
+
+@given(sketches(), workloads, vias)
+def test_the_best_split_is_no_worse_than_stripes_for_the_slowest(sketch, workload, via):
+
+    machine = built(sketch.text())
+    best = compare(machine, workload=workload, via=[via], policy=Policy(cards="best"))[via]
+    _, stripe = solved(machine, workload, via, Policy(cards="stripe"))
+    assert min(best.rates.values()) >= min(stripe.rates) * (1 - 1e-6)
