@@ -8,9 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.solve.certify import certify, certify_fraction, certify_split, certify_total
+    from topo.solve.certify import (
+        certify,
+        certify_fraction,
+        certify_split,
+        certify_timeline,
+        certify_total,
+    )
     from topo.solve.checks import check, unbounded_demands
     from topo.solve.classes import Classes, Folded, fold
+    from topo.solve.fluid import Span, Timeline, complete
     from topo.solve.lp import FractionAnswer, LinearAnswer, largest_fraction, largest_total
     from topo.solve.maxmin import max_min
     from topo.solve.prices import Price, price
@@ -25,13 +32,17 @@ else:
         "FractionAnswer": "lp",
         "LinearAnswer": "lp",
         "Price": "prices",
+        "Span": "fluid",
         "Split": "split",
         "System": "system",
+        "Timeline": "fluid",
         "certify": "certify",
         "certify_fraction": "certify",
         "certify_split": "certify",
         "certify_total": "certify",
+        "certify_timeline": "certify",
         "check": "checks",
+        "complete": "fluid",
         "fold": "classes",
         "largest_fraction": "lp",
         "largest_total": "lp",
@@ -61,13 +72,17 @@ __all__ = [
     "FractionAnswer",
     "LinearAnswer",
     "Price",
+    "Span",
     "Split",
     "System",
+    "Timeline",
     "certify",
     "certify_fraction",
     "certify_split",
+    "certify_timeline",
     "certify_total",
     "check",
+    "complete",
     "fold",
     "largest_fraction",
     "largest_total",

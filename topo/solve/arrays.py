@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from topo.solve.system import System
 
+    Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
 

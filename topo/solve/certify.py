@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from topo.solve.fluid import Span, Timeline
     from topo.solve.lp import FractionAnswer, LinearAnswer
     from topo.solve.split import Split
     from topo.solve.system import Allocation, System
 
-__all__ = ["certify", "certify_fraction", "certify_split", "certify_total"]
+__all__ = ["certify", "certify_fraction", "certify_split", "certify_timeline", "certify_total"]
 
 _SLACK = 1e-9
 _GAP = 1e-7
@@ -252,6 +253,77 @@ def certify_split(
     if choices and not worth <= answer.fraction * math.fsum(costs) * (1.0 + _GAP):
         complaints.append(f"the prices do not prove that {answer.fraction!r} is the most")
     return tuple(complaints)
+
+
+def certify_timeline(
+    system: System,
+    sizes: Sequence[float],
+    timeline: Timeline,
+    arrivals: Sequence[float] | None = None,
+) -> tuple[str, ...]:
+    """Check that bytes add up and that rates were fair at every moment.
+
+    Parameters
+    ----------
+    system, sizes, arrivals
+        What was asked.
+    timeline
+        What was answered, with its spans.
+
+    Returns
+    -------
+    tuple of str
+        What is violated by more than a relative 1e-9.
+    """
+    comes = [0.0] * len(sizes) if arrivals is None else list(arrivals)
+    complaints = []
+    moved: list[list[float]] = [[] for _ in sizes]
+    clock = 0.0
+    for span in timeline.spans:
+        if span.start < clock or span.end < span.start:
+            complaints.append(f"the span from {span.start!r} to {span.end!r} s is out of order")
+        clock = span.end
+        complaints += _unfair_span(system, span)
+        for demand, rate in zip(span.demands, span.rates, strict=True):
+            moved[demand].append(rate * (span.end - span.start))
+            late = span.end > timeline.finishes[demand] * (1.0 + _SLACK)
+            if late or span.start < comes[demand] * (1.0 - _SLACK):
+                complaints.append(f"demand {demand} runs before it arrives or after its end")
+    for demand, size in enumerate(sizes):
+        if not math.isclose(math.fsum(moved[demand]), size, rel_tol=_SLACK):
+            complaints.append(f"demand {demand} moved {math.fsum(moved[demand])!r} of {size!r} B")
+        if size == 0.0 and timeline.finishes[demand] != comes[demand]:
+            complaints.append(f"demand {demand} has nothing to move and is not done at once")
+    return tuple(complaints + _waiting(timeline, sizes, comes))
+
+
+def _unfair_span(system: System, span: Span) -> Iterator[str]:
+    from topo.solve.system import Allocation, System
+
+    rows = [_row(system, demand) for demand in span.demands]
+    part = System.of(
+        system.capacities,
+        [dict(row) for row in rows],
+        weights=[system.weights[demand] for demand in span.demands],
+        limits=[system.limits[demand] for demand in span.demands],
+    )
+    loads = _Facts(part, span.rates).loads
+    for complaint in certify(part, Allocation(span.rates, loads, span.stops)):
+        yield f"from {span.start!r} to {span.end!r} s: {complaint} (counted among those that run)"
+
+
+def _waiting(timeline: Timeline, sizes: Sequence[float], comes: Sequence[float]) -> list[str]:
+    """Find demands that have arrived, are not done, and do not run."""
+    ran = [0.0] * len(sizes)
+    for span in timeline.spans:
+        for demand in span.demands:
+            ran[demand] += span.end - span.start
+    return [
+        f"demand {demand} waits though it could run"
+        for demand, size in enumerate(sizes)
+        if size > 0.0
+        and not math.isclose(ran[demand], timeline.finishes[demand] - comes[demand], rel_tol=_SLACK)
+    ]
 
 
 def _too_cheap(

@@ -10,9 +10,14 @@ from topo.errors import Finding, SolverError, UnboundedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from topo.solve.arrays import Arrays
     from topo.solve.system import System
 
 __all__ = ["check", "plain", "unbounded_demands"]
+
+
+_MANY = 5_000
+"""Entries from which NumPy looks first whether anything is wrong at all."""
 
 
 def plain(values: Sequence[Any]) -> Sequence[Any]:
@@ -37,6 +42,8 @@ def check(system: System) -> None:
     UnboundedError
         A demand meets no finite resource and has no limit of its own.
     """
+    if len(system.resources) > _MANY and _is_fine(system):
+        return
     findings = tuple(_nonsense(system))
     if findings:
         raise SolverError(findings)
@@ -61,6 +68,47 @@ def unbounded_demands(system: System) -> tuple[int, ...]:
         if limit == math.inf
         and not any(finite[r] for r in resources[starts[demand] : starts[demand + 1]])
     )
+
+
+def _is_fine(system: System) -> bool:
+    """Tell quickly, from arrays, whether there is nothing to complain about."""
+    import numpy as np
+
+    from topo.solve.arrays import Arrays
+
+    try:
+        arrays = Arrays.of(system)
+    except (TypeError, ValueError):
+        return False
+    uses, count = arrays.uses, arrays.weights.size
+    if not (
+        uses.starts.size == count + 1
+        and arrays.limits.size == count
+        and uses.columns.size == uses.values.size == uses.starts[-1]
+        and uses.starts[0] == 0
+        and (np.diff(uses.starts) >= 0).all()
+    ):
+        return False
+    rising = np.diff(uses.columns, prepend=-1) > 0
+    rising[uses.starts[:-1][np.diff(uses.starts) > 0]] = True
+    columns = (arrays.capacities, arrays.weights, arrays.limits, uses.values)
+    return bool(
+        rising.all()
+        and uses.columns.min(initial=0) >= 0
+        and uses.columns.max(initial=-1) < uses.width
+        and all((column > 0.0).all() for column in columns)
+        and np.isfinite(arrays.weights).all()
+        and np.isfinite(uses.values).all()
+        and _all_bounded(arrays)
+    )
+
+
+def _all_bounded(arrays: Arrays) -> bool:
+    import numpy as np
+
+    finite = np.isfinite(arrays.capacities)[arrays.uses.columns]
+    met = np.bincount(arrays.uses.owners()[finite], minlength=arrays.limits.size)
+    return bool(((met > 0) | np.isfinite(arrays.limits)).all())
 
 
 def _nonsense(system: System) -> Iterator[Finding]:

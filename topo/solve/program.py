@@ -18,11 +18,8 @@ from topo.solve.arrays import Matrix, pointers
 from topo.solve.classes import Classes, pair_colours, partition, quotient
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from topo.solve.arrays import Bools, Floats, Ints
 
-    from topo.solve.arrays import Floats, Ints
-
-    Bools: TypeAlias = NDArray[np.bool_]
     Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
 
 __all__ = ["Optimum", "Program", "solve"]
