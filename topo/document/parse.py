@@ -334,7 +334,7 @@ class _Tree:
             self._find("complex-key", f"{what} stands where a key is expected", place, _PLAIN_KEY)
             return Scalar("", place)
         if not node.text and not node.quoted:
-            self._find("complex-key", "a key is missing here", node.place, _PLAIN_KEY)
+            self._find("missing-key", "a key is missing before `:`", node.place, _PLAIN_KEY)
             return node
         first = seen.setdefault(node.text, node.place)
         if first is not node.place:

@@ -532,6 +532,8 @@ def _colon_in_text(view: _View) -> list[Finding]:
     before = view.on_line_before(token)
     if token.depth:
         return _second_colon_in_brackets(view, token)
+    if not before or before[-1].kind == "dash":
+        return [_missing_key(view, token)]
     colons = [earlier for earlier in before if earlier.kind == "colon" and not earlier.depth]
     if colons:
         return [_text_with_colon(view, colons[0], before)]
@@ -559,6 +561,8 @@ def _second_colon_in_brackets(view: _View, colon: Token) -> list[Finding]:
         if token.depth < colon.depth or (token.depth == colon.depth and token.kind == "comma"):
             break
         entry.append(token)
+    if not entry:
+        return [_missing_key(view, colon)]
     if not any(each.kind == "colon" and each.depth == colon.depth for each in entry):
         return []
     key = entry[0]
@@ -576,6 +580,11 @@ def _second_colon_in_brackets(view: _View, colon: Token) -> list[Finding]:
     ]
 
 
+def _missing_key(view: _View, colon: Token) -> Finding:
+    message = "a key is missing before `:`"
+    return view.finding("missing-key", message, colon.start, colon.end, help="write `key: value`")
+
+
 def _missing_comma(view: _View, token: Token, expected: str) -> Finding:
     return view.finding(
         "missing-comma",
@@ -588,9 +597,9 @@ def _missing_comma(view: _View, token: Token, expected: str) -> Finding:
 
 def _continued(view: _View, colon: Token, before: list[Token]) -> list[Finding]:
     """Answer for a key that continues the line above it: too deep, or below a missing colon."""
-    if not before or before[-1].kind not in {"plain", "quoted"}:
-        return []
     key = before[-1]
+    if key.kind not in {"plain", "quoted"}:
+        return []
     earlier = [token for token in view.tokens[: view.index] if token.end <= before[0].start]
     earlier = [token for token in earlier if token.kind != "comment"]
     if not earlier or earlier[-1].kind not in {"plain", "quoted"}:

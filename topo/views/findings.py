@@ -1,59 +1,107 @@
-"""Findings as a person reads them and as a program does."""
+"""Findings as text for people and as a document for programs.
+
+::
+
+    box.yaml:4:16: error[unknown-part]: no part `conectx-7`
+      |
+    4 |   nic0: {part: conectx-7, pci: aa:00.0}
+      |                ^^^^^^^^^
+      = help: did you mean `connectx-7`?
+
+    1 error; nothing was analysed
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
+import unicodedata
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from topo.errors import Finding, Place
+    from topo.errors import Finding, Place, Severity
 
-__all__ = ["findings_document", "render_findings"]
+__all__ = ["SCHEMA", "findings_document", "render_findings"]
 
-_MOST_COLUMNS = 100
-_COLORS = {"error": "31", "warning": "33", "note": "36"}
+SCHEMA: Final = "topo.findings/1"
+
+_WIDTH: Final = 100  # columns of source that are shown; a longer line is cut around the mark
+_BEFORE: Final = 30  # columns in front of the mark that a cut line keeps
+_CUT: Final = "..."
+_TAB: Final = 4
+# Colours are those that rustc and ruff taught people to read.
+_STYLES: Final[dict[str, str]] = {
+    "error": "1;31",
+    "warning": "1;33",
+    "note": "1;36",
+    "place": "1",
+    "gutter": "34",
+    "help": "36",
+}
 
 
-def render_findings(findings: Iterable[Finding], *, color: bool = False) -> str:
-    """Return findings as text: where, what, the line with a caret, advice; a count at the end.
+def render_findings(
+    findings: Iterable[Finding], *, color: bool = False, analysed: bool = True
+) -> str:
+    """Return findings as text, one after another with a count at the end.
 
     Parameters
     ----------
     findings
-        What was found, in the order to show.
+        In the order in which they are to be read.
     color
-        Whether to use terminal colours.
+        Whether to colour with terminal escapes.
+    analysed
+        Whether there is a result beside the findings; otherwise the last line says that there is
+        none.
+
+    Returns
+    -------
+    str
+        Lines with a final line break; empty when there is nothing to say.
+
+    Examples
+    --------
+    >>> from topo.errors import Finding, Place
+    >>> finding = Finding("tab", "a tab stands here", Place("box.yaml", 2, 3), help="write spaces")
+    >>> print(render_findings([finding], analysed=False), end="")
+    box.yaml:2:3: error[tab]: a tab stands here
+      = help: write spaces
+    <BLANKLINE>
+    1 error; nothing was analysed
     """
-    found = list(findings)
-    blocks = ["\n".join(_block(one, color=color)) for one in found]
-    errors = sum(one.severity == "error" for one in found)
-    if errors:
-        blocks.append(f"{errors} error{'s' if errors != 1 else ''}")
-    return "\n".join(blocks) + "\n" if blocks else ""
+    findings = tuple(findings)
+    if not findings:
+        return ""
+    blocks = ["\n".join(_block(finding, color=color)) for finding in findings]
+    # A one-line finding needs no air around it; one with its source does.
+    text = blocks[0]
+    for before, block in pairwise(blocks):
+        text += ("\n\n" if "\n" in before or "\n" in block else "\n") + block
+    return f"{text}\n\n{_count(findings, analysed=analysed)}\n"
 
 
 def findings_document(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return the ``topo.findings/1`` document; what is not known is `None`."""
-    return {
-        "schema": "topo.findings/1",
-        "findings": [
-            {
-                "code": one.code,
-                "severity": one.severity,
-                "message": one.message,
-                "help": one.help or None,
-                "notes": list(one.notes),
-                **_where(one.place),
-            }
-            for one in findings
-        ],
-    }
+    """Return findings as a `topo.findings/1` document; what is unknown is `None`.
+
+    Examples
+    --------
+    >>> from topo.errors import Finding
+    >>> findings_document([Finding("no-way", "nothing joins them")])["findings"][0]["line"] is None
+    True
+    """
+    return {"schema": SCHEMA, "findings": [_entry(finding) for finding in findings]}
 
 
-def _where(place: Place | None) -> dict[str, Any]:
+def _entry(finding: Finding) -> dict[str, Any]:
+    place = finding.place
     return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "help": finding.help or None,
+        "notes": list(finding.notes),
         "file": place.file if place else None,
         "line": place.line if place else None,
         "column": place.column if place else None,
@@ -61,40 +109,89 @@ def _where(place: Place | None) -> dict[str, Any]:
     }
 
 
-def _block(one: Finding, *, color: bool) -> Iterator[str]:
-    severity = f"{one.severity}[{one.code}]"
-    if color:
-        severity = f"\x1b[1;{_COLORS[one.severity]}m{severity}\x1b[0m"
-    yield f"{one.place}: {severity}: {one.message}" if one.place else f"{severity}: {one.message}"
-    gutter = ""
-    if one.place and one.source_line.strip():
-        gutter = " " * len(str(one.place.line))
-        line, carets = _excerpt(one.source_line, one.place)
-        yield f"{one.place.line} | {line}"
-        yield f"{gutter} | {carets}"
-    for label, texts in (("help", (one.help,)), ("note", one.notes)):
-        for text in texts:
-            if text:
-                yield f"{gutter} = {label}: {text}" if gutter else f"  {label}: {text}"
+def _block(finding: Finding, *, color: bool) -> list[str]:
+    """Return the lines of one finding."""
+    paint = _paint if color else _plain
+    place = finding.place
+    where = paint("place", f"{place}: ") if place else ""
+    head = paint(finding.severity, f"{finding.severity}[{finding.code}]")
+    lines = [f"{where}{head}: {_visible(finding.message)}"]
+    margin = " " * (len(str(place.line)) if place and finding.source_line else 1)
+    if place and finding.source_line:
+        source, indent, mark = _marked(finding.source_line, place)
+        bar = paint("gutter", f"{margin} |")
+        number = paint("gutter", f"{place.line} |")
+        lines += [bar, f"{number} {source}", f"{bar} {indent}{paint(finding.severity, mark)}"]
+    equals = paint("gutter", f"{margin} =")
+    if finding.help:
+        lines.append(f"{equals} {paint('help', 'help')}: {_visible(finding.help)}")
+    return lines + [f"{equals} note: {_visible(note)}" for note in finding.notes]
 
 
-def _excerpt(line: str, place: Place) -> tuple[str, str]:
-    """Return the line around a place, with the carets that go under it."""
-    start = place.column - 1
+def _marked(line: str, place: Place) -> tuple[str, str, str]:
+    """Return the source line as shown, and the indent and carets that go below it."""
+    start = min(place.column - 1, len(line))
     end = max(place.end_column - 1, start + 1)
-    first = max(0, start - _MOST_COLUMNS // 2) if len(line) > _MOST_COLUMNS else 0
-    shown = line[first : first + _MOST_COLUMNS]
-    before, under = shown[: start - first], shown[start - first : end - first]
-    lead = "..." if first else ""
-    tail = "..." if first + _MOST_COLUMNS < len(line) else ""
-    padding = " " * (len(lead) + _columns(before))
-    return f"{lead}{_plain(shown)}{tail}", padding + "^" * max(_columns(under), 1)
+    first = 0 if start <= _WIDTH - _BEFORE else start - _BEFORE
+    shown, columns = ("", 0) if first == 0 else (_CUT, len(_CUT))
+    indent, marks = columns, 0
+    for position in range(first, len(line)):
+        piece = _shown(line[position], columns)
+        width = _columns(piece)
+        if columns + width > _WIDTH:
+            shown += _CUT
+            break
+        indent += width if position < start else 0
+        marks += width if start <= position < end else 0
+        shown += piece
+        columns += width
+    return shown.rstrip(), " " * indent, "^" * max(marks, 1)
 
 
-def _plain(text: str) -> str:
-    """Return text as one column a character at least: no tabs, no control characters."""
-    return "".join(character if character.isprintable() else " " for character in text)
+def _shown(char: str, column: int) -> str:
+    """Return a character as a terminal shows it: tabs as spaces, the invisible as a box."""
+    if char == "\t":
+        return " " * (_TAB - column % _TAB)
+    if unicodedata.category(char) in {"Cc", "Cs", "Co", "Cn"}:
+        return "\ufffd"
+    return char
 
 
 def _columns(text: str) -> int:
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+    """Return how many terminal columns `text` takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_char_columns, text))
+
+
+def _char_columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _visible(text: str) -> str:
+    """Return one line of text with nothing in it that could move a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(char, 0) if char != "\n" else " " for char in text)
+
+
+def _paint(style: str, text: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def _plain(style: str, text: str) -> str:  # noqa: ARG001  (stands in for `_paint`)
+    return text
+
+
+def _count(findings: tuple[Finding, ...], *, analysed: bool) -> str:
+    """Count by severity, and say whether the work went on."""
+    severities: tuple[Severity, ...] = ("error", "warning", "note")
+    counts = {
+        severity: sum(finding.severity == severity for finding in findings)
+        for severity in severities
+    }
+    parts = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in counts.items() if count]
+    stopped = counts["error"] and not analysed
+    return ", ".join(parts) + ("; nothing was analysed" if stopped else "")
