@@ -82,7 +82,7 @@ class Plan:
             self.columns.edges[box] = middle + half + GAP
 
     def _spread_tops(self, rows: Mapping[str, int]) -> None:
-        """Let the lone upper wires of bars one above the other pass each other with their labels."""
+        """Let the lone upper wires of bars above each other pass with their labels."""
         count = len(set(rows.values()))
         for box, row in rows.items():
             wires = self.ends.at(box, "top")

@@ -1,0 +1,555 @@
+"""Pictures: what they show, that they stay readable, that hostile names do no harm."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from topo.datapaths import data_path
+from topo.errors import DrawError
+from topo.routes import Router
+from topo.spec import load, loads
+from topo.spec.model import End
+from topo.topology import Topology, build_topology
+from topo.views.draw import THEMES, Picture, draw
+from topo.views.draw import engine as engines
+from topo.views.draw.sheet import WIDEST
+
+MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
+
+SMALL = """
+topo: 1
+name: small
+title: A small server
+devices:
+  storage: {part: nvme-of-target, outside: yes}
+  slot1: {part: connectx-7-dual-port, label: Slot1}
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8}
+  gpu[0-3]: h100-sxm-80gb
+links:
+  - storage -- slot1: 2x infiniband ndr
+  - slot1 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+"""
+
+MANY = SMALL.replace("gpu[0-3]", "gpu[0-15]").replace(
+    "gpu -- cpu0: pcie 5 x16", "gpu -- cpu0: pcie 5 x4"
+)
+
+HOSTILE = r"""
+topo: 1
+name: hostile
+title: "\"<b>&\\ \\N \\G </TABLE> 漢字 %s"
+devices:
+  title: {part: xeon-8480c, label: "<i>a&b</i>"}
+  ram0: {part: ddr5-4800, channels: 8, label: "a\"b\\"}
+  node: {part: l40s, label: "<\\N ünï>"}
+  graph: {part: nvme-gen5-4tb, label: "\\G\\L\\n"}
+links:
+  - ram0 -- title: memory-bus
+  - node -- title: pcie 4 x16
+  - graph -- title: pcie 5 x4
+"""
+
+
+def machine(text):
+    return build_topology(loads(text))
+
+
+def routes_of(topology, *paths, gpu="gpu0", storage="storage", direction="read"):
+    router = Router(topology)
+    return {
+        path: router.route(data_path(topology.spec, path), (storage,), gpu, direction)
+        for path in paths
+    }
+
+
+@pytest.fixture(scope="module")
+def small():
+    return machine(SMALL)
+
+
+@pytest.fixture(scope="module")
+def both(small):
+    return draw(
+        small,
+        routes=routes_of(small, "legacy", "direct"),
+        bottlenecks={"legacy": ("ram0/bus", "slot1/chip in"), "direct": ("slot1 -> cpu0",)},
+        captions={"legacy": "50 GB/s, limited by the card"},
+    )
+
+
+def texts(picture):
+    """Return the texts of a picture, in order."""
+    root = ET.fromstring(picture.svg())
+    return [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def node_names(picture):
+    names = re.findall(r'^\t+("(?:[^"\\]|\\.)*"|\w+) \[', picture.dot, re.MULTILINE)
+    return [name.strip('"') for name in names if name not in ("graph", "node", "edge")]
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_device_is_in_the_picture(name):
+    topology = build_topology(load(name))
+    picture = draw(topology, collapse=False)
+    assert set(topology.devices) <= set(node_names(picture))
+    shown = texts(picture)
+    for device in topology.devices:
+        assert any(text.split(" ")[0] == device for text in shown), device
+
+
+def test_a_link_says_medium_and_rate(small):
+    shown = texts(draw(small, collapse=False))
+    assert shown.count("PCIe 5 x16") == 5
+    assert shown.count("63.02 GB/s") == 5
+    assert "2 x IB NDR" in shown
+    assert "400 Gb/s each" in shown
+
+
+def test_a_box_says_part_and_figures(small):
+    shown = texts(draw(small))
+    assert {"ConnectX-7", "chip 400 Gb/s", "80 GB, 3350 GB/s", "bus 307.2 GB/s"} <= set(shown)
+
+
+def test_every_socket_has_a_frame():
+    shown = texts(draw(build_topology(load("dgx-a100"))))
+    assert "socket of cpu0, NUMA 0-3" in shown
+    assert "socket of cpu1, NUMA 4-7" in shown
+
+
+def test_an_unknown_rate_is_said_and_dashed():
+    text = SMALL.replace("slot1 -- cpu0: pcie 5 x16", "slot1 -- cpu0: pcie unknown")
+    picture = draw(machine(text))
+    assert "rate unknown" in texts(picture)
+    assert re.search(r"slot1 -> cpu0 \[.*style=dashed", picture.dot)
+
+
+def test_wider_links_are_drawn_wider():
+    picture = draw(build_topology(load("dgx-h100")))
+    pens = {
+        ends: float(width)
+        for ends, width in re.findall(r"(\w+ -> \w+) \[.*penwidth=([\d.]+)", picture.dot)
+    }
+    assert pens["gpu0 -> nvswitch"] > pens["cpu0 -> cpu1"] > pens["gpu0 -> nic0"]
+
+
+# --- routes ---------------------------------------------------------------------------------------
+
+
+def test_both_paths_stand_side_by_side_with_their_hops(both):
+    shown = texts(both)
+    assert "legacy: buffered read, then cudaMemcpy from pinned memory" in " ".join(shown)
+    assert "direct: GPUDirect Storage" in shown
+    assert "5 hops, 5 links, 2 RAM traversals" in shown
+    assert "3 hops, 3 links, 0 RAM traversals" in shown
+    assert "50 GB/s, limited by the card" in shown
+    numbers = [text for text in shown if text.isdigit()]
+    assert sorted(numbers) == sorted([*"122345", *"123", "1"])  # the last one is the legend's
+    assert {"legacy/gpu0", "direct/gpu0"} <= set(node_names(both))
+
+
+def test_ram_traversals_are_marked_where_the_path_has_them(both):
+    shown = texts(both)
+    assert shown.count("RAM traversal 1") == shown.count("RAM traversal 2") == 1
+    names = node_names(both)
+    assert "legacy/kernel-buffer in ram0" in names
+    assert not any(name.startswith("direct/kernel-buffer") for name in names)
+
+
+def test_a_bottleneck_is_named_and_framed(both):
+    shown = texts(both)
+    assert shown.count("BOTTLENECK") == 3
+    assert "ram0/bus 307.2 GB/s" in shown
+    assert "slot1 -> cpu0" in shown
+    assert re.search(r'"legacy/ram0" \[.*peripheries=2', both.dot)
+    assert not re.search(r'"direct/ram0" \[.*peripheries=2', both.dot)
+
+
+def test_what_is_off_the_route_steps_back(both):
+    theme = THEMES["light"]
+    assert re.search(rf'"direct/ram0" \[.*fillcolor="{theme.faint_fill}"', both.dot)
+    assert re.search(rf'"legacy/slot1" \[.*fillcolor="{theme.boxes["nic"][0]}"', both.dot)
+
+
+def test_the_gpu_of_the_route_stands_by_itself(both):
+    shown = texts(both)
+    assert shown.count("gpu0") == 2
+    assert shown.count("gpu1") + shown.count("gpu1-3") == 2
+
+
+def test_all_over_one_machine(small):
+    picture = draw(small, routes=routes_of(small, "legacy", "direct"), side_by_side=False)
+    assert texts(picture).count("slot1") == 1
+    assert "direct: GPUDirect Storage" in texts(picture)
+
+
+def test_a_refused_route_says_why():
+    topology = machine(
+        SMALL.replace("gpu[0-3]: h100-sxm-80gb", "gpu[0-3]: {part: h100-sxm-80gb, p2p: no}")
+    )
+    shown = texts(draw(topology, routes=routes_of(topology, "legacy", "direct")))
+    assert any(text.startswith("not possible: ") for text in shown)
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+@pytest.mark.parametrize("path", ["legacy", "legacy-pageable", "direct", "odirect-pinned", "mmap"])
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "l40s-two-switches"])
+def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
+    from topo.views.draw.hops import hops
+
+    topology = build_topology(load(name))
+    route = routes_of(topology, path, gpu="gpu5", direction=direction)[path]
+    found = hops(topology, route.branches[0])
+    labels = [part for hop in found for part in hop.label.split("-")]
+    assert labels[0] == "1"
+    assert int(labels[-1]) == route.logical_hops
+    steps = [step for hop in found for step in hop.steps]
+    assert steps == [step for leg in route.branches[0].legs for step in leg.walk]
+
+
+@pytest.mark.parametrize("path", ["routed-nvlink", "routed-sysmem", "compat", "direct"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_any_path_can_be_drawn_on_any_machine(name, path):
+    topology = build_topology(load(name))
+    gpu = topology.of_kind("gpu")[-1].name
+    storage = topology.of_kind("storage", "nvme")[0].name
+    routes = routes_of(topology, path, gpu=gpu, storage=storage)
+    assert ET.fromstring(draw(topology, routes=routes).svg()) is not None
+
+
+# --- what repeats ---------------------------------------------------------------------------------
+
+
+def test_alike_devices_become_one_box(small):
+    shown = texts(draw(small, collapse=True))
+    assert "gpu0-3" in shown
+    assert "4x H100 SXM5 80 GB" in shown
+    assert "4 x PCIe 5 x16" in shown
+    assert "63.02 GB/s each" in shown
+
+
+def test_a_gpu_with_another_cable_is_not_alike():
+    text = SMALL.replace(
+        "  - gpu -- cpu0: pcie 5 x16",
+        "  - gpu[0-2] -- cpu0: pcie 5 x16\n  - gpu3 -- cpu0: pcie 5 x8",
+    )
+    shown = texts(draw(machine(text), collapse=True))
+    assert "gpu0-2" in shown
+    assert "gpu3" in shown
+
+
+def test_auto_draws_few_devices_one_by_one_and_many_as_one():
+    assert "gpu3" in texts(draw(machine(SMALL)))
+    assert "gpu0-15" in texts(draw(machine(MANY)))
+
+
+def test_never_means_never():
+    assert "gpu15" in texts(draw(machine(MANY), collapse=False))
+
+
+def pod(count):
+    """Return `count` copies of a small server on one switch, their names with a prefix."""
+    node = machine(SMALL)
+    inside = {name: one for name, one in node.devices.items() if name != "storage"}
+    devices, links = {}, []
+    network = machine(
+        """
+topo: 1
+name: pod
+devices:
+  storage: {part: nvme-of-target, ports: 4}
+  leaf: quantum-2
+  card: connectx-7
+  cpu0: xeon-8480c
+links:
+  - leaf -- storage: 4x infiniband ndr
+  - leaf -- card: infiniband ndr
+  - card -- cpu0: pcie 5 x16
+"""
+    )
+    for name in ("storage", "leaf"):
+        devices[name] = network[name]
+    uplink = network.links[0]
+    cable = network.links[1]
+    links.append(uplink)
+    for number in range(count):
+        prefix = f"node{number}."
+        devices |= {prefix + name: replace(one, name=prefix + name) for name, one in inside.items()}
+        links += [
+            replace(link, a=End(prefix + link.a.device), b=End(prefix + link.b.device))
+            for link in node.links
+            if {link.a.device, link.b.device} <= set(inside)
+        ]
+        links.append(replace(cable, a=End("leaf"), b=End(f"{prefix}slot1", "p1")))
+    return Topology(spec=network.spec, devices=devices, links=tuple(links), resources={})
+
+
+def test_identical_servers_are_drawn_once():
+    picture = draw(pod(64))
+    shown = texts(picture)
+    assert "node0-63: 64 servers alike" in shown
+    assert "64 x IB NDR" in shown
+    assert "gpu0-3" in shown
+    assert len(node_names(picture)) < 60
+
+
+# --- readable -------------------------------------------------------------------------------------
+
+
+def scenes(topology, **routes):
+    from topo.views.draw.sheet import _Sheet
+
+    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
+    return [panel.scene for panel in sheet.panels("auto")]
+
+
+def overlap(one, other):
+    return (
+        one.x < other.right - 0.1
+        and other.x < one.right - 0.1
+        and one.y < other.bottom - 0.1
+        and other.y < one.bottom - 0.1
+    )
+
+
+def labels(scene):
+    """Return the rectangle of each wire's label."""
+    from topo.views.draw.geometry import Rect
+    from topo.views.draw.metrics import height
+
+    for key, lines in scene.labels.items():
+        track = scene.layout.tracks[key]
+        wide, high = max(line.width for line in lines), height(lines)
+        x, y = track.label
+        if track.across:
+            yield key, Rect(x - wide / 2, y - 5 - high, wide, high)
+        else:
+            yield key, Rect(x + 6, y - high / 2, wide, high)
+
+
+@pytest.mark.parametrize("routed", [False, True], ids=["plain", "routed"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_nothing_overlaps(name, routed):
+    topology = build_topology(load(name))
+    gpu = topology.of_kind("gpu")[-1].name
+    storage = topology.of_kind("storage", "nvme")[0].name
+    routes = routes_of(topology, "legacy", gpu=gpu, storage=storage) if routed else {}
+    for scene in scenes(topology, **routes):
+        boxes = scene.layout.boxes
+        for one, other in combinations(boxes, 2):
+            assert not overlap(boxes[one], boxes[other]), (one, other)
+        found = dict(labels(scene))
+        for one, other in combinations(found, 2):
+            assert not overlap(found[one], found[other]), (scene.labels[one], scene.labels[other])
+        for key, rect in found.items():
+            for box in boxes:
+                assert not overlap(rect, boxes[box]), (scene.labels[key], box)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_texts_fit_their_boxes(name):
+    (scene,) = scenes(build_topology(load(name)))
+    for key, lines in scene.lines.items():
+        assert max(line.width for line in lines) <= scene.layout.boxes[key].w
+
+
+@pytest.mark.parametrize("routed", [False, True], ids=["plain", "routed"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_smallest_text_has_ten_pixels(name, routed):
+    topology = build_topology(load(name))
+    gpu = topology.of_kind("gpu")[-1].name
+    storage = topology.of_kind("storage", "nvme")[0].name
+    routes = routes_of(topology, "legacy", "direct", gpu=gpu, storage=storage) if routed else {}
+    picture = draw(topology, routes=routes)
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', picture.svg())]
+    assert picture.width <= WIDEST
+    assert min(size for size in sizes if size > 5) * 1600 / picture.width >= 10
+
+
+def luminance(colour):
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_texts_and_lines_stand_out(theme):
+    for fill, _ in theme.boxes.values():
+        assert contrast(theme.ink, fill) >= 7
+        assert contrast(theme.soft, fill) >= 4.5
+    assert contrast(theme.alarm, theme.on_alarm) >= 4.5
+    assert contrast(theme.faint, theme.faint_fill) >= 2.5
+    for look in theme.routes:
+        assert contrast(look.colour, theme.paper) >= 3
+        assert contrast(look.colour, look.text) >= 3
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_routes_differ_by_more_than_colour(theme):
+    assert len({look.stroke for look in theme.routes}) == len(theme.routes)
+
+
+# --- safe -----------------------------------------------------------------------------------------
+
+
+def test_hostile_texts_come_out_as_they_went_in():
+    picture = draw(machine(HOSTILE))
+    shown = texts(picture)
+    assert r'"<b>&\ \N \G </TABLE> 漢字 %s' in shown
+    assert {"title (<i>a&b</i>)", r'ram0 (a"b\)', r"node (<\N ünï>)", r"graph (\G\L\n)"} <= set(
+        shown
+    )
+
+
+def test_no_name_and_no_id_is_given_twice(both):
+    for picture in (both, draw(machine(HOSTILE))):
+        names = node_names(picture)
+        assert len(names) == len(set(names))
+        ids = [element.get("id") for element in ET.fromstring(picture.svg()).iter()]
+        ids = [one for one in ids if one]
+        assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("label", ["a:b", '"', "\\", "<x>", "", "ü", "a/b"])
+def test_a_route_may_have_any_label(small, label):
+    direct = routes_of(small, "direct")["direct"]
+    picture = draw(small, routes={label: direct, "other": direct})
+    assert f"{label}: GPUDirect Storage" in texts(picture)
+
+
+def test_control_characters_do_not_break_the_svg(small):
+    direct = routes_of(small, "direct")["direct"]
+    picture = draw(small, routes={"x": direct}, captions={"x": "bell \x07, half \ud800"})
+    assert any(text.startswith("bell") for text in texts(picture))
+
+
+SCRIPT = """
+import sys
+from topo.spec import load
+from topo.topology import build_topology
+from topo.views.draw import draw
+sys.stdout.write(draw(build_topology(load("dgx-a100"))).dot)
+"""
+
+
+def test_the_same_machine_gives_the_same_bytes():
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(seen) == 1
+    assert (
+        draw(build_topology(load("dgx-a100"))).svg() == draw(build_topology(load("dgx-a100"))).svg()
+    )
+
+
+# --- files and engines ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1600, 800])
+def test_a_png_has_the_width_asked_for(both, width):
+    data = both.png(width=width)
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert abs(struct.unpack(">I", data[16:20])[0] - width) <= 1
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".dot", b"digraph"), (".GV", b"d")],
+)
+def test_the_suffix_says_the_format(both, tmp_path, suffix, start):
+    path = both.write(tmp_path / f"picture{suffix}")
+    assert path.read_bytes().startswith(start)
+    assert [one.name for one in tmp_path.iterdir()] == [f"picture{suffix}"]
+
+
+def test_an_unknown_suffix_is_refused(both, tmp_path):
+    with pytest.raises(DrawError, match=r"no picture format \.jpg"):
+        both.write(tmp_path / "picture.jpg")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_ours(both, tmp_path):
+    with pytest.raises(DrawError, match="not-written"):
+        both.write(tmp_path / "nowhere" / "picture.dot")
+
+
+def test_a_failed_picture_leaves_the_old_one(both, tmp_path):
+    path = tmp_path / "picture.svg"
+    path.write_text("old")
+    broken = Picture("digraph { a [pos=", both.width, both.height)
+    with pytest.raises(DrawError, match="made no SVG"):
+        broken.write(path)
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("engine", "advice"), [("graphviz-pure", "pip install"), ("dot", "Graphviz")]
+)
+def test_a_missing_engine_is_named(both, monkeypatch, engine, advice):
+    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(DrawError, match=rf"no program {engine} .*{advice}"):
+        both.svg(engine=engine)
+
+
+def test_pdf_needs_a_system_graphviz(both, monkeypatch, tmp_path):
+    with pytest.raises(DrawError, match="makes no PDF"):
+        both.pdf(engine="graphviz-pure")
+    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(DrawError, match="no program dot"):
+        both.write(tmp_path / "picture.pdf")
+
+
+def test_a_system_graphviz_draws_the_same(both):
+    try:
+        svg = both.svg(engine="dot")
+    except DrawError as error:
+        pytest.skip(str(error))
+    root = ET.fromstring(svg)
+    shown = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert shown == set(texts(both))
+    assert both.pdf().startswith(b"%PDF")
+
+
+def test_an_unknown_theme_is_refused(small):
+    with pytest.raises(DrawError, match="one of light, dark"):
+        draw(small, theme="beige")
+
+
+def test_notebooks_get_svg(both):
+    assert both._repr_svg_() == both.svg()
+    assert "<svg" in both.svg()
+
+
+def test_the_legend_explains_what_is_there_and_nothing_else(small, both):
+    assert "bottleneck" in texts(both)
+    plain = texts(draw(small))
+    assert "outside this machine" in plain
+    assert "bottleneck" not in plain
+    assert "outside this machine" not in texts(draw(small, legend=False))
