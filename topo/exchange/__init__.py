@@ -112,10 +112,16 @@ def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
         If the source says something that no machine can be.
     """
     from topo.exchange.fit import exceeding
+    from topo.exchange.judge import judge
     from topo.exchange.write import to_yaml
     from topo.spec import loads, to_document
 
     yaml, supply = to_yaml(sighting, storage=storage)
     spec = replace(loads(yaml, name=f"{sighting.file} as YAML"), file=sighting.file)
-    findings = (*sighting.findings, *exceeding(sighting), *supply.findings)
+    findings = (
+        *sighting.findings,
+        *judge(sighting),
+        *exceeding(sighting),
+        *supply.findings,
+    )
     return Imported(sighting.kind, to_document(spec), yaml, findings, spec, sighting)

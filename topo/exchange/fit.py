@@ -20,7 +20,7 @@ __all__ = ["Entries", "Value", "entries_of", "exceeding", "part_of"]
 Value = str | list[str]
 Entries = dict[str, Value]
 
-_COUNT: Final = re.compile(r"(?:(\d+)x )?(\w+)(?: (\w+))?")
+_COUNT: Final = re.compile(r"(?:(\d+)x )?([\w-]+)(?: (\w+))?")
 _FABRICS: Final = ("nvlink", "xgmi")
 
 

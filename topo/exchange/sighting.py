@@ -132,6 +132,8 @@ class Sighting:
         What joins the CPUs with one another where `cables` do not say: ``upi unknown``.
     notes
         Sentences for the head of the file: what the source could not tell.
+    left_out
+        What the source names and the topology does not get: virtual interfaces and the like.
     """
 
     kind: str
@@ -142,6 +144,7 @@ class Sighting:
     parts: tuple[SeenPart, ...] = ()
     socket_cable: str = ""
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def title(self) -> str:
