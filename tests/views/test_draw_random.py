@@ -1,0 +1,66 @@
+"""Random machines: every one can be drawn, and nothing lies on anything else."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from tests.machines import built
+from tests.random_machines import sketches
+from topo.datapaths import data_path
+from topo.routes import Router
+from topo.views.draw import THEMES, draw
+from topo.views.draw.sheet import _Sheet
+
+
+@given(sketches(), st.sampled_from(["legacy", "direct", "legacy-pageable"]), st.booleans())
+def test_boxes_never_overlap(sketch, path, routed):
+    topology = built(sketch.text())
+    note(sketch.text())
+    routes = {}
+    if routed:
+        gpu, storage = topology.of_kind("gpu")[0], topology.of_kind("storage")[0]
+        found = data_path(topology.spec, path)
+        routes = {path: Router(topology).route(found, (storage.name,), gpu.name, "read")}
+    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
+    for level in range(5):
+        for panel in sheet._at(level):
+            layout = panel.scene.layout
+            for one, other in combinations(layout.boxes.values(), 2):
+                beside = one.right <= other.x + 0.1 or other.right <= one.x + 0.1
+                above = one.bottom <= other.y + 0.1 or other.bottom <= one.y + 0.1
+                assert beside or above
+            for rect in layout.boxes.values():
+                assert rect.x >= -0.1
+                assert rect.right <= layout.width + 0.1
+                assert rect.bottom <= layout.height + 0.1
+
+
+@given(sketches())
+def test_every_upright_wire_ends_at_its_two_boxes(sketch):
+    topology = built(sketch.text())
+    sheet = _Sheet(topology, {}, {}, {}, THEMES["light"], "theoretical", apart=False)
+    (panel,) = sheet._at(0)
+    layout = panel.scene.layout
+    for track in layout.tracks.values():
+        for box, (x, y) in ((track.a, track.points[0]), (track.b, track.points[-1])):
+            rect = layout.boxes[box]
+            assert rect.x - 0.1 <= x <= rect.right + 0.1
+            assert rect.y - 0.1 <= y <= rect.bottom + 0.1
+
+
+@given(sketches())
+def test_every_device_is_in_the_dot_text(sketch):
+    topology = built(sketch.text())
+    text = draw(topology, collapse=False).dot
+    for name in topology.devices:
+        assert f"\t{name} [" in text
+
+
+@pytest.mark.slow
+@given(sketches())
+def test_an_engine_takes_it(sketch):
+    assert "<svg" in draw(built(sketch.text())).svg()
