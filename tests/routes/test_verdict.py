@@ -127,6 +127,17 @@ def test_between_sockets_is_slower_and_names_both():
     assert reason(back, "cross-socket") == reason(route, "cross-socket")
 
 
+def test_every_one_of_several_equal_ways_must_be_open():
+    # Four sockets in a ring: cpu0 reaches cpu2 by cpu1 and by cpu3 alike.
+    ring = "\n".join(f"  - cpu{n} -- cpu{(n + 1) % 4}: upi 16 GT/s" for n in range(4))
+    text = TWO_SOCKETS.replace("[0-1]", "[0-3]").replace("  - cpu0 -- cpu1: upi 16 GT/s", ring)
+    for closed in ("cpu1", "cpu3"):
+        route = laid(built(text, {f"{closed}.forwards-p2p": "no"}), "direct", "gpu2")
+        assert [one.about for one in route.reasons if one.effect == "refused"] == [(closed,)]
+        assert route.verdict == "refused"
+    assert laid(built(text, {"cpu3.forwards-p2p": "no"}), "direct", "gpu1").verdict == "ok-slower"
+
+
 def test_two_root_complexes_of_one_socket_are_one_socket():
     text = ONE_SOCKET.replace(
         "  cpu0: socket", "  cpu0: socket\n  rc[0-1]: {part: root-complex, forwards-p2p: yes}"

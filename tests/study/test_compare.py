@@ -270,6 +270,13 @@ def test_a_finding_is_said_once_for_all_gpus_and_workloads():
     assert rate.message.endswith("no cap is stated for cpu0 and cpu1")
 
 
+def test_a_finding_names_what_it_holds_for_in_any_workload():
+    found = compare(built(TWO_SOCKETS), via=["direct"])
+    assert [one.message for one in found.findings] == [
+        "direct: peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1"
+    ]
+
+
 def test_a_cluster_says_no_more_than_a_server():
     found = compare(built(cluster(8)))
     assert sorted(codes(found)) == ["iommu-not-said", "peer-rate-unknown"]

@@ -169,6 +169,13 @@ def test_a_link_is_as_fast_as_the_least_of_cable_and_ends(cable, expected, limit
     assert resource.limited_by == limited_by
 
 
+def test_a_cable_of_unknown_rate_stays_unknown_whatever_its_ends_allow():
+    resource = built(ONE_SOCKET.replace("infiniband ndr", "ethernet unknown")).resources[
+        "nic0/p1 in"
+    ]
+    assert resource.capacity.theoretical.value is None
+
+
 def test_bundles_add_up():
     machine = built(TWO_SOCKETS.replace("upi 16 GT/s", "3x upi 16 GT/s"))
     resource = machine.resources["cpu0 -> cpu1"]

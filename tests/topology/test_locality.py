@@ -172,6 +172,18 @@ def test_the_socket_of_a_device():
     assert socket_of(shipped("gds-textbook"), "storage") == ""
 
 
+TWICE_CABLED = TWO_SOCKETS.replace(
+    "  - nic0 -- cpu0: pcie 5 x16", "  - nic0 -- cpu0: pcie 5 x8\n  - nic0 -- cpu1: pcie 5 x8"
+)
+
+
+def test_a_card_cabled_to_both_sockets_is_near_both():
+    machine = built(TWICE_CABLED)
+    assert [locality(machine, f"gpu{n}", "nic0") for n in (0, 1)] == ["NODE", "NODE"]
+    assert locality(machine, "gpu0", "gpu1") == "SYS"
+    assert [found.socket for found in machine.tree.attachments("nic0")] == ["cpu0", "cpu1"]
+
+
 def test_a_device_is_x_to_itself_and_nothing_to_what_no_host_joins():
     machine = built(TWO_SOCKETS)
     assert locality(machine, "gpu0", "gpu0") == "X"

@@ -200,7 +200,7 @@ def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
 def _hosts_passed(topology: Topology, leg: Leg) -> tuple[Device, ...]:
     passed = dict.fromkeys(
         name
-        for step in leg.walk
+        for step, _ in leg.shares
         for name in (step.source, step.target)
         if topology[name].kind in _HOSTS
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from topo.datapaths import data_path
 from topo.errors import Finding, SpecError, UnknownNameError
 from topo.routes import Policy, Router
+from topo.routes.model import merged
 from topo.spec.model import Workload
 from topo.study.answer import answer
 from topo.study.insights import insights
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from topo.catalogue.model import Kind
     from topo.spec.model import Basis
+    from topo.study.model import PathAnswer
     from topo.topology import Topology
 
 __all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
@@ -88,7 +90,7 @@ def compare(
         basis=at,
         policy=policy,
         workloads=answers,
-        findings=tuple(dict.fromkeys(_findings(answers, at))),
+        findings=tuple(_findings(answers, at)),
     )
 
 
@@ -188,7 +190,7 @@ def _workload(
 
 
 def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Finding]:
-    """Yield what the answers rest on: unknown figures, assumptions, an efficiency not used."""
+    """Yield what the answers rest on: an efficiency not used, unknown figures, assumptions."""
     for found in answers:
         if found.workload.efficiency and basis != "theoretical":
             yield Finding(
@@ -198,19 +200,23 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
                 severity="note",
                 place=found.workload.place,
             )
-        for path in found.paths:
-            if path.unknowns:
-                yield Finding(
-                    "unknown-capacity",
-                    f"rates by {path.name} are at most: unknown is how much passes "
-                    f"{listed(path.unknowns)}",
-                    severity="warning",
-                )
-            for reason in path.reasons:
-                if reason.effect == "assumed":
-                    yield Finding(
-                        reason.code,
-                        f"{path.name}: {reason.text}",
-                        severity="note",
-                        place=reason.place,
-                    )
+    by_path: dict[str, list[PathAnswer]] = {}
+    for path in (path for found in answers for path in found.paths):
+        by_path.setdefault(path.name, []).append(path)
+    for name, paths in by_path.items():
+        yield from _rests_on(name, paths)
+
+
+def _rests_on(name: str, paths: list[PathAnswer]) -> Iterator[Finding]:
+    """Yield each cause once for one data path, whatever workloads it was asked for."""
+    unknowns = dict.fromkeys(unknown for path in paths for unknown in path.unknowns)
+    if unknowns:
+        yield Finding(
+            "unknown-capacity",
+            f"rates by {name} are at most: unknown is how much passes {listed(unknowns)}",
+            severity="warning",
+        )
+    for reason in merged(reason for path in paths for reason in path.reasons):
+        if reason.effect == "assumed":
+            text = f"{name}: {reason.text}"
+            yield Finding(reason.code, text, severity="note", place=reason.place)

@@ -50,7 +50,8 @@ def cable_capacity(
     Returns
     -------
     capacity, limited_by
-        The least of the medium and both ends, and the name of that one.
+        The least of the medium and both ends, and the name of that one. A medium of unknown rate
+        stays unknown, whatever its ends would allow.
     """
     rate, limited_by = cable.rate, cable.medium
     for device, ports in ends:
@@ -61,9 +62,9 @@ def cable_capacity(
 
 
 def _less(one: Figure, other: Figure) -> bool:
-    if one.value is None:
+    if one.value is None or other.value is None:
         return False
-    return other.value is None or one.value < other.value * (1 - 1e-12)
+    return one.value < other.value * (1 - 1e-12)
 
 
 def _times(rate: Figure, count: int) -> Figure:

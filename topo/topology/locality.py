@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.topology.tree import met
+
 if TYPE_CHECKING:
     from topo.topology.model import Device, Step, Topology
     from topo.topology.tree import Attachment
@@ -145,12 +147,22 @@ def _gpu_steps(topology: Topology, name: str) -> tuple[Step, ...]:
 
 
 def _tree(topology: Topology, one: str, other: str) -> str:
-    here, there = topology.tree.attachment(one), topology.tree.attachment(other)
-    if here is None or there is None:
-        return ""
-    meeting = topology.tree.meeting(one, other)
+    """Return the best class over every way that the two hang on their hosts."""
+    classes = [
+        _attached(topology, (one, here), (other, there))
+        for here in topology.tree.attachments(one)
+        for there in topology.tree.attachments(other)
+    ]
+    return min(classes, key=rank, default="")
+
+
+def _attached(
+    topology: Topology, one: tuple[str, Attachment], other: tuple[str, Attachment]
+) -> str:
+    here, there = one[1], other[1]
+    meeting = met((one[0], *here.bridges), (other[0], *there.bridges))
     if meeting:
-        return _below_root(topology, meeting, (one, here), (other, there))
+        return _below_root(topology, meeting, one, other)
     if here.root == there.root and topology[here.root].kind == "root-complex":
         return "PHB"
     if here.socket != there.socket:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from topo.topology.model import Device, Step, Topology
 
-__all__ = ["Attachment", "Tree"]
+__all__ = ["Attachment", "Tree", "met"]
 
 _HOSTS = ("cpu", "root-complex")
 
@@ -40,13 +42,17 @@ class Tree:
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._attachments: dict[str, Attachment | None] = {}
+        self._attachments: dict[str, tuple[Attachment, ...]] = {}
+
+    def attachments(self, name: str) -> tuple[Attachment, ...]:
+        """Return how `name` hangs on its hosts: a card cabled to two sockets has two."""
+        if name not in self._attachments:
+            self._attachments[name] = tuple(self._climb(name))
+        return self._attachments[name]
 
     def attachment(self, name: str) -> Attachment | None:
-        """Return how the device called `name` hangs on its host, `None` when it does not."""
-        if name not in self._attachments:
-            self._attachments[name] = self._climb(name)
-        return self._attachments[name]
+        """Return how `name` hangs on its (first) host, `None` when it does not."""
+        return next(iter(self.attachments(name)), None)
 
     def meeting(self, one: str, other: str) -> str:
         """Return the device below the root where two devices meet, ``""`` when none is.
@@ -56,22 +62,19 @@ class Tree:
         here, there = self.attachment(one), self.attachment(other)
         if here is None or there is None:
             return ""
-        above = (other, *there.bridges)
-        return next((name for name in (one, *here.bridges) if name in above), "")
+        return met((one, *here.bridges), (other, *there.bridges))
 
-    def _climb(self, name: str) -> Attachment | None:
+    def _climb(self, name: str) -> Iterator[Attachment]:
         if self._topology[name].kind in _HOSTS:
-            return self._above(name, (), "")
-        bridges: list[str] = []
-        seen = {name}
-        while True:
-            step = self._upward((name, *bridges)[-1], seen)
-            if step is None:
-                return None
-            if self._topology[step.target].kind in _HOSTS:
-                return self._above(step.target, tuple(bridges), _node(step))
-            bridges.append(step.target)
-            seen.add(step.target)
+            yield self._above(name, (), "")
+            return
+        for first in self._upward(name, {name}):
+            step, bridges, seen = first, list[str](), {name}
+            while self._topology[step.target].kind not in _HOSTS:
+                bridges.append(step.target)
+                seen.add(step.target)
+                step = self._upward(step.target, seen)[0]
+            yield self._above(step.target, tuple(bridges), _node(step))
 
     def _above(self, root: str, bridges: tuple[str, ...], node: str) -> Attachment:
         """Return the attachment with the CPU that a root complex belongs to."""
@@ -81,20 +84,15 @@ class Tree:
                     return Attachment(bridges, root, step.target, _node(step))
         return Attachment(bridges, root, root, node)
 
-    def _upward(self, name: str, seen: set[str]) -> Step | None:
-        """Return the step towards the host: to a host if there is one, else to what leads there."""
+    def _upward(self, name: str, seen: set[str]) -> list[Step]:
+        """Return the steps towards a host: to hosts if there are, else to what leads there."""
         ways = [
             step
             for step in self._topology.steps[name]
             if step.link.layer in ("host", "memory") and step.target not in seen
         ]
-        for step in ways:
-            if self._topology[step.target].kind in _HOSTS:
-                return step
-        for step in ways:
-            if self._leads_up(step.target, {*seen, name}):
-                return step
-        return None
+        hosts = [step for step in ways if self._topology[step.target].kind in _HOSTS]
+        return hosts or [step for step in ways if self._leads_up(step.target, {*seen, name})]
 
     def _leads_up(self, name: str, seen: set[str]) -> bool:
         """Whether a host can be reached through `name` without going back."""
@@ -105,6 +103,11 @@ class Tree:
             for step in self._topology.steps[name]
             if step.link.layer == "host" and step.target not in seen
         )
+
+
+def met(here: tuple[str, ...], there: tuple[str, ...]) -> str:
+    """Return the first name on the way up from one device that is above the other, or ``""``."""
+    return next((name for name in here if name in there), "")
 
 
 def _forwards(device: Device) -> bool:
