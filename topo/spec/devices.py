@@ -14,7 +14,7 @@ from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
 from topo.spec.keys import DEVICE
 from topo.spec.model import DeviceSpec
-from topo.spec.names import expand, numbers_in, ranged, stem_of
+from topo.spec.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.spec.overrides import with_entry
 from topo.spec.shape import is_extension, listed, mapping_of, text_of, value_of
 from topo.units import parse_flag
@@ -71,6 +71,10 @@ def expand_devices(node: Node, report: Report) -> tuple[Group, ...]:
         if is_extension(key.text):
             continue
         names = expand(key, report)
+        if len(first) + len(names) > MOST:
+            message = f"with `{key.text}` the file names more than {MOST} devices"
+            report.add(key, "huge-range", message, help="write smaller ranges")
+            break
         _report_repeats(key, names, first, report)
         for name in names:
             first.setdefault(name, key)

@@ -40,6 +40,8 @@ _ARROW_ADVICE: Final = "write it like `- a -> b: 55 GB/s`"
 _DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|<?-+>?|<?=+>?)\s")
 _TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
+# What a file may have in all: a cluster of MOST devices has a few links for each.
+_MOST_LINKS: Final = 4 * MOST
 Pairs = tuple[tuple[End, End], ...]
 
 
@@ -204,12 +206,16 @@ def read_links(
 def resolve_links(
     cabled: Iterable[tuple[Line, Cable]], names: Names, report: Report
 ) -> tuple[LinkSpec, ...]:
-    """Return one link for each pair of ends."""
-    return tuple(
-        LinkSpec(a, b, cable, line.key.place)
-        for line, cable in cabled
-        for a, b in expand_line(line, names, report)
-    )
+    """Return one link for each pair of ends; a file of more than `_MOST_LINKS` is refused."""
+    links: list[LinkSpec] = []
+    for line, cable in cabled:
+        pairs = expand_line(line, names, report)
+        if len(links) + len(pairs) > _MOST_LINKS:
+            message = f"with `{line.key.text}` the file has more than {_MOST_LINKS} links"
+            report.add(line.key, "huge-range", message, help="name fewer devices")
+            break
+        links.extend(LinkSpec(a, b, cable, line.key.place) for a, b in pairs)
+    return tuple(links)
 
 
 def change_links(

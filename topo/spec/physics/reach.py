@@ -148,9 +148,10 @@ def _check_workload(
 def _reached(sources: Iterable[str], wiring: Wiring) -> dict[str, None]:
     """Return what data from the sources can get to, in the order it is found."""
     found = dict.fromkeys(sources)
+    starts = frozenset(found)
     front = list(found)
     for name in front:
-        if name in sources or wiring.kind(name) in _PASSED:
+        if name in starts or wiring.kind(name) in _PASSED:
             for link in wiring.at[name]:
                 near = other_end(link, name)
                 if near not in found and not wiring.is_fabric(link):
