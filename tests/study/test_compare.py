@@ -277,6 +277,16 @@ def test_a_finding_names_what_it_holds_for_in_any_workload():
     ]
 
 
+def test_paths_that_rest_on_the_same_share_a_finding():
+    text = UNKNOWN.replace("settings: {iommu: off}\n", "")
+    found = compare(built(text), via=["legacy", "direct", "compat", "p2pdma"])
+    assert [one.message for one in found.findings] == [
+        "rates by legacy and compat are at most: unknown is how much passes ram0/bus",
+        "direct: assumes the IOMMU off or in passthrough",
+        "direct: peer-to-peer rate unknown here: no cap is stated for cpu0",
+    ]
+
+
 def test_a_cluster_says_no_more_than_a_server():
     found = compare(built(cluster(8)))
     assert sorted(codes(found)) == ["iommu-not-said", "peer-rate-unknown"]

@@ -16,9 +16,10 @@ from topo.study.model import Comparison, WorkloadAnswer
 from topo.study.words import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from topo.catalogue.model import Kind
+    from topo.routes import Reason
     from topo.spec.model import Basis
     from topo.study.model import PathAnswer
     from topo.topology import Topology
@@ -203,20 +204,33 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
     by_path: dict[str, list[PathAnswer]] = {}
     for path in (path for found in answers for path in found.paths):
         by_path.setdefault(path.name, []).append(path)
+    yield from _unknown(by_path)
+    yield from _assumed(by_path)
+
+
+def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
+    """Yield the unknown capacities, once for all data paths that meet the same."""
+    found: dict[tuple[str, ...], list[str]] = {}
     for name, paths in by_path.items():
-        yield from _rests_on(name, paths)
+        unknowns = tuple(dict.fromkeys(unknown for path in paths for unknown in path.unknowns))
+        found.setdefault(unknowns, []).append(name)
+    for unknowns, names in found.items():
+        if unknowns:
+            yield Finding(
+                "unknown-capacity",
+                f"rates by {listed(names)} are at most: unknown is how much passes "
+                f"{listed(unknowns)}",
+                severity="warning",
+            )
 
 
-def _rests_on(name: str, paths: list[PathAnswer]) -> Iterator[Finding]:
-    """Yield each cause once for one data path, whatever workloads it was asked for."""
-    unknowns = dict.fromkeys(unknown for path in paths for unknown in path.unknowns)
-    if unknowns:
-        yield Finding(
-            "unknown-capacity",
-            f"rates by {name} are at most: unknown is how much passes {listed(unknowns)}",
-            severity="warning",
-        )
-    for reason in merged(reason for path in paths for reason in path.reasons):
-        if reason.effect == "assumed":
-            text = f"{name}: {reason.text}"
-            yield Finding(reason.code, text, severity="note", place=reason.place)
+def _assumed(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
+    """Yield the assumptions, once for all data paths that rest on the same."""
+    found: dict[Reason, list[str]] = {}
+    for name, paths in by_path.items():
+        for reason in merged(reason for path in paths for reason in path.reasons):
+            if reason.effect == "assumed":
+                found.setdefault(reason, []).append(name)
+    for reason, names in found.items():
+        text = f"{listed(names)}: {reason.text}"
+        yield Finding(reason.code, text, severity="note", place=reason.place)
