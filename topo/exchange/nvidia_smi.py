@@ -80,8 +80,8 @@ def read_matrix(data: bytes, name: str) -> Matrix:
     if seen and seen <= _PEER:
         message = f"`{name}` is a peer-to-peer matrix of `nvidia-smi topo -p2p`, not of `topo -m`"
         raise ExchangeError(Finding("wrong-kind", message, help="run `nvidia-smi topo -m`"))
-    found = [*_ragged(short, rows, names, name), *_unknown(seen), *_asymmetric(codes)]
-    return Matrix(names, codes, affinity, legend, tuple(found))
+    odd = (*_ragged(short, rows, names, name), *_unknown(seen), *_asymmetric(codes))
+    return Matrix(names, codes, affinity, legend, odd)
 
 
 # --- lines ----------------------------------------------------------------------------------------
