@@ -8,6 +8,7 @@
 from topo.spec.data_paths import read_data_path, vary_data_path
 from topo.spec.dump import to_document
 from topo.spec.load import build, builtin_names, builtin_text, load, loads, read_file
+from topo.spec.read import vary
 from topo.spec.schema import json_schema
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "read_data_path",
     "read_file",
     "to_document",
+    "vary",
     "vary_data_path",
 ]

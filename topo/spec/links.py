@@ -226,7 +226,9 @@ def change_links(
     media: MappingOf[str, Medium],
     report: Report,
 ) -> tuple[LinkSpec, ...]:
-    """Return the links with those that a change names cabled as it says.
+    """Return the links with those that a change names cabled, or led, as it says.
+
+    The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``.
 
     Raises
     ------
@@ -234,7 +236,8 @@ def change_links(
         If a change names no link.
     """
     for change in changes:
-        cable = read_cable(change.value, media=media, report=report)
+        moved = _other_ends(change, names, report)
+        cable = None if moved else read_cable(change.value, media=media, report=report)
         left, _, right = change.target.partition(" -- ")
         sides = (_side(left, names), _side(right, names))
         hit = {at for at, link in enumerate(links) if _joins(link, *sides)}
@@ -245,7 +248,21 @@ def change_links(
                 replace(link, cable=cable, place=change.place) if at in hit else link
                 for at, link in enumerate(links)
             )
+        if moved:
+            links = tuple(
+                replace(link, a=moved[0], b=moved[1], place=change.place) if at in hit else link
+                for at, link in enumerate(links)
+            )
     return links
+
+
+def _other_ends(change: Change, names: Names, report: Report) -> tuple[End, End] | None:
+    """Return the two ends that a change leads a link to, `None` when its value is a cable."""
+    if not isinstance(change.value, Scalar) or " -- " not in change.value.text:
+        return None
+    left, _, right = change.value.text.partition(" -- ")
+    ends = [names.ends(side.strip(), change.value, report) for side in (left, right)]
+    return (ends[0][0], ends[1][0]) if all(len(end) == 1 for end in ends) else None
 
 
 def _side(text: str, names: Names) -> tuple[frozenset[str], str]:

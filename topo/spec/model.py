@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.document.nodes import Document
     from topo.document.nodes import Mapping as Entries
     from topo.errors import Finding, Place
 
@@ -219,6 +220,8 @@ class Spec:
         What stands above the first key.
     findings
         Warnings and notes; errors would have stopped the reading.
+    document, overrides
+        What it was read from, so that it can be read again with other changes (`topo.spec.vary`).
     """
 
     name: str
@@ -237,3 +240,5 @@ class Spec:
     comment: str = ""
     file: str = ""
     findings: tuple[Finding, ...] = ()
+    document: Document | None = field(default=None, compare=False, repr=False)
+    overrides: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)

@@ -6,7 +6,7 @@ one cause gives one message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from topo.catalogue.load import catalogue
@@ -16,6 +16,7 @@ from topo.document.nodes import Mapping, Scalar
 from topo.document.report import Report
 from topo.errors import Place, SpecError
 from topo.spec import physics
+from topo.spec.copies import copied_groups, copied_links, split_copies
 from topo.spec.data_paths import BUILT_IN, read_data_path, vary_data_path
 from topo.spec.devices import Shelf, expand_devices, read_devices
 from topo.spec.expectations import read_expectations, resolve_expectations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from topo.spec.model import DeviceSpec
     from topo.spec.workloads import Draft
 
-__all__ = ["VERSION", "describe", "read_spec"]
+__all__ = ["VERSION", "describe", "read_spec", "vary"]
 
 VERSION = "1"
 _OTHER_FILES = {
@@ -72,6 +73,7 @@ class _Shape:
     measured: tuple[tuple[Line, Figure, str], ...]
     workloads: tuple[Draft, ...]
     expectations: tuple[Claim, ...]
+    copies: MappingOf[str, str] = field(default_factory=dict)
 
 
 def read_spec(
@@ -99,7 +101,27 @@ def read_spec(
     spec = describe(document, report, name=name, overrides=overrides)
     physics.check(spec, report)
     report.stop(SpecError)
-    return _with_findings(spec, report)
+    spec = _with_findings(spec, report)
+    return replace(spec, document=document, overrides=dict(overrides or {}))
+
+
+def vary(spec: Spec, overrides: MappingOf[str, str]) -> Spec:
+    """Return what the same text says with other overrides laid over those it was read with.
+
+    Parameters
+    ----------
+    spec
+        A description that was read from a text or a `dict`.
+    overrides
+        What to change, by target: ``{"slot1.part": "connectx-8"}``.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        As for `read_spec`.
+    """
+    assert spec.document is not None, "only what was read can be read again"
+    return read_spec(spec.document, name=spec.name, overrides={**spec.overrides, **overrides})
 
 
 def describe(
@@ -115,10 +137,12 @@ def describe(
     sections = _read_version(document, report)
     report.stop(SpecError)
     groups = expand_devices(sections["devices"], report) if "devices" in sections else ()
-    changes = _sort(groups, sections, overrides or {}, report)
+    copies, changed = split_copies(overrides or {}, groups)
+    groups += copied_groups(copies, groups)
+    changes = _sort(groups, sections, changed, report)
     shape = _read_shape(_changed(sections, changes), groups, changes, report)
     report.stop(SpecError)
-    spec = _resolve(shape, changes, document, name, report)
+    spec = _resolve(replace(shape, copies=copies), changes, document, name, report)
     report.stop(SpecError)
     return spec
 
@@ -271,15 +295,14 @@ def _resolve(
     shape: _Shape, changes: Changes, document: Document, name: str, report: Report
 ) -> Spec:
     devices = shape.devices
-    names = Names(
-        (device.name for device in devices),
-        {device.name: device.numa for device in devices if device.numa},
-    )
+    names = _names(devices)
+    # A stem in `links:` means what the file names: a copy is cabled as its model is.
+    before = tuple(device for device in devices if device.name not in shape.copies)
     check_devices(devices, report)
     check_fallbacks(shape.data_paths.values(), report)
     known = (*BUILT_IN, *shape.data_paths)
     kinds = {device.name: device.part.kind for device in devices}
-    links = resolve_links(shape.cabled, names, report)
+    links = copied_links(shape.copies, resolve_links(shape.cabled, _names(before), report))
     workloads = resolve_workloads(
         shape.workloads, names=names, kinds=kinds, data_paths=known, report=report
     )
@@ -308,6 +331,13 @@ def _resolve(
         data_path_overrides=shape.data_path_overrides,
         comment=_comment(document),
         file=document.name,
+    )
+
+
+def _names(devices: tuple[DeviceSpec, ...]) -> Names:
+    return Names(
+        (device.name for device in devices),
+        {device.name: device.numa for device in devices if device.numa},
     )
 
 

@@ -294,6 +294,31 @@ class Topology:
 
         return Tree(self)
 
+    def replace(self, changes: Mapping[str, str]) -> Topology:
+        """Return the topology of the same text with something changed, as ``--set`` does.
+
+        Parameters
+        ----------
+        changes
+            What to change, by target: ``{"slot1.part": "connectx-8"}``.
+
+        Raises
+        ------
+        TopoError
+            If a target is not there, or the result breaks a rule.
+
+        Examples
+        --------
+        >>> import topo
+        >>> machine = topo.load("gds-textbook").replace({"ram.bus": "300 GB/s"})
+        >>> machine.resources["ram0/bus"].capacity.theoretical.value
+        300000000000.0
+        """
+        from topo.spec import vary
+        from topo.topology.build import build_topology
+
+        return build_topology(vary(self.spec, changes))
+
     def graph(self) -> networkx.MultiDiGraph[str]:
         """Return a fresh NetworkX graph of the topology; see `topo.topology.graph`."""
         from topo.topology.graph import to_networkx
