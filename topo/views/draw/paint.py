@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from topo.views.draw.courses import buffer_places, courses, crossings
-from topo.views.draw.geometry import Rect, free_place
+from topo.views.draw.geometry import LANE, Rect, free_place
 from topo.views.draw.metrics import Line, height
 from topo.views.draw.strokes import pieces, stroke
 from topo.views.draw.words import pen, rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from topo.views.draw.canvas import Canvas
     from topo.views.draw.geometry import Point, Track
@@ -131,15 +131,27 @@ class Painter:
 
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
         """Return where a box's text stands, `None` for its middle."""
-        if key in self.scene.lanes:
-            above, below = self.scene.lanes[key]
-            y = rect.cy + (above - below) * 8.0
-            taken = tuple(x + self.at[0] for x in crossings(self.scene, key, self.courses))
-            wide = max(line.width for line in lines) + 20
-            return (free_place(rect.x + 4, rect.right - 4, taken, wide), y)
         if key in self.scene.buffers:
             return (rect.cx, rect.y + 5 + height(lines) / 2)
-        return None
+        behind = tuple(self._behind(key))
+        if key not in self.scene.lanes and not behind:
+            return None
+        above, below = self.scene.lanes.get(key, (0, 0))
+        crossing = (*crossings(self.scene, key, self.courses), *behind)
+        taken = tuple(x + self.at[0] for x in crossing)
+        wide = max(line.width for line in lines) + 20
+        x = free_place(rect.x + 4, rect.right - 4, taken, wide)
+        return (x, rect.cy + (above - below) * LANE / 2)
+
+    def _behind(self, key: str) -> Iterator[float]:
+        """Yield the x of wires that pass behind a box."""
+        rect = self.layout.boxes[key]
+        for track in self.layout.tracks.values():
+            (x, y), (end_x, end_y) = track.points[0], track.points[-1]
+            upright = abs(x - end_x) < 1 and rect.x < x < rect.right
+            over = min(y, end_y) < rect.cy < max(y, end_y)
+            if upright and over and key not in (track.a, track.b):
+                yield x
 
     def _buffers(self, key: str) -> None:
         for buffer in self.scene.buffers.get(key, ()):
