@@ -104,11 +104,10 @@ def codes_in(path: Path) -> set[str]:
 
 
 def texts_in(node: ast.expr) -> list[str]:
-    return [
-        one.value
-        for one in ast.walk(node)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str)
-    ]
+    """Return what an expression can be: a text, or one of two."""
+    if isinstance(node, ast.IfExp):
+        return [*texts_in(node.body), *texts_in(node.orelse)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
 def all_codes() -> set[str]:

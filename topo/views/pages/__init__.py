@@ -27,6 +27,7 @@ _FILES: Final = (
     "figures",
     "physics",
     "yaml",
+    "imports",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
 _LINKS: Final = re.compile(r"nv[0-9]*")
