@@ -17,3 +17,11 @@ settings.register_profile(
     "thorough", max_examples=5000, deadline=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the expected messages of tests/golden anew; read the difference",
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from topo.errors import Finding, Place
+from topo.errors import Finding, Place, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from topo.errors import Severity, TopoError, UnitError
 
 __all__ = ["Report"]
+
+_MOST: Final = 100  # errors of one phase; a file with more is of another kind, or a bad generator's
 
 
 class Report:
@@ -25,15 +28,14 @@ class Report:
     def __init__(self, document: Document) -> None:
         self.document = document
         self._findings: list[Finding] = []
+        self._errors = 0
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was found, by place."""
-        return tuple(
-            sorted(self._findings, key=lambda found: found.place or Place("", 0, 0))
-        )
+        return tuple(sorted(self._findings, key=lambda found: found.place or Place("", 0, 0)))
 
-    def add(  # noqa: PLR0913  (the fields of a finding)
+    def add(
         self,
         at: Node | Place,
         code: str,
@@ -43,7 +45,13 @@ class Report:
         notes: Iterable[str] = (),
         severity: Severity = "error",
     ) -> None:
-        """Add one finding at a node or a place."""
+        """Add one finding at a node or a place.
+
+        Raises
+        ------
+        SpecError
+            With what was found so far, when it is the hundredth error.
+        """
         place = at if isinstance(at, Place) else at.place
         self._findings.append(
             Finding(
@@ -58,6 +66,11 @@ class Report:
                 else "",
             )
         )
+        self._errors += severity == "error"
+        if self._errors >= _MOST:
+            last = self.findings[-1]
+            stopped = (*last.notes, f"reading stopped here, after {_MOST} mistakes")
+            raise SpecError((*self.findings[:-1], replace(last, notes=stopped)))
 
     def unit(self, at: Node | Place, error: UnitError) -> None:
         """Add a unit error, which does not know where it stands."""
@@ -66,5 +79,5 @@ class Report:
 
     def stop(self, kind: type[TopoError]) -> None:
         """Raise `kind` with everything found if any of it is an error."""
-        if any(found.severity == "error" for found in self._findings):
+        if self._errors:
             raise kind(self.findings)
