@@ -176,6 +176,18 @@ def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
         for host in hosts:
             yield _host_bridge(host)
     yield from _iommu(topology, hosts, over_pcie=over_pcie)
+    yield from _detours(topology, leg, hosts)
+    if over_pcie and not _capped(topology, leg):
+        yield Reason(
+            "peer-rate-unknown",
+            "assumed",
+            "peer-to-peer rate unknown here: no cap is stated for",
+            about=tuple(host.name for host in hosts),
+        )
+
+
+def _detours(topology: Topology, leg: Leg, hosts: tuple[Device, ...]) -> Iterator[Reason]:
+    """Yield what makes the way longer than it looks: ACS redirect, another socket."""
     if leg.sent_up_by:
         yield Reason(
             "acs-redirect",
@@ -188,13 +200,6 @@ def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
     if len(sockets) > 1:
         text = "peer-to-peer between sockets, over"
         yield Reason("cross-socket", "slower", text, about=sockets)
-    if over_pcie and not _capped(topology, leg):
-        yield Reason(
-            "peer-rate-unknown",
-            "assumed",
-            "peer-to-peer rate unknown here: no cap is stated for",
-            about=tuple(host.name for host in hosts),
-        )
 
 
 def _hosts_passed(topology: Topology, leg: Leg) -> tuple[Device, ...]:
