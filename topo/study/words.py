@@ -55,6 +55,8 @@ def limited_by(resources: Iterable[Resource]) -> str:
     """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class."""
     groups: dict[str, list[str]] = {}
     for resource in resources:
-        groups.setdefault(resource.kind, []).append(resource.name)
+        names = groups.setdefault(resource.kind, [])
+        if resource.name not in names:
+            names.append(resource.name)
     words = [f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()]
     return listed(words, most=len(words))

@@ -1,0 +1,273 @@
+"""What to change: every candidate asked in full, ranked by what it does to the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from topo.errors import Finding, NoRouteError, TopoError
+from topo.study.candidates import Candidate, candidates
+from topo.study.compare import chosen_workloads, compare
+from topo.study.simulate import simulate
+from topo.study.words import limited_by, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from topo.routes import Policy, Route
+    from topo.spec.model import Basis, Workload
+    from topo.topology import Resource, Topology
+
+__all__ = ["Outcome", "Upgrade", "Upgrades", "upgrades"]
+
+_SAME = 1e-9
+# Combinations are made of the single candidates that helped, or might together: so many at most.
+_MOST_COMBINED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Seconds until each workload has its last byte, and what binds at the start."""
+
+    times: Mapping[str, float]
+    bound: tuple[Resource, ...]
+
+    @property
+    def time(self) -> float:
+        """Seconds until all are done."""
+        return max(self.times.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """One candidate, or several together, with what comes out.
+
+    `cost` is `None` where the user gave no cost for one of the kinds.
+    """
+
+    parts: tuple[Candidate, ...]
+    outcome: Outcome
+    cost: float | None
+
+    @property
+    def title(self) -> str:
+        """What is changed."""
+        return " + ".join(part.title for part in self.parts)
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """All overrides together."""
+        return {key: value for part in self.parts for key, value in part.changes.items()}
+
+    @property
+    def via(self) -> str:
+        """Another data path, if that is part of it."""
+        return next((part.via for part in self.parts if part.via), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrades:
+    """What is, and what each change would make of it, best first.
+
+    `rejected` are candidates that break a rule or close the way, with the reason.
+    """
+
+    topology: Topology
+    workloads: tuple[Workload, ...]
+    via: str
+    basis: Basis
+    now: Outcome
+    ranked: tuple[Upgrade, ...]
+    rejected: tuple[tuple[Candidate, str], ...]
+
+    def reason(self, found: Upgrade) -> str:
+        """Return why a change helps or not, in words."""
+        binds = limited_by(found.outcome.bound) or "nothing stated"
+        if found.outcome.time < self.now.time * (1 - _SAME):
+            return f"limited by {limited_by(self.now.bound) or 'nothing stated'}, then by {binds}"
+        if found.outcome.time > self.now.time * (1 + _SAME):
+            return f"slower: limited by {binds}"
+        return f"still limited by {binds}"
+
+
+def upgrades(
+    topology: Topology,
+    *,
+    workload: str | None = None,
+    via: str = "legacy",
+    together: bool = False,
+    combine: int = 1,
+    costs: Mapping[str, float] | None = None,
+    at: Basis = "theoretical",
+    policy: Policy | None = None,
+) -> Upgrades:
+    """Rank changes by the time that the workload takes with them.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workload
+        Which workload; the first of the file by default, all of them `together`.
+    via
+        The data path in use.
+    together
+        Ask about all workloads at once, by the time until the last is done.
+    combine
+        How many candidates may be taken together.
+    costs
+        What one of each kind of candidate costs (`topo.study.candidates.KINDS`), in any currency.
+    at, policy
+        As for `topo.compare`.
+
+    Raises
+    ------
+    NoRouteError
+        If the data path is refused as things are.
+    """
+    chosen = chosen_workloads(topology, None if together else workload)
+    if not together:
+        chosen = chosen[:1]
+    asked = _Question(tuple(one.name for one in chosen), together=together, at=at, policy=policy)
+    now = asked.outcome(topology, via)
+    singles, rejected = asked.single(
+        topology, candidates(topology, asked.routes(topology, via), via), via
+    )
+    found = list(singles)
+    promising = _promising(singles, now)
+    for size in range(2, combine + 1):
+        for group in combinations(promising, size):
+            found.extend(
+                one for one in asked.combined(topology, group, via) if _worth_more(one, singles)
+            )
+    priced = tuple(Upgrade(one.parts, one.outcome, _cost(one.parts, costs or {})) for one in found)
+    return Upgrades(
+        topology=topology,
+        workloads=chosen,
+        via=via,
+        basis=at,
+        now=now,
+        ranked=tuple(sorted(priced, key=_order)),
+        rejected=rejected,
+    )
+
+
+def _worth_more(one: Upgrade, singles: Sequence[Upgrade]) -> bool:
+    """Whether a combination beats each of its members alone: nothing in it is for nothing."""
+    alone = [single.outcome.time for single in singles if single.parts[0] in one.parts]
+    return one.outcome.time < min(alone) * (1 - _SAME)
+
+
+def _order(one: Upgrade) -> tuple[float, float, int, float, str]:
+    """Sort by time, then by the sum of all times, fewest changes, least cost, title."""
+    total = sum(one.outcome.times.values())
+    changes = sum(part.count for part in one.parts)
+    return (_round(one.outcome.time), _round(total), changes, one.cost or 0.0, one.title)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.9g}")
+
+
+def _promising(singles: Sequence[Upgrade], now: Outcome) -> list[Candidate]:
+    """Return the candidates to combine: no slower than now, the best of each kind of change first.
+
+    A candidate that gains nothing alone can gain with another (two things that bind in a tie).
+    """
+    kept = [
+        one for one in sorted(singles, key=_order) if one.outcome.time <= now.time * (1 + _SAME)
+    ]
+    return [one.parts[0] for one in kept[:_MOST_COMBINED]]
+
+
+def _cost(parts: tuple[Candidate, ...], costs: Mapping[str, float]) -> float | None:
+    known = [costs.get(part.kind) for part in parts]
+    if not costs or any(cost is None for cost in known):
+        return None
+    return sum(
+        cost * part.count for cost, part in zip(known, parts, strict=True) if cost is not None
+    )
+
+
+class _Question:
+    """What is asked of every variant of the machine."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        *,
+        together: bool,
+        at: Basis,
+        policy: Policy | None,
+    ) -> None:
+        self._names = names
+        self._together = together
+        self._at: Basis = at
+        self._policy = policy
+
+    def outcome(self, topology: Topology, via: str) -> Outcome:
+        """Return the times of the workloads on one variant.
+
+        Raises
+        ------
+        NoRouteError
+            If the data path is refused.
+        """
+        if self._together:
+            run = simulate(topology, via=via, at=self._at, policy=self._policy)
+            stopping = (resource for one in run.moments[0].rates for resource in one.stopped_by)
+            return Outcome(
+                times={one.workload.name: one.finish for one in run.runs},
+                bound=tuple(dict.fromkeys(stopping)),
+            )
+        (name,) = self._names
+        asked = compare(topology, workload=name, via=(via,), at=self._at, policy=self._policy)
+        answer = asked[via]
+        if answer.time is None:
+            refused = [one.text for one in answer.reasons if one.effect == "refused"]
+            raise NoRouteError(Finding("refused", f"{name} cannot go by {via}: {listed(refused)}"))
+        return Outcome(
+            times={name: answer.time},
+            bound=tuple(one.resource for one in answer.bottlenecks),
+        )
+
+    def routes(self, topology: Topology, via: str) -> tuple[Route, ...]:
+        """Return every route in use."""
+        found = (
+            compare(topology, workload=name, via=(via,), at=self._at, policy=self._policy)[via]
+            for name in self._names
+        )
+        return tuple(route for answer in found for route in answer.routes)
+
+    def single(
+        self, topology: Topology, found: Sequence[Candidate], via: str
+    ) -> tuple[tuple[Upgrade, ...], tuple[tuple[Candidate, str], ...]]:
+        """Ask each candidate alone; those that break a rule come back with the reason."""
+        singles: list[Upgrade] = []
+        rejected: list[tuple[Candidate, str]] = []
+        for candidate in found:
+            try:
+                changed = topology.replace(candidate.changes) if candidate.changes else topology
+                outcome = self.outcome(changed, candidate.via or via)
+            except TopoError as error:
+                rejected.append((candidate, error.findings[0].message))
+            else:
+                singles.append(Upgrade((candidate,), outcome, None))
+        return tuple(singles), tuple(rejected)
+
+    def combined(
+        self, topology: Topology, group: tuple[Candidate, ...], via: str
+    ) -> tuple[Upgrade, ...]:
+        """Ask several candidates together; none that change the same thing or break a rule."""
+        keys = [key for one in group for key in one.changes]
+        paths = [one.via for one in group if one.via]
+        if len(set(keys)) < len(keys) or len(paths) > 1:
+            return ()
+        changes = {key: value for one in group for key, value in one.changes.items()}
+        try:
+            changed = topology.replace(changes) if changes else topology
+            outcome = self.outcome(changed, paths[0] if paths else via)
+        except TopoError:
+            return ()
+        return (Upgrade(group, outcome, None),)
