@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["card_of", "read_address", "short_address"]
+__all__ = ["MADE_UP", "card_of", "read_address", "short_address"]
 
+# The PCI domain of the addresses that topo itself makes up where a format needs one.
+MADE_UP = "fffe"
 _ADDRESS = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2})"
     r"(?:\.(?P<function>[0-7]))?",

@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import ExchangeError, Finding
-from topo.exchange.addresses import card_of, read_address
+from topo.exchange.addresses import MADE_UP, card_of, read_address
 from topo.exchange.identities import generic_gpu, identify, vendor_name
 from topo.exchange.nccl_cpu import cpu_of
 from topo.exchange.nccl_fabric import Fabric
@@ -186,7 +186,7 @@ class _Reader:
             source="an NCCL topology file",
             file=name,
             devices=devices,
-            cables=self.fabric.cables(),
+            cables=self.fabric.cables(gpu.id for gpu in self._in_order()),
             parts=tuple(self.parts.values()),
             socket_cable=self.socket_cables[0] if len(set(self.socket_cables)) == 1 else "",
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
@@ -261,7 +261,7 @@ def _speed(net: Element) -> float | None:
 
 
 def _addresses(here: str) -> tuple[str, ...]:
-    return () if here.startswith("pci ") else (here,)
+    return () if here.startswith(("pci ", f"{MADE_UP}:")) else (here,)
 
 
 def _numbers(element: Element, inner: Element | None = None, names: tuple[str, ...] = ()) -> str:

@@ -13,6 +13,7 @@ from topo.exchange.nccl_read import number
 from topo.exchange.sighting import SeenCable, SeenDevice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from xml.etree.ElementTree import Element
 
 __all__ = ["Fabric"]
@@ -90,8 +91,12 @@ class Fabric:
             said=f"{len(targets)} targets of nvlink" if targets else "its addresses are hidden",
         )
 
-    def cables(self) -> tuple[SeenCable, ...]:
-        """Return the cables: between two GPUs once, although both say it."""
+    def cables(self, order: Iterable[str]) -> tuple[SeenCable, ...]:
+        """Return the cables: between two GPUs once, although both say it.
+
+        `order` are the GPUs as they are numbered.
+        """
+        self._gpus = {name: self._gpus[name] for name in order if name in self._gpus}
         switched: dict[tuple[str, str], int] = {}
         paired: dict[tuple[str, str], dict[str, int]] = {}
         media: dict[tuple[str, str], str] = {}
