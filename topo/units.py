@@ -493,7 +493,7 @@ def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
         prefix = _prefix(match[1])
         worth = _UNITS["rate"][f"{prefix}b/s"]
         number_match = _NUMBER.match(number)
-        assert number_match is not None  # noqa: S101  (it was matched to get here)
+        assert number_match is not None, "it was matched to get here"
         in_bytes = format_size(_value(number_match, worth, number))
         return UnitError(
             "ambiguous-unit",

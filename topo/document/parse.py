@@ -39,7 +39,7 @@ MAX_DEPTH: Final = 40
 MAX_NODES: Final = 250_000
 """Most nodes, each alias counting as all that it stands for, so that no alias bomb goes off."""
 
-_ENOUGH: Final = 100  # findings collected; only the first of them are shown
+_ENOUGH: Final = 100  # findings after which reading ends; only the first are shown
 _LONG: Final = 100_000  # characters from which pausing the collector pays
 
 _UNSEEN: Final = re.compile(
@@ -236,7 +236,9 @@ class _Tree:
         node = Scalar(text, place, bool(event.style))
         if event.anchor is not None:
             node = self._anchored_scalar(event, node)
-        self._count(1, place)
+        self._size += 1
+        if self._size > MAX_NODES:
+            raise _Refused(self._too_many(place))
         self._attach(node, 1, 0)
 
     def _anchored_scalar(self, event: Any, node: Scalar) -> Scalar:
@@ -256,7 +258,9 @@ class _Tree:
         if anchored is not None and anchored.node is not None:
             if len(self._stack) + anchored.height >= MAX_DEPTH:
                 raise _Refused(self._too_deep(place))
-            self._count(anchored.size, place)
+            self._size += anchored.size
+            if self._size > MAX_NODES:
+                raise _Refused(self._too_many(place))
             self._attach(anchored.node, anchored.size, anchored.height, alias=place)
             return
         if anchored is None:
@@ -277,12 +281,13 @@ class _Tree:
         self._push(_Frame(event, None))
 
     def _push(self, frame: _Frame) -> None:
-        place = self._place(frame.mark, frame.mark)
+        self._size += 1
         if len(self._stack) >= MAX_DEPTH:
-            raise _Refused(self._too_deep(place))
-        self._count(1, place)
+            raise _Refused(self._too_deep(self._place(frame.mark, frame.mark)))
+        if self._size > MAX_NODES:
+            raise _Refused(self._too_many(self._place(frame.mark, frame.mark)))
         if frame.anchor is not None:
-            self._open_anchor(frame.anchor, place)
+            self._open_anchor(frame.anchor, self._place(frame.mark, frame.mark))
         self._stack.append(frame)
 
     def _end(self, event: Any) -> None:
@@ -314,17 +319,12 @@ class _Tree:
         elif frame.key is None:
             frame.key = self._key(node, frame.seen, alias)
         else:
-            if isinstance(node, Scalar) and not node.text and not node.quoted:
+            if type(node) is Scalar and not node.text and not node.quoted:
                 node = self._nothing(frame.key)
                 if frame.flow and frame.entries:
                     self._check_comma(frame.entries[-1][1], frame.key)
             frame.entries.append((frame.key, node))
             frame.key = None
-
-    def _count(self, size: int, place: Place) -> None:
-        self._size += size
-        if self._size > MAX_NODES:
-            raise _Refused(self._too_many(place))
 
     def _key(self, node: Node, seen: dict[str, Place], alias: Place | None) -> Scalar:
         """Accept a key, or say why it is none."""
@@ -381,7 +381,7 @@ class _Tree:
 
     def _find(self, code: str, message: str, place: Place, help: str = "", note: str = "") -> None:
         if len(self._findings) > _ENOUGH:
-            return
+            raise _Refused(capped(self._findings))
         self._findings.append(
             Finding(
                 code,
