@@ -32,7 +32,10 @@ __all__ = [
     "loads",
     "locality",
     "matrix",
+    "simulate",
     "survey",
+    "together",
+    "upgrades",
 ]
 
 if TYPE_CHECKING:
@@ -43,7 +46,9 @@ if TYPE_CHECKING:
     from topo.study.check import judge
     from topo.study.compare import compare
     from topo.study.model import Comparison, Ladder, PathAnswer
+    from topo.study.simulate import simulate, together
     from topo.study.survey import survey
+    from topo.study.upgrade import upgrades
     from topo.topology.load import build, load, loads
     from topo.topology.locality import locality, matrix
     from topo.topology.model import Topology
@@ -68,7 +73,10 @@ else:
         "loads": "topo.topology.load",
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
+        "simulate": "topo.study.simulate",
         "survey": "topo.study.survey",
+        "together": "topo.study.simulate",
+        "upgrades": "topo.study.upgrade",
     }
 
     def __getattr__(name: str) -> object:

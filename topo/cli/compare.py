@@ -22,18 +22,22 @@ from topo.cli.output import put_document, put_page
         "topo compare gds-textbook",
         "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
         "topo compare dgx-h100 --from storage --to gpu0 --json",
+        "topo compare gds-textbook --together",
     )
 )
 @asks_machine
 @asks_question
+@click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @asks_how
 @asks_json
-def command(machine: Machine, question: Question, how: How, as_json: bool) -> int:
+def command(machine: Machine, question: Question, together: bool, how: How, as_json: bool) -> int:
     """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
 
     Asks about the file's workloads by legacy and direct, or by each --via; with --from and --to
     about those devices.
     """
+    if together:
+        return _together(machine, question, how, as_json=as_json)
     from topo.study import compare
 
     topology = machine.load()
@@ -54,3 +58,24 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
     from topo.views.text.answers import comparison_page
 
     return put_page(comparison_page(found), findings)
+
+
+def _together(machine: Machine, question: Question, how: How, *, as_json: bool) -> int:
+    if question.workload or question.by_ends:
+        raise click.UsageError("--together asks about all of the file's workloads.")
+    from topo.study import DEFAULT_PATHS, together
+
+    topology = machine.load()
+    found = together(
+        topology,
+        via=question.via or DEFAULT_PATHS,
+        at=how.at,
+        policy=how.policy_for(topology),
+    )
+    if as_json:
+        from topo.views.json.time import together_document
+
+        return put_document(together_document(found), topology.findings)
+    from topo.views.text.time import together_page
+
+    return put_page(together_page(found), topology.findings)

@@ -10,7 +10,7 @@ from topo.errors import Finding, NoRouteError, TopoError
 from topo.study.candidates import Candidate, candidates
 from topo.study.compare import chosen_workloads, compare
 from topo.study.simulate import simulate
-from topo.study.words import limited_by, listed
+from topo.study.words import classes_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,12 +83,13 @@ class Upgrades:
 
     def reason(self, found: Upgrade) -> str:
         """Return why a change helps or not, in words."""
-        binds = limited_by(found.outcome.bound) or "nothing stated"
+        binds = classes_of(found.outcome.bound) or "nothing stated"
         if found.outcome.time < self.now.time * (1 - _SAME):
-            return f"limited by {limited_by(self.now.bound) or 'nothing stated'}, then by {binds}"
+            before = classes_of(self.now.bound) or "nothing stated"
+            return f"{before} before, now {binds}" if binds != before else f"less load on {binds}"
         if found.outcome.time > self.now.time * (1 + _SAME):
-            return f"slower: limited by {binds}"
-        return f"still limited by {binds}"
+            return f"slower: {binds}"
+        return f"still {binds}"
 
 
 def upgrades(

@@ -60,3 +60,11 @@ def limited_by(resources: Iterable[Resource]) -> str:
             names.append(resource.name)
     words = [f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()]
     return listed(words, most=len(words))
+
+
+def classes_of(resources: Iterable[Resource]) -> str:
+    """Return "the RAM buses and the cards' chips": the classes alone, each once."""
+    groups: dict[str, set[str]] = {}
+    for resource in resources:
+        groups.setdefault(resource.kind, set()).add(resource.name)
+    return listed((class_words(kind, len(names)) for kind, names in groups.items()), most=20)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topo.topology import Resource, Topology
     from topo.views.text.page import Block
 
-__all__ = ["bottleneck_page", "comparison_page"]
+__all__ = ["basis_note", "bottleneck_page", "comparison_page", "title_of"]
 
 _NONE: Final = "-"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
@@ -35,7 +35,7 @@ _BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
 
 def comparison_page(found: Comparison) -> Iterator[Block]:
     """Yield a comparison: for each workload the paths side by side, their ways, what follows."""
-    yield Heading(_title(found.topology))
+    yield Heading(title_of(found.topology))
     for answer in found.workloads:
         yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
         for paths in _abreast(answer.paths):
@@ -43,7 +43,7 @@ def comparison_page(found: Comparison) -> Iterator[Block]:
         yield _ways(answer)
         if answer.insights:
             yield Bullets(answer.insights)
-    yield Text(_basis_note(found.basis), dim=True)
+    yield Text(basis_note(found.basis), dim=True)
     if any(path.counts.ram_traversals for answer in found.workloads for path in answer.paths):
         yield Text(
             "Through RAM buffers counts each stay of the payload once; on the memory buses counts "
@@ -61,13 +61,15 @@ def _abreast(paths: tuple[PathAnswer, ...]) -> Iterator[tuple[PathAnswer, ...]]:
         yield paths[start : start + size]
 
 
-def _title(topology: Topology) -> str:
+def title_of(topology: Topology) -> str:
+    """Return a page's first line: the name, and the title if there is one."""
     return (
         f"{topology.name}: {topology.title}" if topology.title != topology.name else topology.name
     )
 
 
-def _basis_note(basis: Basis) -> str:
+def basis_note(basis: Basis) -> str:
+    """Say what the figures of a page are."""
     if basis == "theoretical":
         return (
             "Rates are theoretical: formula or datasheet, encoding taken off, protocol overhead "
@@ -252,7 +254,7 @@ def _way(path: PathAnswer) -> str:
 def bottleneck_page(topology: Topology, found: Ladder) -> Iterator[Block]:
     """Yield what binds, by how much, who is stopped, and the ladder."""
     path, workload = found.answer, found.workload
-    yield Heading(_title(topology))
+    yield Heading(title_of(topology))
     yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
     if path.rate is None:
         yield Text(f"{found.end}.")
@@ -264,7 +266,7 @@ def bottleneck_page(topology: Topology, found: Ladder) -> Iterator[Block]:
         yield Heading("The ladder: what binds, and what would bind next")
         yield _ladder(found)
     yield Text(f"It ends there: {found.end}.")
-    yield Text(_basis_note(found.basis), dim=True)
+    yield Text(basis_note(found.basis), dim=True)
 
 
 def _sentence(found: PathAnswer) -> str:

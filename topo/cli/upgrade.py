@@ -1,0 +1,95 @@
+"""`topo upgrade`: what to change, ranked by what it does to the time."""
+
+from __future__ import annotations
+
+import click
+
+from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example
+from topo.cli.output import put_document, put_page
+
+
+@click.command(
+    epilog=example(
+        "topo upgrade dgx-h100 --via legacy",
+        "topo upgrade gds-textbook --together --combine 2",
+        "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
+    )
+)
+@asks_machine
+@click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
+@click.option("--together", is_flag=True, help="All workloads at once, by when the last is done.")
+@click.option(
+    "--via", metavar="PATH", default="legacy", show_default=True, help="Data path in use."
+)
+@click.option(
+    "--combine",
+    type=click.IntRange(1, 3),
+    default=1,
+    show_default=True,
+    help="How many changes may be taken together.",
+)
+@click.option(
+    "costs",
+    "--cost",
+    metavar="KIND=AMOUNT",
+    multiple=True,
+    help="What one costs: other-card, another-card, pcie-generation, faster-memory, other-socket, "
+    "data-path (repeatable).",
+)
+@click.option(
+    "most", "--most", type=click.IntRange(1), default=12, show_default=True, help="Rows to show."
+)
+@asks_how
+@asks_json
+def command(
+    machine: Machine,
+    workload: str | None,
+    together: bool,
+    via: str,
+    combine: int,
+    costs: tuple[str, ...],
+    most: int,
+    how: How,
+    as_json: bool,
+) -> int:
+    """Rank changes: other cards, more cards, memory, sockets, data paths.
+
+    Each is computed in full; what breaks a rule of the machine is listed with the reason. Every
+    figure is that of `topo compare` with the same --set.
+    """
+    from topo.study import upgrades
+
+    topology = machine.load()
+    found = upgrades(
+        topology,
+        workload=workload,
+        via=via,
+        together=together,
+        combine=combine,
+        costs=_costs(costs),
+        at=how.at,
+        policy=how.policy_for(topology),
+    )
+    if as_json:
+        from topo.views.json.time import upgrades_document
+
+        return put_document(upgrades_document(found), topology.findings)
+    from topo.views.text.time import upgrades_page
+
+    return put_page(upgrades_page(found, most=most), topology.findings)
+
+
+def _costs(words: tuple[str, ...]) -> dict[str, float]:
+    from topo.study import CANDIDATE_KINDS
+
+    found: dict[str, float] = {}
+    for word in words:
+        kind, sign, amount = word.partition("=")
+        if not sign or kind.strip() not in CANDIDATE_KINDS:
+            kinds = ", ".join(CANDIDATE_KINDS)
+            raise click.BadParameter(f"`{word}` is not KIND=AMOUNT; kinds are {kinds}")
+        try:
+            found[kind.strip()] = float(amount)
+        except ValueError:
+            raise click.BadParameter(f"`{amount}` is not a number") from None
+    return found
