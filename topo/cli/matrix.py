@@ -7,16 +7,34 @@ import click
 from topo.cli.options import Machine, asks_json, asks_machine, example
 from topo.cli.output import put_document, put_page
 
+_RULES = ("nvidia-smi", "nccl", "gds")
 
-@click.command(epilog=example("topo matrix dgx-h100"))
+
+@click.command(epilog=example("topo matrix dgx-h100", "topo matrix dgx-h100 --rules nccl"))
 @asks_machine
 @click.option("--functions", is_flag=True, help="Each PCI function of a card has a row.")
+@click.option(
+    "--rules",
+    type=click.Choice(_RULES),
+    default="nvidia-smi",
+    show_default=True,
+    help="Whose eyes: nvidia-smi's classes, NCCL's types and GB/s, the GDS driver's distances.",
+)
+@click.option("--release", metavar="NAME", help="Of NCCL, whose numbers to use: current, ...")
 @asks_json
-def command(machine: Machine, functions: bool, as_json: bool) -> int:
+def command(
+    machine: Machine, functions: bool, rules: str, release: str | None, as_json: bool
+) -> int:
     """Print the locality of every pair, as `nvidia-smi topo -m` does.
 
     GPUs first, then network cards, each in the order of their PCI addresses.
     """
+    if release is not None and rules != "nccl":
+        raise click.UsageError("--release goes with --rules nccl.")
+    if functions and rules != "nvidia-smi":
+        raise click.UsageError("--functions goes with --rules nvidia-smi.")
+    if rules != "nvidia-smi":
+        return _by_rules(machine, rules, release, as_json=as_json)
     from topo.topology import matrix
     from topo.topology.numa import numa_nodes
 
@@ -30,3 +48,24 @@ def command(machine: Machine, functions: bool, as_json: bool) -> int:
     from topo.views.text.machine import matrix_page
 
     return put_page(matrix_page(topology, classes, numa=numa), topology.findings)
+
+
+def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: bool) -> int:
+    """Print NCCL's types, or the GDS driver's ranking."""
+    from topo.topology.rules import gds_ranking, nccl_matrix
+    from topo.topology.rules.constants import NEWEST, nccl_numbers
+    from topo.views.json import rules as documents
+    from topo.views.text import rules as pages
+
+    topology = machine.load()
+    if rules == "gds":
+        ranking = gds_ranking(topology)
+        if as_json:
+            return put_document(documents.gds_document(topology, ranking), topology.findings)
+        return put_page(pages.gds_page(ranking), topology.findings)
+    numbers = nccl_numbers(release or NEWEST)
+    paths = nccl_matrix(topology, release=numbers.release)
+    if as_json:
+        document = documents.nccl_document(topology, paths, numbers)
+        return put_document(document, topology.findings)
+    return put_page(pages.nccl_page(paths, numbers), topology.findings)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["write"]
 
 _HEAD: Final = (
-    *("from", "to", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
+    *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
     *("measured_GBps", "source"),
 )
 
@@ -26,7 +26,7 @@ def write(topology: Topology) -> Exported:
     table.writerow(_HEAD)
     for source, target, data in topology.graph().edges(data=True):
         link = next(step.link for step in topology.steps[source] if step.link.name == data["link"])
-        row = [source, target, data["medium"], data["cables"], data["lanes"]]
+        row = [source, target, link.name, data["medium"], data["cables"], data["lanes"]]
         rates = [data["bandwidth"], data["achievable"], data["measured"]]
         shown = ["" if rate is None else f"{rate:.6g}" for rate in rates]
         table.writerow([*row, *shown, link.cable.rate.source])

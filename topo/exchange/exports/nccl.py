@@ -132,9 +132,11 @@ class _Writer:
             attributes = {"busid": self._addresses[name], "class": "0x060400", **link}
             return [Element("pci", attributes, inner)]
         functions = self._leaves.functions(device, link, virtual=self._is_virtual(device))
-        if inner:  # a card with a switch inside
-            attributes = {"busid": self._next(name), "class": "0x060400", **link}
-            return [Element("pci", attributes, [*functions, *inner])]
+        if inner:  # a card with two levels of switches inside
+            upper, lower = (
+                {"busid": self._next(name), "class": "0x060400", **link} for _ in range(2)
+            )
+            return [Element("pci", upper, [*functions, Element("pci", lower, inner)])]
         return functions
 
     def _is_virtual(self, device: Device) -> bool:

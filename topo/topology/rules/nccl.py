@@ -24,7 +24,9 @@ __all__ = ["nccl_graph", "nccl_matrix"]
 
 _HOSTS: Final = ("cpu", "root-complex")
 _LEAVES: Final = ("gpu", "nic", "dpu")
-_SWITCH: Final = "/switch"  # the switch inside a bridge card
+# A bridge card has two levels of switches inside: what hangs below it is PXB to its own function.
+_SWITCH: Final = "/switch"
+_BELOW: Final = "/below"
 _NVS: Final = "NVS"
 _GIGA: Final = 1e9
 
@@ -91,10 +93,12 @@ class _Maker:
         cable = self._cable(name, parent)
         bandwidth = self._numbers.pcie(cable) if cable else self._numbers.inside
         if device.part.flag("bridge"):
-            inner = f"{name}{_SWITCH}"
-            self.graph.node(inner, "PCI")
-            self.graph.join(name, inner, "PCI", bandwidth)
-            name = inner
+            upper, lower = f"{name}{_SWITCH}", f"{name}{_BELOW}"
+            self.graph.node(upper, "PCI")
+            self.graph.node(lower, "PCI")
+            self.graph.join(name, upper, "PCI", bandwidth)
+            self.graph.join(lower, upper, "PCI", bandwidth)
+            name = upper
         self.graph.join(name, above, "PCI", bandwidth)
 
     def _above(self, found: Attachment) -> str:
@@ -103,7 +107,7 @@ class _Maker:
             return self._cpu(found)
         parent = found.bridges[0]
         inner = self._topology[parent].kind != "pcie-switch"
-        name = f"{parent}{_SWITCH}" if inner else parent
+        name = f"{parent}{_BELOW}" if inner else parent
         self.graph.node(name, "PCI")
         return name
 
