@@ -42,6 +42,7 @@ from topo.cli.output import put_document, put_page
 @asks_how
 @asks_json
 def command(
+    *,
     machine: Machine,
     workload: str | None,
     together: bool,
