@@ -5,7 +5,7 @@ text, every node has its place, and a doubled key is seen. There are two parsers
 pure Python one twenty times slower; the verdict, its words and its place must not depend on which
 of them runs. So libyaml may only say yes: what it refuses is read again by the pure parser, whose
 opinion stands, and the few things that only libyaml accepts are refused before either sees them
-(`topo.document.syntax.before_parsing`). Texts above `MAX_CHARACTERS_PURE` are the exception: the
+(`topo.document.precheck`). Texts above `MAX_CHARACTERS_PURE` are the exception: the
 pure parser refuses them for their size.
 """
 
@@ -17,8 +17,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from topo.document.brackets import decimal_comma
 from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
-from topo.document.syntax import before_parsing, decimal_comma, diagnose
+from topo.document.precheck import before_parsing
+from topo.document.syntax import diagnose
 from topo.document.text import capped, character, read_text
 from topo.errors import DocumentError, Finding, Place
 
