@@ -17,10 +17,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from topo.document.brackets import decimal_comma
 from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
 from topo.document.precheck import before_parsing
-from topo.document.syntax import diagnose
 from topo.document.text import capped, character, read_text
 from topo.errors import DocumentError, Finding, Place
 
@@ -217,6 +215,8 @@ class _Tree:
             raise _Refused(self._diagnosis(error, reader)) from None
 
     def _diagnosis(self, error: Exception, reader: Any) -> list[Finding]:
+        from topo.document.syntax import diagnose  # good texts do not pay for it
+
         begun = getattr(error, "context_mark", None)
         mark = getattr(error, "problem_mark", None) or begun or reader.get_mark()
         key = begun if getattr(error, "context", "") == "while scanning a simple key" else None
@@ -357,6 +357,8 @@ class _Tree:
 
     def _check_comma(self, previous: Node, key: Scalar) -> None:
         """Refuse ``{read: 1,5 TB}``, which YAML reads as two entries."""
+        from topo.document.brackets import decimal_comma
+
         if isinstance(previous, Scalar):
             found = decimal_comma(previous, key, self._line(key.place))
             if found is not None:
