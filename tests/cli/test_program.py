@@ -166,7 +166,7 @@ FAILURES = [
     ("compare gds-textbook --workload laod", "unknown-name"),
     ("compare gds-textbook --via drect", "unknown-data-path"),
     ("compare gds-textbook --from storage --to gpu99", "unknown-name"),
-    ("compare gds-textbook --from gpu0 --to gpu1", "not-storage-and-gpu"),
+    ("compare gds-textbook --from root0 --to gpu0", "not-storage-and-gpu"),
     ("compare gds-textbook --set slot9.part=connectx-7", "unknown-name"),
     ("compare gds-textbook --set slot1.part=conectx-7", "unknown-part"),
     ("check empty.yaml", "empty"),
