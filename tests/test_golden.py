@@ -95,7 +95,7 @@ def test_every_expected_message_has_its_file():
 
 def test_every_rule_of_physics_has_a_bad_file():
     codes = {
-        node.args[1].value
+        str(node.args[1].value)
         for path in PHYSICS.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "report.add"

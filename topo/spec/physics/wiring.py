@@ -56,14 +56,20 @@ class Wiring:
     spec: Spec
     left_out: frozenset[int] = frozenset()
 
-    def without(self, links: Iterable[LinkSpec]) -> Wiring:
+    def without(self, links: Collection[LinkSpec]) -> Wiring:
         """Return the wiring without some of its links."""
+        if not links:
+            return self
         return replace(self, left_out=self.left_out | {id(link) for link in links})
 
     @cached_property
     def devices(self) -> Mapping[str, DeviceSpec]:
         """The devices by name, in the order of the file."""
         return {device.name: device for device in self.spec.devices}
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, Kind]:
+        return {device.name: device.part.kind for device in self.spec.devices}
 
     @cached_property
     def links(self) -> tuple[LinkSpec, ...]:
@@ -95,7 +101,7 @@ class Wiring:
 
     def kind(self, name: str) -> Kind:
         """Return the kind of a device."""
-        return self.devices[name].part.kind
+        return self._kinds[name]
 
     def of_kind(self, *kinds: str) -> tuple[str, ...]:
         """Return the names of the devices of these kinds, in the order of the file."""
@@ -105,7 +111,8 @@ class Wiring:
         """Whether a link joins GPUs among themselves or with their switches."""
         if link.cable.reach in ("memory", "network"):
             return False
-        return all(self.kind(end.device) in _GPU_SIDE for end in (link.a, link.b))
+        kinds = self._kinds
+        return kinds[link.a.device] in _GPU_SIDE and kinds[link.b.device] in _GPU_SIDE
 
     def leads_up(self, link: LinkSpec, name: str) -> bool:
         """Whether a PCIe link of a device leads towards the host."""
