@@ -26,10 +26,18 @@ ROWS = {
     "nvme-tcp": (3, 2, 3, 3, 3),
     "c2c-direct": (0, 0, 0, 0, 0),
 }
+# The same for the paths of a copy, which a file's `copy:` workloads take.
+PEER_ROWS = {
+    "peer-nvlink": (0, 0, 0, 0, 0),
+    "peer-pcie": (0, 0, 0, 0, 0),
+    "peer-ram": (1, 0, 2, 1, 1),
+    "nic-direct": (0, 0, 0, 0, 0),
+    "nic-ram": (1, 0, 1, 1, 1),
+}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_twelve_rows(name):
+def test_the_rows(name):
     found = count(built_in(name))
     assert (
         found.ram_traversals,
@@ -37,14 +45,15 @@ def test_the_twelve_rows(name):
         found.cpu_memory_copies,
         found.dram_writes,
         found.dram_reads,
-    ) == ROWS[name]
+    ) == (ROWS | PEER_ROWS)[name]
     assert found.dram_bytes == found.dram_writes + found.dram_reads
 
 
-def test_there_are_twelve_and_every_file_is_one():
+def test_there_are_twelve_for_storage_and_every_file_is_one():
     shipped = {path.name for path in (files("topo.datapaths") / "data").iterdir()}
     assert shipped == {f"{name}.yaml" for name in BUILT_IN}
-    assert set(ROWS) == set(BUILT_IN)
+    assert {*ROWS, *PEER_ROWS} == set(BUILT_IN)
+    assert {name for name in BUILT_IN if built_in(name).far_end == "peer"} == set(PEER_ROWS)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -53,7 +62,7 @@ def test_every_path_says_what_it_is_and_where_that_comes_from(name):
     assert path.name == name
     assert path.title
     assert path.source
-    assert path.moves[0].source == "storage"
+    assert path.moves[0].source == path.far_end
     assert path.moves[-1].target == "gpu"
     assert path.falls_back_to in ("", *BUILT_IN)
 
@@ -87,7 +96,7 @@ def test_a_user_s_own_path_is_counted_by_the_same_rules():
     assert found.buffers == ("a-buffer", "b-buffer")
     assert (found.core_copies, found.dram_bytes) == (2, 6)
     assert data_paths(spec)[-1].name == "mine"
-    assert len(data_paths(spec)) == 13
+    assert len(data_paths(spec)) == len(BUILT_IN) + 1
 
 
 def test_a_file_may_change_a_shipped_path_and_keeps_its_moves():

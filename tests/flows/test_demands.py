@@ -8,7 +8,7 @@ import pytest
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
 from topo.datapaths import data_path
-from topo.flows import at_basis, core_copy_rate, demands_of, ends_of, use_matrix, worker_limit
+from topo.flows import Ends, at_basis, core_copy_rate, demands_of, ends_of, use_matrix, worker_limit
 from topo.routes import Router
 from topo.solve import max_min
 
@@ -51,8 +51,10 @@ def test_weights_and_starts_come_along():
 
 
 def test_the_ends_of_a_read_and_of_a_write():
-    load, save = built(ONE_SOCKET).spec.workloads
-    assert ends_of(load) == ends_of(save) == (("storage",), ("gpu0",))
+    machine = built(ONE_SOCKET)
+    load, save = machine.spec.workloads
+    assert ends_of(machine, load) == (Ends("gpu0", ("storage",), "read"),)
+    assert ends_of(machine, save) == (Ends("gpu0", ("storage",), "write"),)
 
 
 def test_a_write_is_laid_as_one():

@@ -67,7 +67,7 @@ def test_what_is_not_said_has_its_usual_value():
         ("[storage -> ram by nic]", "data cannot rest in `ram`"),
         ("[storage -> gpu by core]", "a core copies between RAM buffers"),
         ("[storage -> gpu by gpu]", "its GPU at one end"),
-        ("[storage -> a-buffer by nic, a-buffer -> gpu by nic]", "moves data out of storage"),
+        ("[storage -> a-buffer by nic, a-buffer -> gpu by nic]", "moves data between storage"),
         ("[storage -> a-buffer by nic]", "from storage to a-buffer"),
         ("[a-buffer -> gpu by gpu]", "from a-buffer to gpu"),
         ("[storage -> a-buffer by nic, b-buffer -> gpu by gpu]", "ends in a-buffer"),

@@ -85,7 +85,7 @@ def test_what_is_not_there(folder, argument, code, says, advice):
 
 
 def test_an_unknown_built_in_lists_those_that_are(monkeypatch, folder):
-    monkeypatch.setattr(sys.modules["topo.spec.load"], "_FOLDERS", (folder,))
+    monkeypatch.setattr(sys.modules["topo.spec.loading"], "_FOLDERS", (folder,))
     with pytest.raises(UnknownNameError) as raised:
         load("boxx")
     (finding,) = raised.value.findings

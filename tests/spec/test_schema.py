@@ -15,7 +15,7 @@ from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
 from topo.document import Mapping, Report, Sequence, parse
 from topo.spec import build, builtin_names, json_schema, load, to_document
 from topo.spec import keys as tables
-from topo.spec.load import builtin_text
+from topo.spec.loading import builtin_text
 from topo.spec.python import document_of
 from topo.spec.read import describe
 from topo.spec.schema import VALUES

@@ -45,7 +45,7 @@ def command(
     path = PurePath(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
     from topo.exchange import import_text
-    from topo.spec.load import read_file
+    from topo.spec.loading import read_file
 
     data = sys.stdin.buffer.read() if file == _STDIN else read_file(file)
     name = "<stdin>" if file == _STDIN else file

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "count", "is_ram"]
 
-_NOT_RAM = ("storage", "gpu", "staging-gpu")
+_NOT_RAM = ("storage", "peer", "gpu", "staging-gpu")
 
 
 @dataclass(frozen=True, slots=True)

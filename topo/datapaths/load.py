@@ -1,4 +1,4 @@
-"""The named data paths: the twelve that topo ships, and a file's own."""
+"""The named data paths: those that topo ships, and a file's own."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from topo.flows.ends import ends_of
 from topo.flows.model import Demand
 
 if TYPE_CHECKING:
@@ -13,18 +14,11 @@ if TYPE_CHECKING:
     from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
-__all__ = ["at_basis", "core_copy_rate", "demands_of", "ends_of", "worker_limit"]
+__all__ = ["at_basis", "core_copy_rate", "demands_of", "worker_limit"]
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
 # that single-threaded copies reach on current servers.
 _GUESSED_CORE_COPY = 10e9
-
-
-def ends_of(workload: Workload) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the storage devices and the GPUs of a workload, whichever way it runs."""
-    if workload.direction == "read":
-        return workload.sources, workload.targets
-    return workload.targets, workload.sources
 
 
 def demands_of(
@@ -35,10 +29,10 @@ def demands_of(
     The size and a limit are shared equally over the GPUs. A refused route gives a demand as well;
     the caller looks at its verdict before solving.
     """
-    storages, gpus = ends_of(workload)
-    count = len(gpus)
+    ends = ends_of(router.topology, workload)
+    count = len(ends)
     own_limit = math.inf if workload.limit is None else workload.limit / count
-    routes = (router.route(path, storages, gpu, workload.direction) for gpu in gpus)
+    routes = (router.route(path, one.far, one.gpu, one.direction) for one in ends)
     return tuple(
         Demand(
             workload=workload.name,

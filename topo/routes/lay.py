@@ -13,7 +13,7 @@ from topo.routes.choose import Chooser
 from topo.routes.model import Branch, Leg, Policy, Reason, Route, merged
 from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.use import UseBuilder, measured_pairs, total_use
-from topo.routes.verdict import peer_reasons, stated_needs, verdict_of
+from topo.routes.verdict import peer_reasons, stated_needs, verdict_of, wrong_ends
 from topo.routes.waypoints import waypoints
 from topo.topology import Step, socket_of
 
@@ -75,7 +75,10 @@ class Router:
         Route
             With the verdict ``refused`` and no branches where something closes the way.
         """
-        reasons = stated_needs(self.topology, path, storages, gpu)
+        reasons = (
+            *wrong_ends(self.topology, path, storages),
+            *stated_needs(self.topology, path, storages, gpu),
+        )
         if verdict_of(reasons) == "refused":
             return _refused(path, gpu, direction, reasons)
         branches: list[Branch] = []
@@ -144,7 +147,7 @@ class Router:
                 return Reason("no-memory", "refused", text, about=(gpu,))
             share = 1.0 / len(cards) / len(places)
             for place in places:
-                legs = self._legs(path, card, {"storage": storage, "gpu": gpu, **place})
+                legs = self._legs(path, card, {path.far_end: storage, "gpu": gpu, **place})
                 if legs is None:
                     text = f"no permitted way joins {storage} and"
                     return Reason("no-way", "refused", text, about=(gpu,))
@@ -171,7 +174,7 @@ class Router:
         wanted = {
             end: self.policy.place_of(end) if is_ram(end) else end
             for end in ends
-            if end not in ("storage", "gpu")
+            if end not in ("storage", "peer", "gpu")
         }
         options = {
             place: self._options(place, near_storage, gpu)
@@ -214,12 +217,27 @@ class Router:
             return Leg(move, engine, source, target)
         if move.mover in ("nic", "drive"):
             return self._device_leg(move, source, target, card)
-        both_gpus = {self.topology[source].kind, self.topology[target].kind} == {"gpu"}
-        ways = (self._fabric if both_gpus else self._host).ways(source, target)
+        if {self.topology[source].kind, self.topology[target].kind} == {"gpu"}:
+            return self._gpu_leg(move, source, target)
+        ways = self._host.ways(source, target)
         if ways is None:
             return None
-        engine = gpu if move.mover == "gpu" else socket_of(self.topology, target)
+        engine = self._gpu_of(source, target, gpu)
+        if move.mover != "gpu":
+            engine = socket_of(self.topology, target)
         return _leg(move, engine, source, target, (ways,))
+
+    def _gpu_of(self, source: str, target: str, gpu: str) -> str:
+        """Return the GPU whose copy engine moves: the one at an end of the move."""
+        return next((end for end in (source, target) if self.topology[end].kind == "gpu"), gpu)
+
+    def _gpu_leg(self, move: Move, source: str, target: str) -> Leg | None:
+        """Return a move between two GPUs, by GPU links or by PCIe; the source's engine writes."""
+        if move.over == "pcie":
+            inside, sent_up_by = self._peer_ways(source, target)
+            return _leg(move, source, source, target, inside, sent_up_by) if inside else None
+        ways = self._fabric.ways(source, target)
+        return None if ways is None else _leg(move, source, source, target, (ways,))
 
     def _device_leg(self, move: Move, source: str, target: str, card: str) -> Leg | None:
         """Return a move by the storage's side: over the wire to the card, then inside the host."""

@@ -38,9 +38,11 @@ def total_use(branches: Iterable[Branch]) -> dict[str, float]:
 
 
 def is_peer(topology: Topology, leg: Leg) -> bool:
-    """Whether a leg is device-to-device: a DMA engine other than the GPU's at a GPU's memory."""
+    """Whether a leg is device-to-device: a DMA engine at the memory of a GPU not its own."""
     ends = {topology[leg.source].kind, topology[leg.target].kind}
-    return leg.move.mover in ("nic", "drive") and "gpu" in ends
+    if leg.move.mover in ("nic", "drive"):
+        return "gpu" in ends
+    return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in leg.shares)
 
 
 @dataclass(frozen=True, slots=True)

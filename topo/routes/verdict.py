@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topo.spec.model import DataPath
     from topo.topology import Device, Topology
 
-__all__ = ["peer_reasons", "stated_needs", "verdict_of"]
+__all__ = ["peer_reasons", "stated_needs", "verdict_of", "wrong_ends"]
 
 _HOSTS = ("cpu", "root-complex")
 # Filesystems and clients that cuFile names as supported for direct transfers.
@@ -73,6 +73,18 @@ def stated_needs(
     ends = _Ends(topology, storages, gpu)
     found = (_NEEDS[need](ends) for need in path.needs)
     return tuple(reason for reason in found if reason is not None)
+
+
+def wrong_ends(topology: Topology, path: DataPath, far: tuple[str, ...]) -> Iterator[Reason]:
+    """Yield the reason when `path` does not join a GPU with what it is asked to."""
+    wanted: tuple[str, ...] = ("storage", "nvme", "hba")
+    if path.far_end == "peer":
+        by_nic = any(move.mover == "nic" for move in path.moves)
+        wanted = ("nic", "dpu") if by_nic else ("gpu",)
+    misfits = [name for name in far if topology[name].kind not in wanted]
+    if misfits:
+        text = f"{path.name} joins a GPU with {listed(wanted, 'or')}, not with {listed(misfits)}"
+        yield Reason("wrong-ends", "refused", text)
 
 
 def _peer_to_peer(ends: _Ends) -> Reason | None:
@@ -163,15 +175,16 @@ def peer_reasons(topology: Topology, branches: Iterable[Branch]) -> Iterator[Rea
 
 
 def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
-    gpu = leg.target if topology[leg.target].kind == "gpu" else leg.source
-    unable = _peer_to_peer(_Ends(topology, (), gpu))
-    if unable is not None:
-        yield unable
+    gpus = [end for end in (leg.target, leg.source) if topology[end].kind == "gpu"]
+    for gpu in gpus:
+        unable = _peer_to_peer(_Ends(topology, (), gpu))
+        if unable is not None:
+            yield unable
     hosts = _hosts_passed(topology, leg)
     if not hosts:
         yield Reason("same-switch", "fine", "peer-to-peer under one switch")
         return
-    over_pcie = _all_pcie(leg, gpu)
+    over_pcie = all(_enters_by_pcie(leg, gpu) for gpu in gpus)
     if over_pcie:
         for host in hosts:
             yield _host_bridge(host)
@@ -212,8 +225,8 @@ def _hosts_passed(topology: Topology, leg: Leg) -> tuple[Device, ...]:
     return tuple(topology[name] for name in passed)
 
 
-def _all_pcie(leg: Leg, gpu: str) -> bool:
-    """Whether the GPU is entered or left by PCIe: chip-to-chip links are the CPU's own fabric."""
+def _enters_by_pcie(leg: Leg, gpu: str) -> bool:
+    """Whether a GPU is entered or left by PCIe: chip-to-chip links are the CPU's own fabric."""
     gpu_step = leg.walk[-1] if leg.target == gpu else leg.walk[0]
     return gpu_step.link.cable.family == "pcie"
 

@@ -3,13 +3,13 @@
 >>> from topo.spec import loads
 >>> loads("{topo: 1, devices: {'gpu[0-7]': h100-sxm-80gb}}").devices[7].name
 'gpu7'
+
+Names are resolved when first used: `topo schema` needs the tables of keys and no reader.
 """
 
-from topo.spec.data_paths import read_data_path, vary_data_path
-from topo.spec.dump import to_document
-from topo.spec.load import build, builtin_names, builtin_text, load, loads, read_file
-from topo.spec.read import vary
-from topo.spec.schema import json_schema
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 __all__ = [
     "build",
@@ -24,3 +24,35 @@ __all__ = [
     "vary",
     "vary_data_path",
 ]
+
+if TYPE_CHECKING:
+    from topo.spec.data_paths import read_data_path, vary_data_path
+    from topo.spec.dump import to_document
+    from topo.spec.loading import build, builtin_names, builtin_text, load, loads, read_file
+    from topo.spec.read import vary
+    from topo.spec.schema import json_schema
+else:
+    _HOMES = {
+        "build": "loading",
+        "builtin_names": "loading",
+        "builtin_text": "loading",
+        "json_schema": "schema",
+        "load": "loading",
+        "loads": "loading",
+        "read_data_path": "data_paths",
+        "read_file": "loading",
+        "to_document": "dump",
+        "vary": "read",
+        "vary_data_path": "data_paths",
+    }
+
+    def __getattr__(name: str) -> object:
+        """Import the module that a public name lives in."""
+        if name not in _HOMES:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module
+
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value

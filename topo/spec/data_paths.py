@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from topo.document.nodes import Node
     from topo.document.report import Report
-    from topo.spec.model import Mover
+    from topo.spec.model import Mover, Over
 
 __all__ = ["BUILT_IN", "MOVERS", "NEEDS", "STAGES", "read_data_path", "vary_data_path"]
 
@@ -49,6 +49,11 @@ BUILT_IN: Final = (
     "p2pdma",
     "nvme-tcp",
     "c2c-direct",
+    "peer-nvlink",
+    "peer-pcie",
+    "peer-ram",
+    "nic-direct",
+    "nic-ram",
 )
 STAGES: Final = ("pipelined", "serial")
 MOVERS: Final[dict[str, Mover]] = {"nic": "nic", "drive": "drive", "core": "core", "gpu": "gpu"}
@@ -61,8 +66,9 @@ NEEDS: Final = (
     "c2c",
     "fabric",
 )
-_MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)")
-_PLACES = ("storage", "gpu", "staging-gpu")
+_MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
+_PLACES = ("storage", "peer", "gpu", "staging-gpu")
+_OVER: Final[dict[str, Over]] = {"gpu-links": "gpu-links", "pcie": "pcie"}
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"
 
 
@@ -145,7 +151,7 @@ def _move_text(node: Node, report: Report) -> Move | None:
     if not found:
         report.add(node, "bad-move", f"`{node.text}` is not a move", help=_MOVE_ADVICE)
         return None
-    source, target, mover = found.groups()
+    source, target, mover, over = found.groups()
     for place in (source, target):
         if place not in _PLACES and not place.endswith("-buffer"):
             report.add(
@@ -153,14 +159,19 @@ def _move_text(node: Node, report: Report) -> Move | None:
                 "bad-move",
                 f"data cannot rest in `{place}`",
                 help=did_you_mean(place, _PLACES)
-                or "storage, gpu, staging-gpu, or any name-buffer",
+                or "storage, peer, gpu, staging-gpu, or any name-buffer",
             )
             return None
     if mover not in MOVERS:
         message = f"a mover is {listed(MOVERS, 'or')}, not `{mover}`"
         report.add(node, "bad-move", message, help=did_you_mean(mover, MOVERS))
         return None
-    return _check_mover(Move(source, target, MOVERS[mover]), node, report)
+    if over is not None and over not in _OVER:
+        message = f"a move goes over {listed(_OVER, 'or')}, not `{over}`"
+        report.add(node, "bad-move", message, help=did_you_mean(over, _OVER))
+        return None
+    move = Move(source, target, MOVERS[mover], over=_OVER[over] if over else None)
+    return _check_mover(move, node, report)
 
 
 def _check_mover(move: Move, node: Scalar, report: Report) -> Move | None:
@@ -169,8 +180,12 @@ def _check_mover(move: Move, node: Scalar, report: Report) -> Move | None:
     in_ram = all(end.endswith("-buffer") for end in ends)
     if move.mover == "core" and not in_ram:
         message = f"a core copies between RAM buffers, not {move.source} to {move.target}"
-    elif move.mover in ("nic", "drive") and "storage" not in ends:
-        message = f"a {move.mover} moves data out of storage or into it, and neither end is that"
+    elif move.mover == "drive" and "storage" not in ends:
+        message = "a drive moves data out of storage or into it, and neither end is that"
+    elif move.mover == "nic" and not {"storage", "peer"} & set(ends):
+        message = "a nic moves data between storage, or a peer, and memory; neither end is that"
+    elif move.over is not None and any(end.endswith("-buffer") for end in ends):
+        message = f"`over {move.over}` is for a move between two GPUs"
     elif move.mover == "gpu" and (in_ram or "storage" in ends):
         message = "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
     else:
@@ -181,7 +196,7 @@ def _check_mover(move: Move, node: Scalar, report: Report) -> Move | None:
 
 def _check_chain(moves: list[Move], node: Node, report: Report) -> None:
     ends = (moves[0].source, moves[-1].target)
-    if ends != ("storage", "gpu"):
+    if ends not in (("storage", "gpu"), ("peer", "gpu")):
         message = f"a data path goes from storage to gpu, this one from {ends[0]} to {ends[1]}"
         report.add(node, "bad-move", message, help="write it for a read; a write runs it backwards")
     for before, after in pairwise(moves):

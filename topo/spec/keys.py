@@ -75,6 +75,7 @@ SETTINGS: Final = _table(
 WORKLOAD: Final = _table(
     Row("read", "work-size", "bytes from storage to GPUs: `640 GB`, or `80 GB each`"),
     Row("write", "work-size", "bytes from GPUs to storage"),
+    Row("copy", "work-size", "bytes between two GPUs, or a GPU and a network card"),
     Row("from", "selection", "the devices the data comes from", required=True),
     Row("to", "selection", "the devices the data goes to", required=True),
     Row("via", "name-list", "the data paths to compare; legacy and direct when not said"),

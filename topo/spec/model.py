@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 __all__ = [
     "DataPath",
     "DeviceSpec",
+    "Direction",
     "End",
     "Expectation",
     "LinkSpec",
     "Measurement",
     "Move",
     "Mover",
+    "Over",
     "Settings",
     "Spec",
     "Workload",
 ]
 
 Mover = Literal["nic", "drive", "core", "gpu"]
+Over = Literal["gpu-links", "pcie"]
+Direction = Literal["read", "write", "copy"]
 Basis = Literal["theoretical", "achievable", "measured"]
 
 
@@ -82,14 +86,18 @@ class Move:
     Parameters
     ----------
     source, target
-        ``storage``, ``gpu``, a RAM buffer (``kernel-buffer``, any name ending in ``-buffer``), or
-        ``staging-gpu`` (the memory of the GPU nearest to the NIC).
+        ``storage``, ``gpu``, a RAM buffer (``kernel-buffer``, any name ending in ``-buffer``),
+        ``staging-gpu`` (the memory of the GPU nearest to the NIC), or ``peer``: the other GPU or
+        the NIC of a `copy`.
     mover
         ``nic``: the DMA engine at the storage's side (the NIC of a remote target, the drive's own
         for a local one); ``drive``: a local drive's own, nothing else; ``core``; ``gpu``: a copy
         engine.
     rate
         The stage's own rate, if stated: of one worker (`per_worker`) or shared by all.
+    over
+        Which links a move between two GPUs takes: GPU links (``gpu-links``, where not said) or
+        the host's (``pcie``).
     """
 
     source: str
@@ -97,6 +105,7 @@ class Move:
     mover: Mover
     rate: Figure | None = None
     per_worker: bool = False
+    over: Over | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,15 @@ class DataPath:
     source: str = ""
     place: Place | None = None
 
+    @property
+    def far_end(self) -> Literal["storage", "peer"]:
+        """What it joins with a GPU: storage, or the peer of a `copy`."""
+        return (
+            "peer"
+            if any("peer" in (move.source, move.target) for move in self.moves)
+            else "storage"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -135,13 +153,14 @@ class Workload:
     Parameters
     ----------
     direction
-        ``read``: storage to GPU; ``write``: GPU to storage.
+        ``read``: storage to GPU; ``write``: GPU to storage; ``copy``: between two GPUs, or a GPU
+        and a NIC.
     size
         Bytes in all (a size that the file gives ``each`` is already multiplied).
     sources, targets
         Device names, expanded, in file order: of a read storage and GPUs, of a write the reverse.
     via
-        Data paths to compare; empty means ``legacy`` and ``direct``.
+        Data paths to compare; empty means the usual ones (``legacy`` and ``direct`` for storage).
     efficiency
         End-to-end ratio (low, high), applied once to a theoretical result.
     weight, limit, start
@@ -149,7 +168,7 @@ class Workload:
     """
 
     name: str
-    direction: Literal["read", "write"]
+    direction: Direction
     size: float
     sources: tuple[str, ...]
     targets: tuple[str, ...]

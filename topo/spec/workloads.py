@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from topo.catalogue.advice import did_you_mean
 from topo.errors import UnitError
 from topo.spec.keys import WORKLOAD
-from topo.spec.model import Workload
+from topo.spec.model import Direction, Workload
 from topo.spec.names import is_name
 from topo.spec.shape import a_kind, entries_of, is_extension, listed, mapping_of, texts_of, value_of
 from topo.units import parse_duration, parse_rate, parse_ratio_range, parse_size
@@ -25,6 +25,14 @@ __all__ = ["Draft", "read_workloads", "resolve_workloads"]
 
 _STORES: Final = ("storage", "nvme", "hba")
 _GPUS: Final = ("gpu",)
+_PEERS: Final = ("gpu", "nic", "dpu")
+# Which kinds a workload may have at its `from` and its `to`.
+_ENDS: Final[dict[Direction, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "read": (_STORES, _GPUS),
+    "write": (_GPUS, _STORES),
+    "copy": (_PEERS, _PEERS),
+}
+_VERBS: Final[dict[Direction, str]] = {"read": "reads", "write": "writes", "copy": "copies"}
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 
 
@@ -33,7 +41,7 @@ class Draft:
     """A workload whose devices and data paths are still texts."""
 
     name: Scalar
-    direction: Literal["read", "write"]
+    direction: Direction
     size: float
     each: bool
     sources: tuple[Scalar, ...]
@@ -79,17 +87,17 @@ def _read(name: Scalar, node: Node, report: Report) -> Draft | None:
 
 def _size(
     mapping: Mapping, entries: dict[str, Node], what: str, report: Report
-) -> tuple[Literal["read", "write"], float, bool] | None:
-    both = [key for key in ("read", "write") if key in entries]
+) -> tuple[Direction, float, bool] | None:
+    both: list[Direction] = [key for key in get_args(Direction) if key in entries]
     if len(both) != 1:
         message = f"{what} reads or writes, and says {' and '.join(both) if both else 'neither'}"
-        at = mapping.key("write") if both else mapping
+        at = mapping.key(both[-1]) if both else mapping
         advice = "make it two workloads" if both else _EXAMPLE
         if not both and _has_near_unknown(mapping):
             return None
         report.add(at or mapping, "read-or-write", message, help=advice)
         return None
-    direction: Literal["read", "write"] = "read" if both[0] == "read" else "write"
+    (direction,) = both
     found = value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
     return (direction, *found) if found is not None else None
 
@@ -97,7 +105,7 @@ def _size(
 def _has_near_unknown(mapping: Mapping) -> bool:
     """Whether a misspelt `read` or `write` was reported already."""
     words = [key.text for key, _ in mapping if key.text not in WORKLOAD]
-    return any(did_you_mean(word, ("read", "write")) for word in words)
+    return any(did_you_mean(word, get_args(Direction)) for word in words)
 
 
 def _work_size(text: str) -> tuple[float, bool]:
@@ -173,7 +181,7 @@ def _resolve(
             message = f"no data path `{text.text}`"
             advice = did_you_mean(text.text, data_paths) or f"there are {listed(data_paths)}"
             report.add(text, "unknown-name", message, help=advice)
-    gpus = targets if draft.direction == "read" else sources
+    gpus = sources if draft.direction == "write" else targets
     return Workload(
         name=draft.name.text,
         direction=draft.direction,
@@ -199,9 +207,8 @@ def _check_ends(
     kinds: MappingOf[str, str],
     report: Report,
 ) -> None:
-    """Check that a read goes from storage to GPUs and a write from GPUs to storage."""
-    reads = draft.direction == "read"
-    wanted = (_STORES, _GPUS) if reads else (_GPUS, _STORES)
+    """Check that a read goes from storage to GPUs, a write back, a copy between GPUs and cards."""
+    wanted = _ENDS[draft.direction]
     ends = ((sources, draft.sources, "from"), (targets, draft.targets, "to"))
     wrong = [
         (next(name for name in devices if kinds[name] not in allowed), allowed, texts[0], side)
@@ -209,16 +216,24 @@ def _check_ends(
         if any(kinds[name] not in allowed for name in devices)
     ]
     if not wrong:
+        _check_copy(draft, {kinds[name] for name in (*sources, *targets)}, report)
         return
     device, allowed, text, side = wrong[0]
-    other = "write" if reads else "read"
+    other = "write" if draft.direction == "read" else "read"
     swapped = len(wrong) == len(ends) and kinds[device] in wanted[1]
     report.add(
         text,
         "workload-ends",
-        f"workload `{draft.name.text}` {draft.direction}s {side} {listed(allowed, 'or')}, "
+        f"workload `{draft.name.text}` {_VERBS[draft.direction]} {side} {listed(allowed, 'or')}, "
         f"and {device} is {a_kind(kinds[device])}",
         help=f"swap `from` and `to`, or say `{other}:`"
         if swapped
         else f"name {a_kind(listed(allowed, 'or'))} after `{side}:`",
     )
+
+
+def _check_copy(draft: Draft, kinds: set[str], report: Report) -> None:
+    """Check that a copy has a GPU at one end at least."""
+    if draft.direction == "copy" and kinds and "gpu" not in kinds:
+        message = f"workload `{draft.name.text}` copies between network cards, without a GPU"
+        report.add(draft.name, "workload-ends", message, help="name a gpu at one end")

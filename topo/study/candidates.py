@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from topo.catalogue.load import catalogue
-from topo.datapaths import BUILT_IN
+from topo.datapaths import data_path, data_paths
 from topo.topology import socket_of
 from topo.units import format_bit_rate
 
@@ -83,10 +83,18 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
         *_other_socket(topology, cards),
         *(
             Candidate("data-path", f"data path {name}", via=name)
-            for name in (*BUILT_IN, *topology.spec.data_paths)
+            for name in _paths_like(topology, via)
             if name != via
         ),
     )
+
+
+def _paths_like(topology: Topology, via: str) -> Iterator[str]:
+    """Yield the data paths that join the same sort of ends as `via`."""
+    far_end = data_path(topology.spec, via).far_end
+    for path in data_paths(topology.spec):
+        if path.far_end == far_end:
+            yield path.name
 
 
 def _in_file_order(topology: Topology, names: set[str]) -> tuple[Device, ...]:

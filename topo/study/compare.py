@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
     from topo.catalogue.model import Kind
     from topo.routes import Reason
-    from topo.spec.model import Basis
+    from topo.spec.model import Basis, Direction
     from topo.study.model import PathAnswer
     from topo.topology import Topology
 
 __all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
 
 DEFAULT_PATHS = ("legacy", "direct")
+_GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
+_CARD_PATHS = ("nic-ram", "nic-direct")
 # Where no storage is named: what is on the network, else the drives, else their controllers.
 _STORAGE: tuple[tuple[Kind, ...], ...] = (("storage",), ("nvme",), ("hba",))
 
@@ -124,8 +126,19 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
     return found
 
 
+def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
+    """Return the data paths that a workload is asked about where nobody names any."""
+    if workload.direction != "copy":
+        return DEFAULT_PATHS
+    kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
+    return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
+
+
 def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> Workload:
-    """Return a workload made from two names: a read when `source` is storage, else a write.
+    """Return a workload made from two names.
+
+    It is a read when `source` is storage, a write when `target` is, else a copy between GPUs or
+    a GPU and a network card.
 
     An end that is not given is every GPU, or the storage: all on the network, else all drives.
 
@@ -134,22 +147,22 @@ def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> W
     UnknownNameError
         For a name that is not a device, a stem or a range.
     SpecError
-        When the two are not a storage and a GPU.
+        When neither is a GPU, or the other is nothing that data rests in.
     """
     sources = _names(topology, source, target, want_source=True)
     targets = _names(topology, target, source, want_source=False)
     ends = tuple(_end_of(topology, names) for names in (sources, targets))
-    if ends not in (("storage", "gpu"), ("gpu", "storage")):
+    if "gpu" not in ends or "" in ends:
         raise SpecError(
             Finding(
                 "not-storage-and-gpu",
-                f"data goes between storage and a GPU; {source or 'the storage'} and "
-                f"{target or 'the GPU'} are not one of each",
+                f"data goes between a GPU and storage, a network card or another GPU; "
+                f"{source or 'the storage'} and {target or 'the GPU'} are not that",
             )
         )
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
-        direction="read" if ends[0] == "storage" else "write",
+        direction=_direction(ends),
         size=size,
         sources=sources,
         targets=targets,
@@ -157,11 +170,16 @@ def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> W
 
 
 def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
-    """Return what the devices of one end are: all storage, all GPUs, or (empty) neither."""
+    """Return what all devices of one end are: storage, GPUs, cards, or (empty) a mixture."""
     kinds = {topology[name].kind for name in names}
-    if kinds == {"gpu"}:
-        return "gpu"
-    return "storage" if kinds <= {"storage", "nvme", "hba"} else ""
+    ends = (("gpu", {"gpu"}), ("storage", {"storage", "nvme", "hba"}), ("card", {"nic", "dpu"}))
+    return next((end for end, allowed in ends if kinds <= allowed), "")
+
+
+def _direction(ends: tuple[str, ...]) -> Direction:
+    if "storage" not in ends:
+        return "copy"
+    return "read" if ends[0] == "storage" else "write"
 
 
 def _names(topology: Topology, name: str, other: str, *, want_source: bool) -> tuple[str, ...]:
@@ -181,7 +199,7 @@ def _names(topology: Topology, name: str, other: str, *, want_source: bool) -> t
 def _workload(
     router: Router, workload: Workload, via: tuple[str, ...], basis: Basis
 ) -> WorkloadAnswer:
-    names = dict.fromkeys(via or workload.via or DEFAULT_PATHS)
+    names = dict.fromkeys(via or workload.via or usual_paths(router.topology, workload))
     spec = router.topology.spec
     found = WorkloadAnswer(
         workload=workload,

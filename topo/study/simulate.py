@@ -12,7 +12,7 @@ from topo.flows import demands_of, use_matrix
 from topo.routes import Policy, Router
 from topo.solve import complete
 from topo.study.answer import chosen_split, route_reasons
-from topo.study.compare import DEFAULT_PATHS, chosen_workloads
+from topo.study.compare import DEFAULT_PATHS, chosen_workloads, usual_paths
 from topo.study.words import listed
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def simulate(
     """
     router = Router(topology, policy or Policy())
     chosen = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
-    paths = {one.name: _path_of(one, via) for one in chosen}
+    paths = {one.name: _path_of(topology, one, via) for one in chosen}
     demands = _demands(router, chosen, paths, at)
     matrix = use_matrix(topology, demands, basis=at)
     timeline = complete(
@@ -176,7 +176,7 @@ def together(
             simulate(
                 topology,
                 workloads=chosen,
-                via={one.name: _own_or(one, name, via) for one in chosen},
+                via={one.name: _own_or(topology, one, name, via) for one in chosen},
                 at=at,
                 policy=policy,
             ),
@@ -185,14 +185,22 @@ def together(
     )
 
 
-def _own_or(workload: Workload, name: str, via: Sequence[str]) -> str:
+def _own_or(topology: Topology, workload: Workload, name: str, via: Sequence[str]) -> str:
+    """Return `name`, or the workload's own path where it names others, or copies."""
     keeps = bool(workload.via) and not set(workload.via) & set(via)
-    return workload.via[0] if keeps else name
+    if keeps or workload.direction == "copy":
+        return _path_of(topology, workload, "")
+    return name
 
 
-def _path_of(workload: Workload, via: str | Mapping[str, str]) -> str:
+def _path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
+    """Return the path said for a workload, else its own first, else the usual one."""
     said = via if isinstance(via, str) else via.get(workload.name, "")
-    return said or next(iter(workload.via), DEFAULT_PATHS[0])
+    if said:
+        return said
+    usual = usual_paths(topology, workload)
+    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
+    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
 
 
 def _demands(

@@ -76,7 +76,11 @@ def survey(
     else:
         workloads = chosen_workloads(topology, workload)
     spec = topology.spec
-    paths = tuple(data_path(spec, name) for name in via) if via else data_paths(spec)
+    if via:
+        paths = tuple(data_path(spec, name) for name in via)
+    else:
+        far_ends = {"peer" if one.direction == "copy" else "storage" for one in workloads}
+        paths = tuple(path for path in data_paths(spec) if path.far_end in far_ends)
     router = Router(topology, policy)
     return tuple(
         PathSurvey(path, count(path), tuple(_laid(router, one, path, at) for one in workloads))

@@ -1,0 +1,95 @@
+"""Copies: which GPU exchanges data with what, and what that costs on which links."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import topo
+from tests.machines import built
+from topo.flows import Ends, ends_of
+from topo.spec.model import Workload
+from topo.study import simulate
+
+# Two GPUs under one CPU with a NIC each side; NVLink between them; 4-channel DDR5 (153.6 GB/s).
+PAIR = """
+topo: 1
+name: pair
+settings: {iommu: off}
+devices:
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 4}
+  nic[0-1]: connectx-7
+  gpu[0-1]: h100-sxm-80gb
+links:
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+  - nic -- cpu0: pcie 5 x16
+  - gpu0 -- gpu1: 18x nvlink 4
+workloads:
+  halo: {copy: 63 GB, from: gpu0, to: gpu1}
+  send: {copy: 100 GB, from: gpu, to: nic}
+  mixed: {copy: 10 GB, from: gpu, to: gpu}
+"""
+
+
+def copy(sources, targets):
+    return Workload("w", "copy", 1e9, tuple(sources), tuple(targets))
+
+
+def test_equal_counts_pair():
+    machine = built(PAIR)
+    assert ends_of(machine, machine.spec.workloads[1]) == (
+        Ends("gpu0", ("nic0",), "write"),
+        Ends("gpu1", ("nic1",), "write"),
+    )
+
+
+def test_a_set_with_itself_is_all_to_all():
+    assert ends_of(built(PAIR), copy(["gpu0", "gpu1"], ["gpu0", "gpu1"])) == (
+        Ends("gpu0", ("gpu1",), "read"),
+        Ends("gpu1", ("gpu0",), "read"),
+    )
+
+
+def test_a_card_fills_every_gpu():
+    assert ends_of(built(PAIR), copy(["nic0"], ["gpu0", "gpu1"])) == (
+        Ends("gpu0", ("nic0",), "read"),
+        Ends("gpu1", ("nic0",), "read"),
+    )
+
+
+def test_the_three_ways_between_two_gpus():
+    # RAM: the bus is crossed twice, 153.6 / 2 = 76.8, so the GPUs' PCIe binds at 63.015.
+    # PCIe peer-to-peer: the same 63.015. NVLink 4: 18 x 25 = 450 GB/s.
+    found = topo.compare(built(PAIR), workload="halo")
+    pcie = 32e9 * 16 * 128 / 130 / 8
+    assert {path.name: path.rate for path in found.workloads[0].paths} == {
+        "peer-ram": pytest.approx(pcie),
+        "peer-pcie": pytest.approx(pcie),
+        "peer-nvlink": pytest.approx(450e9),
+    }
+    assert found["peer-ram"].counts.dram_bytes == 2
+    assert [path.logical_hops for path in found.workloads[0].paths] == [4, 2, 2]
+
+
+def test_gpus_and_cards():
+    # Directly each card's chip binds at 50; by RAM 2 x 50 would put 200 on a bus of 153.6.
+    found = topo.compare(built(PAIR), workload="send")
+    assert found["nic-direct"].rate == pytest.approx(100e9)
+    assert found["nic-ram"].rate == pytest.approx(153.6e9 / 2)
+
+
+def test_a_storage_path_does_not_join_gpus():
+    path = topo.compare(built(PAIR), workload="halo", via=["direct"])["direct"]
+    assert path.verdict == "refused"
+    assert "not with gpu0" in path.reasons[0].text
+
+
+def test_copies_run_beside_each_other():
+    # halo over NVLink (63 / 450 = 0.14 s) shares nothing with send over PCIe (100 / 100 = 1 s).
+    found = simulate(built(PAIR), workloads=built(PAIR).spec.workloads[:2])
+    assert found["halo"].finish == pytest.approx(0.14)
+    assert found["send"].finish == pytest.approx(1.0)
+    assert math.isclose(found.end, 1.0)
