@@ -307,7 +307,7 @@ BAD = [
     ("{kind: nic, pcie: x16}", "bad-slot", 25, "", "generation too: 5 x16"),
     ("{kind: nic, pcie: fast}", "bad-slot", 25, "", "5 x16"),
     ("{kind: nic, pcie: [5]}", "wrong-shape", 25, "a list", ""),
-    ("{kind: nic, ports: two}", "unknown-medium", 26, "`two`", ""),
+    ("{kind: nic, ports: two}", "bad-ports", 26, "`two`", ""),
     ("{kind: nic, ports: 2x}", "bad-ports", 26, "`2x`", "`2x 400 Gb/s`"),
     ("{kind: nic, ports: 2 x 400 Gb/s}", "bad-ports", 26, "", "`2x 400 Gb/s`"),
     ("{kind: nic, ports: 2x nvlink 4}", "wrong-medium", 26, "does not join a network", ""),

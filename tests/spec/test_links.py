@@ -120,7 +120,7 @@ def test_empty_links_are_none():
         ("gpu0 - slot1: pcie 5 x16", "not-a-cable", "two hyphens with", "`gpu0 -- slot1`"),
         ("gpu0 --- slot1: pcie 5 x16", "not-a-cable", "two hyphens with", "`gpu0 -- slot1`"),
         ("gpu0: pcie 5 x16", "not-a-cable", "does not join two ends", "- a -- b"),
-        ("a -- b -- c: pcie 5 x16", "not-a-cable", "does not join two ends", ""),
+        ("a -- b -- c: pcie 5 x16", "not-a-cable", "joins 3 ends, and a line joins two", ""),
         ("gpu0 -- slot1 pcie 5 x16", "link-without-colon", "has no `: `", "colon then space"),
         ("gpu0 -- slot1:pcie 5 x16", "link-without-colon", "has no `: `", "colon then space"),
         ("hello", "not-a-cable", "`hello` is not a line of `links:`", "- a -- b"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.advice import near_names
 from topo.catalogue.cables import LANES, parse_cable
 from topo.catalogue.figures import HERE, Origin, open_value
 from topo.catalogue.model import Figure, Ports, Slot
@@ -149,6 +150,8 @@ def _port(
         if not value:
             raise UnitError("zero-capacity", f"`{name}` let nothing through", "write `unknown`")
         return Figure(value, origin.kind, source), None
+    if len(text.split()) == 1 and text not in media and not near_names(text, media):
+        raise UnitError("bad-ports", f"`{text}` does not say what the ports are", _PORT_EXAMPLES)
     cable = parse_cable(text, media, source=source, kind=origin.kind)
     fits = ("network",) if name == "ports" else ("gpu", "host")
     if cable.reach not in fits or cable.lanes is not None:

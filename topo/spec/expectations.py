@@ -91,6 +91,10 @@ def _read(node: Node, report: Report) -> Claim | None:
 
 
 def _fields(sentence: str) -> dict[str, Any]:
+    plain = sentence.replace("\u2264", "<=").replace("\u2265", ">=")
+    if plain != sentence:
+        message = f"`{sentence}` has a sign that topo does not read"
+        raise UnitError("bad-expectation", message, f"write `{plain}`")
     for pattern, read in _SENTENCES:
         found = pattern.fullmatch(sentence)
         if found:

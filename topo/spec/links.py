@@ -76,18 +76,29 @@ def _read_line(item: Node, what: str, joint: str, report: Report) -> Line | None
     if isinstance(item, Mapping) and len(item.entries) == 1:
         key, value = item.entries[0]
         return _split(key, value, what, joint, report)
-    if isinstance(item, Mapping) and item.entries:
+    if isinstance(item, Mapping) and item.entries and f" {joint} " in item.entries[0][0].text:
         second = item.entries[1][0]
         code, message = "two-links-one-item", f"`{second.text}` stands in the item of another line"
         advice = "start each line with `- `"
         report.add(second, code, message, help=advice)
     elif isinstance(item, Scalar) and f" {joint} " in item.text:
-        message = f"`{item.text}` has no `: ` between the ends and what joins them"
-        report.add(item, "link-without-colon", message, help=f"{advice}, colon then space")
+        _report_no_colon(item, f"{advice}, colon then space", report)
     else:
         message = f"{kind_of(item)} is not a line of `{what}:`"
         report.add(item, "not-a-cable", message, help=advice)
     return None
+
+
+def _report_no_colon(item: Scalar, advice: str, report: Report) -> None:
+    """Report ends without what joins them, or the comment that hides it."""
+    place = item.place
+    rest = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
+    if rest.startswith(" #"):
+        message = "` #` starts a comment here and hides what joins the ends"
+        report.add(item, "comment-ate-text", message, help="leave the `#` out")
+        return
+    message = f"`{item.text}` has no `: ` between the ends and what joins them"
+    report.add(item, "link-without-colon", message, help=advice)
 
 
 def _split(key: Scalar, value: Node, what: str, joint: str, report: Report) -> Line | None:
@@ -103,6 +114,12 @@ def _split(key: Scalar, value: Node, what: str, joint: str, report: Report) -> L
 
 def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
     """Return message and advice for a key that does not join two ends."""
+    ends = [end.strip() for end in text.split(f" {joint} ")]
+    if len(ends) > 2 and all(ends):  # noqa: PLR2004  (a line has two)
+        advice = (
+            f"write two lines, `- {ends[0]} {joint} {ends[1]}` and `- {ends[1]} {joint} {ends[2]}`"
+        )
+        return f"`{text}` joins {len(ends)} ends, and a line joins two", advice
     name = "two hyphens with spaces, ` -- `" if joint == "--" else "` -> `"
     message = f"`{text}` does not join two ends: `{what}:` joins them by {name}"
     dash = _DASHES.search(f" {text} ")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "RESERVED", "Names", "expand", "is_name", "numbers_in", "ranged", "stem_of"]
 
 MOST = 100_000
+_LONG = 40  # characters of a text that a message shows
 RESERVED = ("from", "to", "via", "each", "in", "all", "is", "at", "by")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RANGE = re.compile(r"(?P<stem>[^\[\]]*)\[(?P<items>[^\[\]]*)\]")
@@ -120,7 +121,8 @@ def _numbers(items: str, text: str) -> list[str]:
                 "write it like `gpu[0-7]` or `gpu[0-3,6]`",
             )
         if int(last) - int(first) + len(numbers) >= MOST:
-            message = f"`{text}` names more than {MOST} of them"
+            shown = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+            message = f"`{shown}` names more than {MOST} of them"
             raise UnitError("huge-range", message, "write a smaller range")
         width = len(first)
         numbers |= {f"{at:0{width}d}": None for at in range(int(first), int(last) + 1)}
@@ -220,7 +222,7 @@ class Names:
                 f"{end.device} has no NUMA node {number}; {has}",
                 help=f"write `{owner[0]}/{end.side}`"
                 if owner
-                else f"say which it has: `{end.device}: {{part: ..., numa: 0-3}}`",
+                else "NUMA nodes are a CPU's, and it says which: `cpu0: {part: ..., numa: 0-3}`",
             )
             return False
         return True

@@ -43,6 +43,8 @@ def kind_of(node: Node) -> str:
         return "a mapping"
     if isinstance(node, Sequence):
         return "a list"
+    if "\n" in node.text:
+        return "a text of several lines"
     return f"`{node.text}`" if node.text else "nothing"
 
 
