@@ -338,6 +338,13 @@ def test_nvlink_is_no_way_to_storage():
     assert "gpu0 hangs only on GPUs" in found.message
 
 
+@pytest.mark.parametrize("links", ["gpu0 -- gpu1: nvlink 4", "gpu[0-1] -- nvswitch0: nvlink 4"])
+def test_nvlink_is_a_way_between_gpus(links):
+    copy = "workloads:\n  copy: {copy: 1 GB, from: gpu0, to: gpu1}\n"
+    assert said(links, rest=copy) == []
+    assert said(links, rest=copy.replace("gpu1", "gpu2")) == ["no-way"]
+
+
 def test_a_file_without_links_is_a_beginning():
     (found,) = findings(f"topo: 1\ndevices:\n  storage0: nvme-of-target\n  gpu0: l40s\n{LOAD}")
     assert (found.code, found.severity) == ("no-way", "warning")

@@ -131,30 +131,35 @@ def _check_workload(
     stores, gpus = workload.sources, workload.targets
     if workload.direction == "write":
         stores, gpus = gpus, stores
-    reached = _reached(stores, wiring)
+    fabric = workload.direction == "copy"
+    reached = _reached(stores, wiring, fabric=fabric)
     cut_off = tuple(name for name in gpus if name not in reached)
     if cut_off and (*stores, "", *cut_off) not in said:
         said.add((*stores, "", *cut_off))
         _report_cut_off(stores, reached, cut_off, wiring, explained, report)
     if cut_off:
         return
-    back = _reached(gpus, wiring)
+    back = _reached(gpus, wiring, fabric=fabric)
     idle = tuple(name for name in stores if name not in back)
     if idle and idle not in said:
         said.add(idle)
         _report_cut_off(gpus, back, idle, wiring, explained, report)
 
 
-def _reached(sources: Iterable[str], wiring: Wiring) -> dict[str, None]:
-    """Return what data from the sources can get to, in the order it is found."""
+def _reached(sources: Iterable[str], wiring: Wiring, *, fabric: bool = False) -> dict[str, None]:
+    """Return what data from the sources can get to, in the order it is found.
+
+    Between GPUs it may take the `fabric` too, which is no way to storage.
+    """
+    passed = {*_PASSED, "nvswitch"} if fabric else {*_PASSED}
     found = dict.fromkeys(sources)
     starts = frozenset(found)
     front = list(found)
     for name in front:
-        if name in starts or wiring.kind(name) in _PASSED:
+        if name in starts or wiring.kind(name) in passed:
             for link in wiring.at[name]:
                 near = other_end(link, name)
-                if near not in found and not wiring.is_fabric(link):
+                if near not in found and (fabric or not wiring.is_fabric(link)):
                     found[near] = None
                     front.append(near)
     return found
