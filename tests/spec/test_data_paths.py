@@ -7,8 +7,8 @@ import pytest
 from tests.spec.reading import BOX, only, read
 from topo.document import Report, parse
 from topo.spec import read_data_path, vary_data_path
-from topo.spec.data_paths import BUILT_IN
 from topo.spec.model import DataPath, Move
+from topo.spec.vocabulary import BUILT_IN
 
 OWN = """\
 title: SPDK into pinned memory

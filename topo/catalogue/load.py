@@ -6,13 +6,12 @@ starts alone, and only an entry's own lines are parsed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from topo.catalogue.index import PART_FILES, entries
 from topo.catalogue.media import read_medium
 from topo.catalogue.model import Catalogue, Medium, Part
 from topo.catalogue.parts import read_part
@@ -24,11 +23,7 @@ from topo.errors import SpecError
 if TYPE_CHECKING:
     from topo.document.nodes import Node
 
-__all__ = ["DATA", "PART_FILES", "catalogue"]
-
-DATA: Final = Path(__file__).parent / "data"
-PART_FILES: Final = ("gpus", "nics", "cpus", "memory", "storage", "drives", "switches")
-_ENTRY: Final = re.compile(r"^([A-Za-z][A-Za-z0-9._ -]*):", re.MULTILINE)
+__all__ = ["catalogue"]
 
 T = TypeVar("T")
 
@@ -58,7 +53,7 @@ class _Shelf(Mapping[str, T], Generic[T]):
         decode: Callable[[str, Node, Report, Mapping[str, T]], T | None],
     ) -> None:
         self._decode = decode
-        self._texts = {name: text for file in files for name, text in _entries(file)}
+        self._texts = {name: text for file in files for name, text in entries(file)}
         self._decoded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
@@ -88,19 +83,6 @@ class _Shelf(Mapping[str, T], Generic[T]):
         if entry is None:
             raise KeyError(name)
         return entry
-
-
-def _entries(file: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield each entry's name, file and text; empty lines keep its line numbers."""
-    text = (DATA / f"{file}.yaml").read_text(encoding="utf-8")
-    found = list(_ENTRY.finditer(text))
-    ends = [entry.start() for entry in found[1:]] + [len(text)]
-    line = 0
-    at = 0
-    for entry, end in zip(found, ends, strict=True):
-        line += text.count("\n", at, entry.start())
-        at = entry.start()
-        yield entry[1], (file, "\n" * line + text[at:end])
 
 
 def _medium(name: str, node: Node, report: Report, media: Mapping[str, Medium]) -> Medium | None:

@@ -11,7 +11,7 @@ from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import Finding, SpecError, UnknownNameError
 from topo.spec import read_data_path, vary_data_path
-from topo.spec.data_paths import BUILT_IN
+from topo.spec.vocabulary import BUILT_IN
 
 if TYPE_CHECKING:
     from topo.spec.model import DataPath, Spec

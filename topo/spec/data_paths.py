@@ -24,6 +24,7 @@ from topo.spec.shape import (
     texts_of,
     value_of,
 )
+from topo.spec.vocabulary import MOVERS, NEEDS, STAGES
 from topo.units import parse_count, parse_rate
 
 if TYPE_CHECKING:
@@ -31,41 +32,10 @@ if TYPE_CHECKING:
 
     from topo.document.nodes import Node
     from topo.document.report import Report
-    from topo.spec.model import Mover, Over
+    from topo.spec.model import Over
 
-__all__ = ["BUILT_IN", "MOVERS", "NEEDS", "STAGES", "read_data_path", "vary_data_path"]
+__all__ = ["read_data_path", "vary_data_path"]
 
-# The data paths that ship with topo: `topo.datapaths` holds one file for each.
-BUILT_IN: Final = (
-    "legacy",
-    "legacy-pageable",
-    "odirect-pinned",
-    "odirect-pageable",
-    "mmap",
-    "direct",
-    "compat",
-    "routed-sysmem",
-    "routed-nvlink",
-    "p2pdma",
-    "nvme-tcp",
-    "c2c-direct",
-    "peer-nvlink",
-    "peer-pcie",
-    "peer-ram",
-    "nic-direct",
-    "nic-ram",
-)
-STAGES: Final = ("pipelined", "serial")
-MOVERS: Final[dict[str, Mover]] = {"nic": "nic", "drive": "drive", "core": "core", "gpu": "gpu"}
-NEEDS: Final = (
-    "peer-to-peer",
-    "filesystem",
-    "rdma",
-    "local-drive",
-    "remote-storage",
-    "c2c",
-    "fabric",
-)
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
 _PLACES = ("storage", "peer", "gpu", "staging-gpu")
 _OVER: Final[dict[str, Over]] = {"gpu-links": "gpu-links", "pcie": "pcie"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from topo.catalogue.advice import near_names
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
@@ -17,7 +18,7 @@ from topo.document.report import Report
 from topo.errors import Place, SpecError
 from topo.spec import physics
 from topo.spec.copies import copied_groups, copied_links, split_copies
-from topo.spec.data_paths import BUILT_IN, read_data_path, vary_data_path
+from topo.spec.data_paths import read_data_path, vary_data_path
 from topo.spec.devices import Shelf, expand_devices, read_devices
 from topo.spec.expectations import read_expectations, resolve_expectations
 from topo.spec.keys import TOP
@@ -29,6 +30,7 @@ from topo.spec.overrides import Changes, read_changes, sort_changes, with_entry
 from topo.spec.references import check_devices, check_fallbacks
 from topo.spec.settings import read_settings
 from topo.spec.shape import check_commas, entries_of, is_extension, kind_of, mapping_of, text_of
+from topo.spec.vocabulary import BUILT_IN
 from topo.spec.workloads import read_workloads, resolve_workloads
 
 if TYPE_CHECKING:
@@ -158,17 +160,22 @@ def _read_version(document: Document, report: Report) -> Sections:
         return {}
     stated = root.get("topo")
     if stated is not None:
-        text = stated.text if isinstance(stated, Scalar) else kind_of(stated)
+        text = stated.text if isinstance(stated, Scalar) else ""
         if text != VERSION:
-            message = f"this topo reads version {VERSION} of the format, and here stands {text}"
+            shown = text or kind_of(stated)
+            message = f"this topo reads version {VERSION} of the format, and here stands {shown}"
             report.add(stated, "version", message, help=f"write `topo: {VERSION}`")
         return entries_of(root, TOP, "a topology", report) if text == VERSION else {}
-    other = next((what for key, what in _OTHER_FILES.items() if root.get(key)), "")
+    other = next((key for key in _OTHER_FILES if root.get(key)), "")
     message = f"the first line of a topology is `topo: {VERSION}`, and it is not there"
     if other:
-        message = f"this is {other}, not a topology, whose first line is `topo: {VERSION}`"
-    at = root.entries[0][0] if root.entries else root
-    report.add(at, "version", message, help="" if other else f"add `topo: {VERSION}` at the top")
+        message = (
+            f"this is {_OTHER_FILES[other]}, not a topology, whose first line is `topo: {VERSION}`"
+        )
+    at = root.key(other) or (root.entries[0][0] if root.entries else root)
+    near = isinstance(at, Scalar) and "topo" in near_names(at.text, TOP)
+    advice = f"write `topo: {VERSION}`" if near else f"add `topo: {VERSION}` at the top"
+    report.add(at, "version", message, help="" if other else advice)
     return {}
 
 

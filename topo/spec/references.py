@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.advice import did_you_mean
 from topo.catalogue.keys import KEYS
-from topo.spec.data_paths import BUILT_IN
 from topo.spec.names import ranged
 from topo.spec.shape import a_kind, listed
+from topo.spec.vocabulary import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

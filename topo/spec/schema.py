@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.catalogue.index import part_names
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
-from topo.catalogue.load import catalogue
-from topo.spec.data_paths import MOVERS, NEEDS, STAGES
 from topo.spec.keys import CABLE, DATA_PATH, DEVICE, MEASURED, MOVE, SETTINGS, TOP, WORKLOAD
-from topo.spec.settings import IOMMU, TRANSPORTS
+from topo.spec.vocabulary import IOMMU, MOVERS, NEEDS, STAGES, TRANSPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,7 +193,7 @@ def _definitions() -> Schema:
     parts = {name: _key(key) for name, key in KEYS.items()}
     return {
         "settings": _object(SETTINGS),
-        "part-name": _either(_words(*catalogue().parts), _text()),
+        "part-name": _either(_words(*part_names()), _text()),
         "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
         "part": _described(parts, PART_WORDS),
         "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),

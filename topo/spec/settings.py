@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.spec.keys import SETTINGS
 from topo.spec.model import Settings
 from topo.spec.shape import choice_of, entries_of, mapping_of, text_of
+from topo.spec.vocabulary import IOMMU, TRANSPORTS
 
 if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["IOMMU", "TRANSPORTS", "read_settings"]
+__all__ = ["read_settings"]
 
-IOMMU: Final = ("off", "passthrough", "on")
-TRANSPORTS: Final = ("rdma", "tcp")
 # A flag's other spellings: a Python or JSON document says `false` where YAML says `off`.
 _FLAGS: Final = {"no": "off", "false": "off", "yes": "on", "true": "on", "pt": "passthrough"}
 

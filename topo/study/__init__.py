@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from topo.study.bottleneck import bottleneck
-from topo.study.candidates import KINDS as CANDIDATE_KINDS
-from topo.study.candidates import Candidate
 from topo.study.check import Judgement, judge
 from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
 from topo.study.ladder import ladder
@@ -17,10 +17,8 @@ from topo.study.model import (
     Rung,
     WorkloadAnswer,
 )
-from topo.study.prices import ClassPrice, TiedPrice, price_classes, price_tie
 from topo.study.simulate import Moment, Run, Simulation, WorkloadRate, simulate, together
 from topo.study.survey import Laid, PathSurvey, survey
-from topo.study.upgrade import Outcome, Upgrade, Upgrades, upgrades
 
 __all__ = [
     "CANDIDATE_KINDS",
@@ -58,3 +56,35 @@ __all__ = [
     "together",
     "upgrades",
 ]
+
+if TYPE_CHECKING:
+    from topo.study.candidates import KINDS as CANDIDATE_KINDS
+    from topo.study.candidates import Candidate
+    from topo.study.prices import ClassPrice, TiedPrice, price_classes, price_tie
+    from topo.study.upgrade import Outcome, Upgrade, Upgrades, upgrades
+else:
+    # What few ask for is loaded when it is asked for.
+    _HOMES = {
+        "CANDIDATE_KINDS": ("candidates", "KINDS"),
+        "Candidate": ("candidates", "Candidate"),
+        "ClassPrice": ("prices", "ClassPrice"),
+        "Outcome": ("upgrade", "Outcome"),
+        "TiedPrice": ("prices", "TiedPrice"),
+        "Upgrade": ("upgrade", "Upgrade"),
+        "Upgrades": ("upgrade", "Upgrades"),
+        "price_classes": ("prices", "price_classes"),
+        "price_tie": ("prices", "price_tie"),
+        "upgrades": ("upgrade", "upgrades"),
+    }
+
+    def __getattr__(name: str) -> object:
+        """Import the module that a public name lives in."""
+        if name not in _HOMES:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module
+
+        home, its_name = _HOMES[name]
+        value = getattr(import_module(f"{__name__}.{home}"), its_name)
+        globals()[name] = value
+        return value
