@@ -132,7 +132,7 @@ def linear_row(family: str, system: System) -> None:
     print(
         f"{family:7} {uses.height:8} {uses.values.size:8} | linear {answer.method:7} "
         f"{seconds:8.3f} s, gap {answer.gap:.1e} | SciPy {theirs:8.3f} s, "
-        f"difference {abs(-result.fun / answer.total - 1.0):.1e}",
+        f"difference {abs(-float(result.fun or 0.0) / answer.total - 1.0):.1e}",
         flush=True,
     )
 

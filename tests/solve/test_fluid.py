@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.solve_instances import FAMILIES
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
 from topo.solve import Span, System, Timeline, certify_timeline, complete
+from topo.solve.arrays import Arrays, floats
+from topo.solve.events import finishes
 
 SHARED = System.of([10.0], [{0: 1.0}, {0: 1.0}])
 
@@ -118,6 +121,43 @@ def test_twice_the_bytes_take_twice_as_long(
     expected = [end * factor for end in complete(system, sizes).finishes]
     found = complete(system, [size * factor for size in sizes]).finishes
     assert found == pytest.approx(expected, rel=1e-10)
+
+
+@given(systems(most_demands=14, most_resources=8), st.data())
+def test_solving_only_who_is_touched_gives_the_same_ends(
+    system: System, data: st.DataObject
+) -> None:
+    count = system.demand_count
+    sizes = data.draw(st.lists(SIZES, min_size=count, max_size=count))
+    times = st.one_of(st.just(0.0), st.integers(0, 5).map(float), st.floats(0.0, 20.0))
+    arrivals = data.draw(st.lists(times, min_size=count, max_size=count))
+    touched = finishes(Arrays.of(system), floats(sizes), floats(arrivals))
+    assert touched.tolist() == pytest.approx(complete(system, sizes, arrivals).finishes, rel=1e-11)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_demands_end_when_all_are_solved_anew(family: str) -> None:
+    system = FAMILIES[family](101)
+    if system.demand_count > 1_000:
+        system = _first(system, 300)
+    sizes = [1e9 * (1 + 37 * demand % 91) for demand in range(system.demand_count)]
+    arrivals = [0.05 * (demand % 7) for demand in range(system.demand_count)]
+    fast = complete(system, sizes, arrivals)
+    assert fast.spans == ()
+    slow = complete(system, sizes, arrivals, spans=True)
+    assert fast.finishes == pytest.approx(slow.finishes, rel=1e-11)
+
+
+def _first(system: System, count: int) -> System:
+    end = system.starts[count]
+    return System(
+        system.capacities,
+        system.starts[: count + 1],
+        system.resources[:end],
+        system.multiplicities[:end],
+        system.weights[:count],
+        system.limits[:count],
+    )
 
 
 RIGHT = complete(SHARED, [20.0, 50.0])

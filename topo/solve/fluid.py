@@ -22,8 +22,9 @@ __all__ = ["Span", "Timeline", "complete"]
 
 _SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""
-_SPANS_DEMANDS = 1_000
-"""Up to so many demands the spans are kept; their size grows with the square."""
+_SPANS_DEMANDS = 100
+"""Up to so many demands the spans are kept: their size, and the time they take, grow with the
+square and worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ def complete(
     arrivals
         Seconds at which each demand starts; all at 0 when not given.
     spans
-        Whether to keep what ran when. When not given, they are kept up to a thousand demands.
+        Whether to keep what ran when; for many demands that takes much longer. When not given, they
+        are kept up to a hundred demands.
 
     Returns
     -------
@@ -125,11 +127,19 @@ def complete(
                         f"the {noun} of demand {demand} is {value!r}; expected zero or more",
                     )
                 )
-    keep = len(sizes) <= _SPANS_DEMANDS if spans is None else spans
-    return _simulate(system, [float(size) for size in sizes], starts, keep=keep)
+    few = len(sizes) <= _SPANS_DEMANDS
+    if few or spans:
+        keep = few if spans is None else spans
+        return _simulate(system, [float(size) for size in sizes], starts, keep=keep)
+    from topo.solve.arrays import Arrays, floats
+    from topo.solve.events import finishes
+
+    ends = finishes(Arrays.of(system), floats(sizes), floats(starts))
+    return Timeline(finishes=tuple(ends.tolist()))
 
 
 def _simulate(system: System, sizes: list[float], arrivals: list[float], *, keep: bool) -> Timeline:
+    """Find all rates anew at each event."""
     coming = sorted(range(len(sizes)), key=lambda demand: (arrivals[demand], demand), reverse=True)
     left = list(sizes)
     finishes = list(arrivals)

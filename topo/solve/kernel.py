@@ -9,47 +9,39 @@ again, and in a fabric they are most.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from topo.solve.compiling import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from numpy.typing import NDArray
 
     from topo.solve.arrays import Arrays, Floats, Ints
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
     Shorts = NDArray[np.int32]
 
-__all__ = ["fill"]
+__all__ = ["fill", "limits_and_numbers", "rows_of"]
 
 LEFT, PULL, USERS, FIRST_PULL = range(4)
 GONE = 0.03125
 """Below this part of what it was, a running sum is made afresh."""
 
 
-def compiled(function: Function) -> Function:
-    """Compile a function when it is first called, and keep the code on disk for the next time."""
-    return cast("Function", njit(cache=True, nogil=True)(function))
-
-
 def fill(arrays: Arrays) -> Floats:
     """Give the max-min rate of each demand, in bytes/s."""
     uses = arrays.uses
-    caps, numbers, capacities = _limits_and_numbers(
+    caps, numbers, capacities = limits_and_numbers(
         arrays.capacities, uses.starts, uses.columns, uses.values, arrays.limits
     )
-    rows = _rows(uses.starts, uses.columns, uses.values, numbers)
+    rows = rows_of(uses.starts, uses.columns, uses.values, numbers)
     columns = _columns(*rows[:2], capacities.size)
     return _fill(capacities, arrays.weights, caps, *rows, *columns)
 
 
 @compiled
-def _limits_and_numbers(
+def limits_and_numbers(
     capacities: Floats, starts: Ints, resources: Ints, multiplicities: Floats, limits: Floats
 ) -> tuple[Floats, Shorts, Floats]:
     """Lower limits by resources of one user; number those others that can bind, and only those."""
@@ -79,7 +71,7 @@ def _limits_and_numbers(
 
 
 @compiled
-def _rows(
+def rows_of(
     starts: Ints, resources: Ints, multiplicities: Floats, numbers: Shorts
 ) -> tuple[Ints, Shorts, Floats]:
     """Keep of each row the resources that can bind, by their new numbers."""

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.errors import Finding, SolverError
 from topo.solve.checks import check, plain
+from topo.solve.compiling import has_compiler
 from topo.solve.filling import fill
 from topo.solve.system import TIE, Allocation
 
@@ -89,7 +88,7 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
     """Find the rates alone, of a system that was checked before."""
     chosen = method or _method(max(arrays.uses.values.size, _PLAIN_ENTRIES + 1))
     if chosen == "kernel":
-        if not _has_compiler():
+        if not has_compiler():
             raise SolverError(
                 Finding(
                     code="not-installed",
@@ -108,12 +107,7 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
 def _method(entries: int) -> Method:
     if entries <= _PLAIN_ENTRIES:
         return "plain"
-    return "kernel" if entries > _ROUNDS_ENTRIES and _has_compiler() else "rounds"
-
-
-@cache
-def _has_compiler() -> bool:
-    return find_spec("numba") is not None
+    return "kernel" if entries > _ROUNDS_ENTRIES and has_compiler() else "rounds"
 
 
 def _described(system: System, rates: Sequence[float]) -> Allocation:
