@@ -138,7 +138,11 @@ def second_colon(evidence: Evidence, colon: Token) -> list[Finding]:
         return []
     key = entry[0]
     if evidence.line_of(key) != evidence.line_of(entry[1]):
-        return [_missing_comma(evidence, key, "a comma")]
+        opener = evidence.sketch.openers(key.start)[-1]
+        if opener.start in evidence.sketch.closers:
+            return [_missing_comma(evidence, key, "a comma")]
+        message = f"`{evidence.of(opener)}` opened here is never closed"
+        return [_open_bracket(evidence, opener, message)]
     last = evidence.of(key).split(" ")[-1]
     return [
         evidence.finding(
