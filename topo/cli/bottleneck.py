@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from topo.cli.options import (
@@ -16,6 +18,9 @@ from topo.cli.options import (
 )
 from topo.cli.output import put_document, put_page
 
+if TYPE_CHECKING:
+    from topo.study.prices import Rule
+
 
 @click.command(
     epilog=example(
@@ -25,15 +30,26 @@ from topo.cli.output import put_document, put_page
 )
 @asks_machine
 @asks_question
+@click.option(
+    "--rule",
+    type=click.Choice(("max-min", "largest-total")),
+    default="max-min",
+    show_default=True,
+    help="Whose rates and prices: shared fairly, or the largest total of all.",
+)
+@click.option("--each", is_flag=True, help="One line a GPU and a resource, equal ones too.")
 @asks_how
 @asks_json
-def command(machine: Machine, question: Question, how: How, as_json: bool) -> int:
-    """Say what binds, by how much, whom it stops, and what would bind next.
+def command(
+    *, machine: Machine, question: Question, rule: Rule, each: bool, how: How, as_json: bool
+) -> int:
+    """Say what binds, whom it stops, what would bind next, what more is worth.
 
     About one workload by one data path: the file's first and direct, unless --workload, --via, or
-    --from and --to say otherwise.
+    --from and --to say otherwise. A price is two numbers: what one GB/s more of a resource adds to
+    all together, and what one less costs.
     """
-    from topo.study import bottleneck
+    from topo.study import bottleneck, explain
 
     if len(question.via) > 1:
         raise click.UsageError("bottleneck asks about one data path: give one --via.")
@@ -47,10 +63,12 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
         at=how.at,
         policy=how.policy_for(topology),
     )
+    matrix = found.answer.matrix
+    explained = explain(matrix, rule=rule, each=each) if matrix is not None else None
     if as_json:
         from topo.views.json.answers import bottleneck_document
 
-        return put_document(bottleneck_document(topology, found), topology.findings)
+        return put_document(bottleneck_document(topology, found, explained), topology.findings)
     from topo.views.text.answers import bottleneck_page
 
-    return put_page(bottleneck_page(topology, found), topology.findings)
+    return put_page(bottleneck_page(topology, found, explained), topology.findings)

@@ -12,6 +12,7 @@ from topo.cli.options import (
     asks_json,
     asks_machine,
     asks_question,
+    draws_timeline,
     example,
 )
 from topo.cli.output import put_document, put_page
@@ -22,23 +23,35 @@ from topo.cli.output import put_document, put_page
         "topo compare gds-textbook",
         "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
         "topo compare dgx-h100 --from storage --to gpu0 --json",
-        "topo compare gds-textbook --together",
+        "topo compare gds-textbook --together -o time.png",
     )
 )
 @asks_machine
 @asks_question
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
+@draws_timeline
 @asks_how
 @asks_json
-def command(machine: Machine, question: Question, together: bool, how: How, as_json: bool) -> int:
+def command(
+    *,
+    machine: Machine,
+    question: Question,
+    together: bool,
+    output: str | None,
+    theme: str,
+    how: How,
+    as_json: bool,
+) -> int:
     """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
 
     Asks about the file's workloads by legacy and direct, or by each --via; with --from and --to
     about those devices.
     """
     if together:
-        return _together(machine, question, how, as_json=as_json)
-    from topo.study import compare
+        return _together(machine, question, how, picture=(output, theme), as_json=as_json)
+    if output:
+        raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
+    from topo.study import at_once, compare
 
     topology = machine.load()
     found = compare(
@@ -51,16 +64,24 @@ def command(machine: Machine, question: Question, together: bool, how: How, as_j
         policy=how.policy_for(topology),
     )
     findings = (*topology.findings, *found.findings)
+    meeting = at_once(found)
     if as_json:
         from topo.views.json.answers import comparison_document
 
-        return put_document(comparison_document(found), findings)
+        return put_document(comparison_document(found, meeting), findings)
     from topo.views.text.answers import comparison_page
 
-    return put_page(comparison_page(found), findings)
+    return put_page(comparison_page(found, meeting), findings)
 
 
-def _together(machine: Machine, question: Question, how: How, *, as_json: bool) -> int:
+def _together(
+    machine: Machine,
+    question: Question,
+    how: How,
+    *,
+    picture: tuple[str | None, str],
+    as_json: bool,
+) -> int:
     if question.workload or question.by_ends:
         raise click.UsageError("--together asks about all of the file's workloads.")
     from topo.study import DEFAULT_PATHS, together
@@ -72,6 +93,11 @@ def _together(machine: Machine, question: Question, how: How, *, as_json: bool) 
         at=how.at,
         policy=how.policy_for(topology),
     )
+    output, theme = picture
+    if output:
+        from topo.views.draw.timeline import draw_timelines
+
+        draw_timelines([one for _, one in found], theme=theme).write(output)
     if as_json:
         from topo.views.json.time import together_document
 

@@ -26,6 +26,7 @@ __all__ = [
     "asks_json",
     "asks_machine",
     "asks_question",
+    "draws_timeline",
     "example",
     "lists",
 ]
@@ -184,6 +185,24 @@ def asks_json(verb: _Verb) -> _Verb:
         is_eager=True,
         callback=_remember,
         help="Print one JSON document.",
+    )
+    return option(verb)
+
+
+def draws_timeline(verb: _Verb) -> _Verb:
+    """Give a verb ``-o`` and ``--theme`` for a picture of its timeline."""
+    verb = click.option(
+        "--theme",
+        type=click.Choice(("light", "dark")),
+        default="light",
+        show_default=True,
+        help="Of the picture.",
+    )(verb)
+    option = click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Draw who runs when as well: FILE.svg, .png, .dot, or .pdf with a system Graphviz.",
     )
     return option(verb)
 

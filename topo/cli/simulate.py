@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example, lists
+from topo.cli.options import (
+    How,
+    Machine,
+    asks_how,
+    asks_json,
+    asks_machine,
+    draws_timeline,
+    example,
+    lists,
+)
 from topo.cli.output import put_document, put_page
 
 
@@ -12,6 +21,7 @@ from topo.cli.output import put_document, put_page
     epilog=example(
         "topo simulate gds-textbook --via legacy",
         "topo simulate gds-textbook --via load=direct,checkpoint=legacy --json",
+        "topo simulate gds-textbook -o time.svg --theme dark",
     )
 )
 @asks_machine
@@ -22,10 +32,16 @@ from topo.cli.output import put_document, put_page
     help="Data path of all, or of one: direct, load=direct,checkpoint=legacy.",
 )
 @asks_how
-@click.option("-o", "--output", metavar="FILE", help="Draw the timeline: FILE.svg or FILE.png.")
+@draws_timeline
 @asks_json
 def command(
-    machine: Machine, via: tuple[str, ...], how: How, output: str | None, as_json: bool
+    *,
+    machine: Machine,
+    via: tuple[str, ...],
+    how: How,
+    output: str | None,
+    theme: str,
+    as_json: bool,
 ) -> int:
     """Run the file's workloads together until each has its bytes.
 
@@ -37,9 +53,9 @@ def command(
     topology = machine.load()
     found = simulate(topology, via=_paths(lists(via)), at=how.at, policy=how.policy_for(topology))
     if output:
-        from topo.views.timeline import draw_timeline
+        from topo.views.draw.timeline import draw_timeline
 
-        draw_timeline(found).write(output)
+        draw_timeline(found, theme=theme).write(output)
     if as_json:
         from topo.views.json.time import simulation_document
 

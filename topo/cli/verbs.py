@@ -12,7 +12,7 @@ VERBS: dict[str, str] = {
     "show": "Show devices, links and resources, each figure with its source.",
     "paths": "List the data paths and their verdicts, or the routes between two devices.",
     "matrix": "Print the locality of every pair, as `nvidia-smi topo -m` does.",
-    "bottleneck": "Say what binds, by how much, whom it stops, and what would bind next.",
+    "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",
     "simulate": "Run the file's workloads together until each has its bytes.",
     "upgrade": "Rank changes: other cards, more cards, memory, sockets, data paths.",
     "draw": "Draw the machine and the way the data goes.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.study.at_once import AtOnce, at_once
 from topo.study.bottleneck import bottleneck
 from topo.study.check import Judgement, judge
 from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
@@ -23,11 +24,13 @@ from topo.study.survey import Laid, PathSurvey, survey
 __all__ = [
     "CANDIDATE_KINDS",
     "DEFAULT_PATHS",
+    "AtOnce",
     "Bottleneck",
     "Candidate",
     "ClassPrice",
     "Comparison",
     "CopyingCores",
+    "Explanation",
     "Judgement",
     "Ladder",
     "Laid",
@@ -35,22 +38,25 @@ __all__ = [
     "Outcome",
     "PathAnswer",
     "PathSurvey",
+    "Prices",
     "Run",
     "Rung",
+    "Share",
     "Simulation",
     "TiedPrice",
     "Upgrade",
     "Upgrades",
+    "Use",
     "WorkloadAnswer",
     "WorkloadRate",
     "ask",
+    "at_once",
     "bottleneck",
     "chosen_workloads",
     "compare",
+    "explain",
     "judge",
     "ladder",
-    "price_classes",
-    "price_tie",
     "simulate",
     "survey",
     "together",
@@ -60,7 +66,9 @@ __all__ = [
 if TYPE_CHECKING:
     from topo.study.candidates import KINDS as CANDIDATE_KINDS
     from topo.study.candidates import Candidate
-    from topo.study.prices import ClassPrice, TiedPrice, price_classes, price_tie
+    from topo.study.explanation import Explanation, explain
+    from topo.study.prices import ClassPrice, Prices, TiedPrice
+    from topo.study.shares import Share, Use
     from topo.study.upgrade import Outcome, Upgrade, Upgrades, upgrades
 else:
     # What few ask for is loaded when it is asked for.
@@ -68,12 +76,15 @@ else:
         "CANDIDATE_KINDS": ("candidates", "KINDS"),
         "Candidate": ("candidates", "Candidate"),
         "ClassPrice": ("prices", "ClassPrice"),
+        "Explanation": ("explanation", "Explanation"),
         "Outcome": ("upgrade", "Outcome"),
+        "Prices": ("prices", "Prices"),
+        "Share": ("shares", "Share"),
         "TiedPrice": ("prices", "TiedPrice"),
         "Upgrade": ("upgrade", "Upgrade"),
         "Upgrades": ("upgrade", "Upgrades"),
-        "price_classes": ("prices", "price_classes"),
-        "price_tie": ("prices", "price_tie"),
+        "Use": ("shares", "Use"),
+        "explain": ("explanation", "explain"),
         "upgrades": ("upgrade", "upgrades"),
     }
 

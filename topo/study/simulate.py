@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.datapaths import data_path
-from topo.errors import Finding, NoRouteError
+from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows import demands_of, use_matrix
 from topo.routes import Policy, Router
 from topo.solve import complete
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from topo.spec.model import Basis, Workload
     from topo.topology import Resource, Topology
 
-__all__ = ["Moment", "Run", "Simulation", "WorkloadRate", "simulate", "together"]
+__all__ = [
+    "Moment",
+    "Run",
+    "Simulation",
+    "WorkloadRate",
+    "path_of",
+    "run_demands",
+    "simulate",
+    "together",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,8 @@ def simulate(
     ------
     NoRouteError
         If a workload's data path is refused.
+    UnknownNameError
+        For a workload in `via`, or a data path, that is not there.
 
     Examples
     --------
@@ -132,8 +143,31 @@ def simulate(
     """
     router = Router(topology, policy or Policy())
     chosen = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
-    paths = {one.name: _path_of(topology, one, via) for one in chosen}
-    demands = _demands(router, chosen, paths, at)
+    _check_names(chosen, via)
+    paths = {one.name: path_of(topology, one, via) for one in chosen}
+    return run_demands(topology, chosen, paths, _demands(router, chosen, paths, at), at)
+
+
+def run_demands(
+    topology: Topology,
+    workloads: tuple[Workload, ...],
+    paths: Mapping[str, str],
+    demands: tuple[Demand, ...],
+    at: Basis,
+) -> Simulation:
+    """Run demands that are laid already, as `simulate` does.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workloads, paths
+        What runs, and the data path of each by name.
+    demands
+        Those of all workloads; none is refused.
+    at
+        Which figure of each capacity to use.
+    """
     matrix = use_matrix(topology, demands, basis=at)
     timeline = complete(
         matrix.system,
@@ -144,7 +178,7 @@ def simulate(
     return Simulation(
         topology=topology,
         basis=at,
-        runs=tuple(_run(one, paths[one.name], matrix, timeline) for one in chosen),
+        runs=tuple(_run(one, paths[one.name], matrix, timeline) for one in workloads),
         moments=tuple(_moments(matrix, timeline)),
         finishes={
             demand.name: finish for demand, finish in zip(demands, timeline.finishes, strict=True)
@@ -189,11 +223,11 @@ def _own_or(topology: Topology, workload: Workload, name: str, via: Sequence[str
     """Return `name`, or the workload's own path where it names others, or copies."""
     keeps = bool(workload.via) and not set(workload.via) & set(via)
     if keeps or workload.direction == "copy":
-        return _path_of(topology, workload, "")
+        return path_of(topology, workload, "")
     return name
 
 
-def _path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
+def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
     """Return the path said for a workload, else its own first, else the usual one."""
     said = via if isinstance(via, str) else via.get(workload.name, "")
     if said:
@@ -201,6 +235,15 @@ def _path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str
     usual = usual_paths(topology, workload)
     # A copy goes the best way that its kind of ends has; storage the way everybody can go.
     return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
+
+
+def _check_names(chosen: Sequence[Workload], via: str | Mapping[str, str]) -> None:
+    known = [one.name for one in chosen]
+    wrong = [] if isinstance(via, str) else [name for name in via if name not in known]
+    if wrong:
+        raise UnknownNameError(
+            Finding("unknown-name", f"no workload {wrong[0]}", help=f"known: {', '.join(known)}")
+        )
 
 
 def _demands(

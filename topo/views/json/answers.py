@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from topo.study.words import class_words
+from topo.views.json.shares import explanation_document
 from topo.views.json.values import figure_document, place_document, resource_document
 
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from topo.routes import Branch, Leg, Reason, Route
     from topo.spec.model import Basis, Move
     from topo.study import (
+        AtOnce,
         Bottleneck,
         Comparison,
+        Explanation,
         Ladder,
         Laid,
         PathAnswer,
@@ -32,8 +35,11 @@ __all__ = [
 ]
 
 
-def comparison_document(found: Comparison) -> dict[str, Any]:
-    """Return ``topo.compare/1``: every workload by every data path."""
+def comparison_document(found: Comparison, meeting: AtOnce | None = None) -> dict[str, Any]:
+    """Return ``topo.compare/1``: every workload by every data path.
+
+    `meeting` adds when each is done if all run at once, as ``together``.
+    """
     return {
         "schema": "topo.compare/1",
         "topology": found.topology.name,
@@ -44,11 +50,17 @@ def comparison_document(found: Comparison) -> dict[str, Any]:
             "buffers": dict(found.policy.buffers),
         },
         "workloads": [_workload_answer(answer, found.basis) for answer in found.workloads],
+        "together": _meeting(meeting) if meeting else None,
     }
 
 
-def bottleneck_document(topology: Topology, found: Ladder) -> dict[str, Any]:
-    """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next."""
+def bottleneck_document(
+    topology: Topology, found: Ladder, explained: Explanation | None = None
+) -> dict[str, Any]:
+    """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next.
+
+    `explained` adds who gets what, what is used by whom, and prices.
+    """
     path = found.answer
     return {
         "schema": "topo.bottleneck/1",
@@ -67,6 +79,11 @@ def bottleneck_document(topology: Topology, found: Ladder) -> dict[str, Any]:
         "rates_by_gpu_bytes_per_s": dict(path.rates),
         "ladder": [_rung(rung, found.basis) for rung in found.rungs],
         "ladder_end": found.end,
+        **(
+            explanation_document(explained)
+            if explained
+            else {"demands": [], "resources": [], "prices": None}
+        ),
         "unknown": list(path.unknowns),
     }
 
@@ -96,6 +113,21 @@ def paths_document(
 
 
 # --- parts of an answer -------------------------------------------------------------------------
+
+
+def _meeting(found: AtOnce) -> dict[str, Any]:
+    return {
+        "paths": [
+            {
+                "data_path": name,
+                "at_most": name in found.at_most,
+                "end_s": run.end,
+                "finishes_s": {one.workload.name: one.finish for one in run.runs},
+            }
+            for name, run in found.runs
+        ],
+        "sentence": found.sentence,
+    }
 
 
 def _workload_answer(answer: WorkloadAnswer, basis: Basis) -> dict[str, Any]:

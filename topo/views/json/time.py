@@ -1,4 +1,4 @@
-"""Time and change as documents: simulate, workloads together, upgrade, prices."""
+"""Time and change as documents: simulate, workloads together, upgrade."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 from topo.views.json.values import resource_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from topo.study import Moment, Outcome, Simulation, Upgrade, Upgrades
 
-    from topo.study import ClassPrice, Moment, Outcome, Simulation, TiedPrice, Upgrade, Upgrades
-    from topo.topology import Resource
-
-__all__ = ["prices_document", "simulation_document", "together_document", "upgrades_document"]
+__all__ = ["simulation_document", "together_document", "upgrades_document"]
 
 
 def simulation_document(found: Simulation) -> dict[str, Any]:
@@ -59,40 +56,6 @@ def upgrades_document(found: Upgrades) -> dict[str, Any]:
     }
 
 
-def prices_document(classes: Iterable[ClassPrice], tie: TiedPrice | None) -> dict[str, Any]:
-    """Return what one GB/s more adds and one less costs: by class, and of what is full together.
-
-    ``gain`` and ``cost`` are bytes/s of the total for one byte/s of the resource.
-    """
-    return {
-        "classes": [
-            {
-                "class": one.kind,
-                "resources": [_resource(resource) for resource in one.resources],
-                "one": {"gain": one.one.gain, "cost": one.one.cost},
-                "together": {
-                    "gain": one.together.gain,
-                    "cost": one.together.cost,
-                    "range_up_bytes_per_s": one.together.range_up,
-                    "next_bound": [_resource(resource) for resource in one.next_bound],
-                },
-                "sentence": one.sentence,
-            }
-            for one in classes
-        ],
-        "tie": None
-        if tie is None
-        else {
-            "resources": [_resource(resource) for resource in tie.resources],
-            "gain": tie.together.gain,
-            "cost": tie.together.cost,
-            "range_up_bytes_per_s": tie.together.range_up,
-            "next_bound": [_resource(resource) for resource in tie.next_bound],
-            "sentence": tie.sentence,
-        },
-    }
-
-
 def _timeline(found: Simulation) -> dict[str, Any]:
     return {
         "end_s": found.end,
@@ -121,7 +84,7 @@ def _moment(moment: Moment) -> dict[str, Any]:
                 "workload": one.workload,
                 "rate_bytes_per_s": one.rate,
                 "gpus": list(one.gpus),
-                "stopped_by": [_resource(resource) for resource in one.stopped_by],
+                "stopped_by": [resource_document(resource) for resource in one.stopped_by],
             }
             for one in moment.rates
         ],
@@ -145,9 +108,5 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     return {
         "time_s": outcome.time,
         "times_s": dict(outcome.times),
-        "bottlenecks": [_resource(resource) for resource in outcome.bound],
+        "bottlenecks": [resource_document(resource) for resource in outcome.bound],
     }
-
-
-def _resource(resource: Resource) -> dict[str, Any]:
-    return resource_document(resource)

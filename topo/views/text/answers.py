@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from topo.study.words import class_words, listed
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
+from topo.views.text.shares import explanation_blocks
 from topo.views.text.words import shortened, sourced, verdict_cell, workload_sentence
 
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
     from topo.spec.model import Basis
     from topo.study import (
+        AtOnce,
         Bottleneck,
         Comparison,
+        Explanation,
         Ladder,
         PathAnswer,
         WorkloadAnswer,
@@ -33,8 +36,11 @@ _BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
 # --- compare ------------------------------------------------------------------------------------
 
 
-def comparison_page(found: Comparison) -> Iterator[Block]:
-    """Yield a comparison: for each workload the paths side by side, their ways, what follows."""
+def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterator[Block]:
+    """Yield a comparison: for each workload the paths side by side, their ways, what follows.
+
+    `meeting` adds what happens when all workloads run at once.
+    """
     yield Heading(title_of(found.topology))
     for answer in found.workloads:
         yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
@@ -43,6 +49,8 @@ def comparison_page(found: Comparison) -> Iterator[Block]:
         yield _ways(answer)
         if answer.insights:
             yield Bullets(answer.insights)
+    if meeting is not None:
+        yield Text(meeting.sentence)
     yield Text(basis_note(found.basis), dim=True)
     if any(path.counts.ram_traversals for answer in found.workloads for path in answer.paths):
         yield Text(
@@ -251,8 +259,10 @@ def _way(path: PathAnswer) -> str:
 # --- bottleneck ---------------------------------------------------------------------------------
 
 
-def bottleneck_page(topology: Topology, found: Ladder) -> Iterator[Block]:
-    """Yield what binds, by how much, who is stopped, and the ladder."""
+def bottleneck_page(
+    topology: Topology, found: Ladder, explained: Explanation | None = None
+) -> Iterator[Block]:
+    """Yield what binds, by how much, who is stopped, the ladder, and what stands behind it."""
     path, workload = found.answer, found.workload
     yield Heading(title_of(topology))
     yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
@@ -266,6 +276,8 @@ def bottleneck_page(topology: Topology, found: Ladder) -> Iterator[Block]:
         yield Heading("The ladder: what binds, and what would bind next")
         yield _ladder(found)
     yield Text(f"It ends there: {found.end}.")
+    if explained is not None:
+        yield from explanation_blocks(explained)
     yield Text(basis_note(found.basis), dim=True)
 
 

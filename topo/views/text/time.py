@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from topo.study.words import class_words
 from topo.units import format_duration, format_rate
 from topo.views.text.answers import basis_note, title_of
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
+from topo.views.text.shares import bound_words
 from topo.views.text.words import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from topo.study import Moment, Simulation, Upgrade, Upgrades, WorkloadRate
-    from topo.topology import Resource, Topology
+    from topo.topology import Topology
     from topo.views.text.page import Block
 
 __all__ = ["simulation_page", "together_page", "upgrades_page"]
@@ -70,7 +70,7 @@ def upgrades_page(found: Upgrades, *, most: int) -> Iterator[Block]:
     yield Heading(title_of(found.topology))
     yield Text(
         f"{names} by {found.via} now: {_times(found.now.times)}, limited by "
-        f"{_bound(found.now.bound)}."
+        f"{bound_words(found.now.bound)}."
     )
     priced = any(one.cost is not None for one in found.ranked)
     yield Table(
@@ -140,26 +140,14 @@ def _span_rows(moment: Moment) -> Iterator[tuple[str | Cell, ...]]:
 
 
 def _stopped(one: WorkloadRate) -> str:
-    return _bound(one.stopped_by) if one.stopped_by else "its own limit"
-
-
-def _bound(resources: Iterable[Resource]) -> str:
-    """Return "the cards' chips: slot[1-2]/chip" for resources by class."""
-    groups: dict[str, list[str]] = {}
-    for resource in resources:
-        groups.setdefault(resource.kind, []).append(resource.name)
-    words = [
-        f"{class_words(kind, len(set(names)))}: {shortened(dict.fromkeys(names))}"
-        for kind, names in groups.items()
-    ]
-    return "; ".join(words) or "nothing that the file states"
+    return bound_words(one.stopped_by) if one.stopped_by else "its own limit"
 
 
 def _first_limit(name: str, found: Simulation) -> str:
     opening = found.moments[0]
     resources = dict.fromkeys(one for rate in opening.rates for one in rate.stopped_by)
     rates = ", ".join(f"{one.workload} {format_rate(one.rate)}" for one in opening.rates)
-    return f"{name}: at first {rates}; {_bound(resources)}."
+    return f"{name}: at first {rates}; {bound_words(resources)}."
 
 
 def _times(times: Mapping[str, float]) -> str:

@@ -1,0 +1,141 @@
+"""What a comparison leaves out: its workloads not one by one, but all at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from topo.study.simulate import path_of, run_demands, simulate
+from topo.study.words import classes_of, listed
+from topo.units import format_duration
+
+if TYPE_CHECKING:
+    from topo.study.model import Comparison, PathAnswer, WorkloadAnswer
+    from topo.study.simulate import Simulation
+
+__all__ = ["AtOnce", "at_once"]
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """The workloads of a comparison run together, once by each data path that all can take.
+
+    `at_most` are the data paths on whose way a capacity is unknown: they take at least as long.
+    """
+
+    runs: tuple[tuple[str, Simulation], ...]
+    at_most: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Who is done when, and which data path is first."""
+        return _sentence(self)
+
+
+def at_once(found: Comparison) -> AtOnce | None:
+    """Run the workloads of a comparison together; `None` for one, or where no path serves all.
+
+    Parameters
+    ----------
+    found
+        A comparison of all workloads. What was laid for it is used again, so that it costs little.
+    """
+    if len(found.workloads) < 2:  # noqa: PLR2004
+        return None
+    names = _names(found)
+    chosen = {name: [_path(found, answer, name) for answer in found.workloads] for name in names}
+    ways = {
+        name: paths
+        for name, paths in chosen.items()
+        if all(path.matrix is not None for path in paths)
+    }
+    if not ways:
+        return None
+    return AtOnce(
+        runs=tuple((name, _run(found, paths)) for name, paths in ways.items()),
+        at_most=tuple(name for name, paths in ways.items() if any(one.at_most for one in paths)),
+    )
+
+
+def _names(found: Comparison) -> tuple[str, ...]:
+    """Return the data paths to run by: storage's, beside which a copy keeps to its own."""
+    storage = [one for one in found.workloads if one.workload.direction != "copy"]
+    return tuple(
+        dict.fromkeys(path.name for one in storage or found.workloads for path in one.paths)
+    )
+
+
+def _path(found: Comparison, answer: WorkloadAnswer, name: str) -> PathAnswer:
+    """Return a workload's answer by a data path; one that was not asked by it keeps to its own."""
+    by_name = {path.name: path for path in answer.paths}
+    own = path_of(found.topology, answer.workload, "")
+    return by_name.get(name) or by_name.get(own) or answer.paths[0]
+
+
+def _run(found: Comparison, paths: list[PathAnswer]) -> Simulation:
+    workloads = tuple(answer.workload for answer in found.workloads)
+    names = {one.name: path.name for one, path in zip(workloads, paths, strict=True)}
+    if found.policy.cards == "best":  # the best split for one alone is another one
+        return simulate(
+            found.topology, workloads=workloads, via=names, at=found.basis, policy=found.policy
+        )
+    demands = tuple(demand for path in paths if path.matrix for demand in path.matrix.demands)
+    return run_demands(found.topology, workloads, names, demands, found.basis)
+
+
+def _sentence(found: AtOnce) -> str:
+    (name, best), *others = sorted(found.runs, key=lambda one: _times(one[1]))
+    opening = "Run together"
+    if not others:
+        return f"{opening} by {name}, {_done(found, name, best)}."
+    if all(_same(best, run) for _, run in others):
+        names = listed(one for one, _ in found.runs)
+        return f"{opening}, {names} are done at the same time: {_done(found, name, best)}."
+    wins = all(_beats(best, run) for _, run in others)
+    start = f"{opening}, {name} wins: " if wins else f"{opening}, by {name} "
+    rest = "; ".join(f"by {one} {_done(found, one, run)}{_where(run)}" for one, run in others)
+    return f"{start}{_done(found, name, best)}; {rest}."
+
+
+def _times(run: Simulation) -> tuple[float, ...]:
+    """Sort by when the last is done, then by all together."""
+    return (
+        float(f"{run.end:.9g}"),
+        float(f"{math.fsum(one.finish for one in run.runs):.9g}"),
+    )
+
+
+def _same(one: Simulation, other: Simulation) -> bool:
+    return all(
+        math.isclose(mine.finish, theirs.finish, rel_tol=_SAME)
+        for mine, theirs in zip(one.runs, other.runs, strict=True)
+    )
+
+
+def _beats(one: Simulation, other: Simulation) -> bool:
+    """Whether no workload is later than by the other, and one earlier."""
+    never_later = all(
+        mine.finish <= theirs.finish * (1 + _SAME)
+        for mine, theirs in zip(one.runs, other.runs, strict=True)
+    )
+    return never_later and not _same(one, other)
+
+
+def _done(found: AtOnce, name: str, run: Simulation) -> str:
+    least = "at least " if name in found.at_most else ""
+    first, *rest = run.runs
+    words = [f"{first.workload.name} is done at {least}{format_duration(first.finish)}"]
+    words += [f"{one.workload.name} at {least}{format_duration(one.finish)}" for one in rest]
+    return listed(words, most=6)
+
+
+def _where(run: Simulation) -> str:
+    """Say what stops them while the most run."""
+    busiest = max(run.moments, key=lambda moment: len(moment.rates), default=None)
+    if busiest is None:
+        return ""
+    stopping = dict.fromkeys(one for rate in busiest.rates for one in rate.stopped_by)
+    return f", sharing {classes_of(stopping)}" if stopping else ""
