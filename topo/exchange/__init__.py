@@ -14,16 +14,21 @@ from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from topo.exchange.sighting import Sighting
     from topo.spec.model import Spec
 
-__all__ = ["KINDS", "Imported", "import_text", "sight"]
+__all__ = ["KINDS", "Imported", "import_folder", "import_text", "sight"]
 
 # Each module has `read(data: bytes, name: str) -> Sighting`.
 KINDS: Final = {
     "nccl": "topo.exchange.nccl",
     "nvidia-smi": "topo.exchange.nvidia_smi",
+    "hwloc": "topo.exchange.hwloc",
+    "lspci": "topo.exchange.lspci",
+    "sysfs": "topo.exchange.sysfs",
+    "rocm-smi": "topo.exchange.rocm_smi",
 }
 _LARGEST: Final = 64 * 2**20
 
@@ -73,6 +78,36 @@ def import_text(
         If the file is of another kind or cannot be understood.
     """
     return written(sight(kind, data, name), storage=storage)
+
+
+def import_folder(
+    kind: str | None, folder: Path, name: str, *, storage: Sequence[str] = ()
+) -> Imported:
+    """Import a machine from a folder with its ``/sys`` in it; ``/`` is this machine.
+
+    Parameters
+    ----------
+    kind
+        ``sysfs``, or `None`, which means the same.
+    folder, name
+        The folder, and what messages and the machine are called after.
+    storage
+        As for `import_text`.
+
+    Raises
+    ------
+    ExchangeError
+        If another kind is wanted, or nothing of a machine is in the folder.
+    """
+    from topo.exchange.sysfs import read_folder
+
+    if kind not in (None, "sysfs"):
+        message = f"`{name}` is a folder, not what `{kind}` reads"
+        raise ExchangeError(
+            Finding("wrong-kind", message, help=f"write `topo import sysfs {name}`")
+        )
+    this = not name.strip("/")
+    return written(read_folder(folder, "this machine" if this else name), storage=storage)
 
 
 def sight(kind: str | None, data: bytes, name: str) -> Sighting:

@@ -54,7 +54,7 @@ def selection(names: list[str], everyone: Mapping[str, list[str]]) -> str:
     stem = stem_of(names[0])
     if len(names) == 1:
         return names[0]
-    if names == everyone[stem]:
+    if names == everyone.get(stem):
         return stem
     numbers = [int(name.removeprefix(stem)) for name in names]
     return f"{stem}[{_runs(numbers)}]"

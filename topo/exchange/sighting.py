@@ -65,6 +65,8 @@ class SeenDevice:
         As people call it.
     numa
         A CPU's NUMA nodes, as the operating system numbers them.
+    node
+        The NUMA node of the parent that it hangs on, where that is a CPU with several.
     ports
         The line rate of each network port in bits/s; `None` where a port's rate is unknown.
     network
@@ -85,6 +87,7 @@ class SeenDevice:
     label: str = ""
     slot: str = ""
     numa: tuple[int, ...] = ()
+    node: int | None = None
     ports: tuple[float | None, ...] = ()
     network: str = ""
     facts: tuple[tuple[str, str], ...] = ()

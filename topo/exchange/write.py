@@ -191,9 +191,9 @@ def _links(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterato
     for device in (*sighting.devices, *supply.devices):
         if device.parent and device.link is not None:
             link = device.link
-            wires.append(Wire(known[device.id], known[device.parent], link.cable, link.said))
+            wires.append(Wire(known[device.id], _side(device, known), link.cable, link.said))
         elif device.parent and device.kind == "memory":
-            wires.append(Wire(known[device.id], known[device.parent], "memory-bus"))
+            wires.append(Wire(known[device.id], _side(device, known), "memory-bus"))
     wires += [
         Wire(known[cable.a], known[cable.b], cable.cable, cable.said) for cable in sighting.cables
     ]
@@ -203,3 +203,9 @@ def _links(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterato
         everyone.setdefault(stem_of(name), []).append(name)
     for line in wire_lines(wires, everyone):
         yield _commented(f"  - {line.a} -- {line.b}: {line.cable}", line.said)
+
+
+def _side(device: SeenDevice, known: dict[str, str]) -> str:
+    """Return what a device hangs on, with the NUMA node where that is a CPU with several."""
+    parent = known[device.parent]
+    return parent if device.node is None else f"{parent}/numa{device.node}"

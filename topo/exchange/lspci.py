@@ -1,0 +1,95 @@
+"""Output of ``lspci``: the tree of ``-tv``, the blocks of ``-vvv``, and plain lists.
+
+References
+----------
+pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topo.errors import ExchangeError, Finding
+from topo.exchange.lspci_blocks import read_blocks
+from topo.exchange.lspci_tree import read_tree
+from topo.exchange.numa import NumaNode, hosts_of
+from topo.exchange.pci import HostBridge, address_key
+from topo.exchange.pci_tree import grow
+from topo.exchange.plain import read_lines
+from topo.exchange.sighting import Sighting
+
+if TYPE_CHECKING:
+    from topo.exchange.lspci_blocks import Listing
+    from topo.exchange.numa import Hosts
+
+__all__ = ["read"]
+
+
+def read(data: bytes, name: str) -> Sighting:
+    """Read what lspci printed.
+
+    Parameters
+    ----------
+    data, name
+        The text, and what messages call it.
+
+    Raises
+    ------
+    ExchangeError
+        If there is no PCI function in it.
+    """
+    lines = read_lines(data, name)
+    listing = read_tree(lines) or read_blocks(lines)
+    if listing is None:
+        message = f"`{name}` has no line of lspci: no PCI address with a device behind it"
+        help = "paste the output of `lspci -tv` or `lspci -vvv`"
+        raise ExchangeError(Finding("nothing-there", message, help=help))
+    hosts, bridges = _hosts(listing)
+    grown = grow(listing.functions, bridges)
+    return Sighting(
+        kind="lspci",
+        source=f"output of lspci{listing.form}",
+        file=name,
+        devices=(*hosts.devices, *grown.devices),
+        parts=hosts.parts,
+        socket_cable=hosts.socket_cable,
+        notes=listing.notes,
+        left_out=grown.left_out,
+        findings=(*listing.findings, *_numa(listing, bridges), *grown.findings),
+    )
+
+
+def _hosts(listing: Listing) -> tuple[Hosts, list[HostBridge]]:
+    """Return a CPU for each NUMA node that is told, one where none is, and the host bridges."""
+    known = {one.node for one in listing.functions if one.node is not None}
+    hosts = hosts_of([NumaNode(number) for number in sorted(known)], [])
+    node_of: dict[str, int] = {}
+    above = {one.id: one for one in listing.functions}
+    for one in listing.functions:
+        top = one
+        for _ in range(len(above)):
+            if top.parent not in above:
+                break
+            top = above[top.parent]
+        if one.node is not None:
+            node_of.setdefault(top.parent, one.node)
+    roots = sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0"))
+    bridges = []
+    for root in roots:
+        cpu, _ = hosts.place([node_of[root]]) if root in node_of else (hosts.first, None)
+        bridges.append(HostBridge(root, cpu, None, f"host bridge of bus {root}"))
+    return hosts, bridges
+
+
+def _numa(listing: Listing, bridges: list[HostBridge]) -> tuple[Finding, ...]:
+    if len(bridges) < 2 or any(one.node is not None for one in listing.functions):  # noqa: PLR2004
+        return ()
+    return (
+        Finding(
+            "numa-unknown",
+            f"{len(bridges)} host bridges, and which CPU each belongs to is not told: "
+            "all were put under one",
+            severity="warning",
+            help="`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML",
+        ),
+    )
