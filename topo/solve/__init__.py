@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topo.solve.certify import (
         certify,
+        certify_cut,
         certify_fraction,
         certify_split,
         certify_timeline,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from topo.solve.fluid import Span, Timeline, complete
     from topo.solve.lp import FractionAnswer, LinearAnswer, largest_fraction, largest_total
     from topo.solve.maxmin import max_min
+    from topo.solve.mincut import Cut, min_cut
     from topo.solve.prices import Price, price
     from topo.solve.split import Split, split
     from topo.solve.system import TIE, Allocation, System
@@ -36,7 +38,9 @@ else:
         "Split": "split",
         "System": "system",
         "Timeline": "fluid",
+        "Cut": "mincut",
         "certify": "certify",
+        "certify_cut": "certify",
         "certify_fraction": "certify",
         "certify_split": "certify",
         "certify_total": "certify",
@@ -47,6 +51,7 @@ else:
         "largest_fraction": "lp",
         "largest_total": "lp",
         "max_min": "maxmin",
+        "min_cut": "mincut",
         "price": "prices",
         "split": "split",
         "unbounded_demands": "checks",
@@ -68,6 +73,7 @@ __all__ = [
     "TIE",
     "Allocation",
     "Classes",
+    "Cut",
     "Folded",
     "FractionAnswer",
     "LinearAnswer",
@@ -77,6 +83,7 @@ __all__ = [
     "System",
     "Timeline",
     "certify",
+    "certify_cut",
     "certify_fraction",
     "certify_split",
     "certify_timeline",
@@ -87,6 +94,7 @@ __all__ = [
     "largest_fraction",
     "largest_total",
     "max_min",
+    "min_cut",
     "price",
     "split",
     "unbounded_demands",

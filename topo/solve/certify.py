@@ -10,14 +10,22 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from topo.solve.fluid import Span, Timeline
     from topo.solve.lp import FractionAnswer, LinearAnswer
+    from topo.solve.mincut import Cut
     from topo.solve.split import Split
     from topo.solve.system import Allocation, System
 
-__all__ = ["certify", "certify_fraction", "certify_split", "certify_timeline", "certify_total"]
+__all__ = [
+    "certify",
+    "certify_cut",
+    "certify_fraction",
+    "certify_split",
+    "certify_timeline",
+    "certify_total",
+]
 
 _SLACK = 1e-9
 _GAP = 1e-7
@@ -324,6 +332,74 @@ def _waiting(timeline: Timeline, sizes: Sequence[float], comes: Sequence[float])
         if size > 0.0
         and not math.isclose(ran[demand], timeline.finishes[demand] - comes[demand], rel_tol=_SLACK)
     ]
+
+
+def certify_cut(
+    tails: Sequence[int],
+    heads: Sequence[int],
+    capacities: Sequence[float],
+    cut: Cut,
+    *,
+    sources: Collection[int],
+    sinks: Collection[int],
+) -> tuple[str, ...]:
+    """Check that a flow is one, that a cut is one, and that they are equal.
+
+    Any flow must pass any cut, so a flow and a cut of the same value prove each other to be the
+    largest and the smallest.
+
+    Parameters
+    ----------
+    tails, heads, capacities, sources, sinks
+        What was asked.
+    cut
+        What was answered.
+
+    Returns
+    -------
+    tuple of str
+        What is violated by more than a relative 1e-9.
+    """
+    arcs = list(zip(map(int, tails), map(int, heads), map(float, capacities), strict=True))
+    gets: dict[int, list[float]] = {}
+    complaints = []
+    for number, ((tail, head, capacity), flow) in enumerate(zip(arcs, cut.flows, strict=True)):
+        gets.setdefault(tail, []).append(-flow)
+        gets.setdefault(head, []).append(flow)
+        if not 0.0 <= flow <= capacity * (1.0 + _SLACK):
+            complaints.append(f"arc {number} carries {flow!r} of {capacity!r} B/s")
+    ends = {*sources, *sinks}
+    complaints += [
+        f"node {node} gets {math.fsum(parts)!r} B/s more than it gives"
+        for node, parts in sorted(gets.items())
+        if node not in ends
+        and abs(math.fsum(parts)) > _SLACK * max(cut.value, math.fsum(map(abs, parts)))
+    ]
+    out = -math.fsum(part for node in sources for part in gets.get(node, []))
+    if not math.isclose(out, cut.value, rel_tol=_SLACK, abs_tol=1e-12):
+        complaints.append(f"the flow out of the sources is {out!r}, not {cut.value!r} B/s")
+    across = math.fsum(arcs[number][2] for number in cut.arcs)
+    if not math.isclose(across, cut.value, rel_tol=_SLACK, abs_tol=1e-12):
+        complaints.append(f"the cut's arcs sum to {across!r}, not {cut.value!r} B/s")
+    if _reach(arcs, set(cut.arcs), sources) & set(sinks):
+        complaints.append("a way around the cut reaches a sink")
+    return tuple(complaints)
+
+
+def _reach(
+    arcs: Sequence[tuple[int, int, float]], without: set[int], sources: Collection[int]
+) -> set[int]:
+    leaving: dict[int, list[int]] = {}
+    for number, (tail, head, capacity) in enumerate(arcs):
+        if number not in without and capacity > 0.0:
+            leaving.setdefault(tail, []).append(head)
+    reached, rest = set(sources), list(sources)
+    while rest:
+        for head in leaving.get(rest.pop(), []):
+            if head not in reached:
+                reached.add(head)
+                rest.append(head)
+    return reached
 
 
 def _too_cheap(
