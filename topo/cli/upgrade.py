@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example
@@ -19,7 +21,10 @@ from topo.cli.output import put_document, put_page
 @click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
 @click.option("--together", is_flag=True, help="All workloads at once, by when the last is done.")
 @click.option(
-    "--via", metavar="PATH", default="legacy", show_default=True, help="Data path in use."
+    "--via",
+    metavar="PATH",
+    default="",
+    help="Data path in use: the workload's own, else legacy, by default.",
 )
 @click.option(
     "--combine",
@@ -89,8 +94,15 @@ def _costs(words: tuple[str, ...]) -> dict[str, float]:
         if not sign or kind.strip() not in CANDIDATE_KINDS:
             kinds = ", ".join(CANDIDATE_KINDS)
             raise click.BadParameter(f"`{word}` is not KIND=AMOUNT; kinds are {kinds}")
-        try:
-            found[kind.strip()] = float(amount)
-        except ValueError:
-            raise click.BadParameter(f"`{amount}` is not a number") from None
+        found[kind.strip()] = _amount(amount)
     return found
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise click.BadParameter(f"`{text}` is no amount: expected zero or more")
+    return amount

@@ -43,8 +43,9 @@ class Candidate:
     ----------
     kind
         One of `KINDS`.
-    title
-        What it is, in a few words.
+    frame, thing
+        What it is, in a few words: `frame` with `thing` in the place of ``{}``. Candidates of one
+        frame differ in their thing only, and can share a line.
     changes
         Overrides, as ``--set`` takes them.
     via
@@ -54,10 +55,20 @@ class Candidate:
     """
 
     kind: str
-    title: str
+    frame: str
+    thing: str = ""
     changes: Mapping[str, str] = field(default_factory=dict)
     via: str = ""
     count: int = 1
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return self.framed(self.thing)
+
+    def framed(self, things: str) -> str:
+        """Return the title with other things in it."""
+        return self.frame.replace("{}", things)
 
 
 def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[Candidate, ...]:
@@ -82,7 +93,7 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
         *_faster_memory(memories),
         *_other_socket(topology, cards),
         *(
-            Candidate("data-path", f"data path {name}", via=name)
+            Candidate("data-path", "data path {}", name, via=name)
             for name in _paths_like(topology, via)
             if name != via
         ),
@@ -120,14 +131,14 @@ def _other_cards(topology: Topology, cards: tuple[Device, ...]) -> Iterator[Cand
             changes = {f"{card.name}.part": other.name for card in alike}
             chip = _value(other, "chip")
             title = f"{other.name} instead of {part.name} ({format_bit_rate(chip)} a chip)"
-            yield Candidate("other-card", title, changes, count=len(alike))
+            yield Candidate("other-card", title, changes=changes, count=len(alike))
             wider = _generation_changes(topology, alike, other.slot.generation if other.slot else 0)
             if wider:
                 assert other.slot is not None
                 yield Candidate(
                     "other-card",
                     f"{title} on PCIe {other.slot.generation}",
-                    {**changes, **wider},
+                    changes={**changes, **wider},
                     count=len(alike),
                 )
 
@@ -157,10 +168,14 @@ def _another_card(topology: Topology, cards: tuple[Device, ...]) -> Iterator[Can
         if len(alike) > 1:
             every = {name: card.name for name, card in zip(names, alike, strict=True)}
             title = f"a second {part.name} beside each ({', '.join(every)})"
-            yield Candidate("another-card", title, every, count=len(alike))
+            yield Candidate("another-card", title, changes=every, count=len(alike))
         for card in alike:
-            title = f"another {part.name} beside {card.name} ({names[0]})"
-            yield Candidate("another-card", title, {names[0]: card.name})
+            yield Candidate(
+                "another-card",
+                f"another {part.name} ({names[0]}) beside {{}}",
+                card.name,
+                {names[0]: card.name},
+            )
 
 
 def _free_names(like: str, taken: set[str], count: int) -> list[str]:
@@ -177,7 +192,7 @@ def _pcie_generation(topology: Topology, cards: tuple[Device, ...]) -> Iterator[
         changes = _generation_changes(topology, alike, generation)
         if changes:
             title = f"PCIe {generation} in the slots of {part.name}"
-            yield Candidate("pcie-generation", title, changes, count=len(changes))
+            yield Candidate("pcie-generation", title, changes=changes, count=len(changes))
 
 
 def _generation_changes(
@@ -202,7 +217,8 @@ def _other_socket(topology: Topology, cards: tuple[Device, ...]) -> Iterator[Can
             if host.name != here and len(links) == 1:
                 yield Candidate(
                     "other-socket",
-                    f"{card.name} moved from {here} to {host.name}",
+                    f"{{}} moved from {here} to {host.name}",
+                    card.name,
                     {f"{card.name} -- {here}": f"{card.name} -- {host.name}"},
                 )
 
@@ -232,7 +248,9 @@ def _faster_memory(memories: tuple[Device, ...]) -> Iterator[Candidate]:
             continue
         if _value(part, "dimms-per-channel") > 1:
             changes = {f"{memory.name}.dimms-per-channel": "1" for memory in alike}
-            yield Candidate("faster-memory", "one DIMM a channel", changes, count=len(alike))
+            yield Candidate(
+                "faster-memory", "one DIMM a channel", changes=changes, count=len(alike)
+            )
         yield from _faster_modules(part, alike)
 
 
@@ -241,10 +259,10 @@ def _faster_modules(part: Part, alike: tuple[Device, ...]) -> Iterator[Candidate
     family = part.name.split("-")[0]
     for name, other in sorted(catalogue().parts.items()):
         if name.split("-")[0] == family and _value(other, "transfer-rate") > now:
-            faster = _value(other, "transfer-rate") / 1e6
             yield Candidate(
                 "faster-memory",
-                f"{name} instead of {part.name} ({faster:.0f} MT/s)",
+                f"{{}} instead of {part.name}",
+                name,
                 {f"{memory.name}.part": name for memory in alike},
                 count=len(alike),
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.study.candidates import Candidate, candidates
 from topo.study.compare import chosen_workloads, compare
-from topo.study.simulate import simulate
+from topo.study.simulate import path_of, together
 from topo.study.words import classes_of, listed
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MOST_COMBINED = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Seconds until each workload has its last byte, and what binds at the start."""
+    """Seconds until each workload has its last byte, and what binds while the most run."""
 
     times: Mapping[str, float]
     bound: tuple[Resource, ...]
@@ -61,6 +61,11 @@ class Upgrade:
         return {key: value for part in self.parts for key, value in part.changes.items()}
 
     @property
+    def count(self) -> int:
+        """How many things have to be bought or moved."""
+        return sum(part.count for part in self.parts)
+
+    @property
     def via(self) -> str:
         """Another data path, if that is part of it."""
         return next((part.via for part in self.parts if part.via), "")
@@ -81,12 +86,31 @@ class Upgrades:
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
 
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
+        """The ranking with what comes out the same on one line: a title for all, and which."""
+        return _rows(self.ranked)
+
+    @property
+    def obstacles(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The reasons why candidates are rejected, once each, with the titles."""
+        reasons: dict[str, dict[str, list[Candidate]]] = {}
+        for candidate, why in self.rejected:
+            reasons.setdefault(why, {}).setdefault(candidate.frame, []).append(candidate)
+        return tuple(
+            (why, tuple(map(_title_of, groups.values()))) for why, groups in reasons.items()
+        )
+
     def reason(self, found: Upgrade) -> str:
         """Return why a change helps or not, in words."""
         binds = classes_of(found.outcome.bound) or "nothing stated"
         if found.outcome.time < self.now.time * (1 - _SAME):
             before = classes_of(self.now.bound) or "nothing stated"
-            return f"{before} before, now {binds}" if binds != before else f"less load on {binds}"
+            return (
+                f"{before} before, now {binds}"
+                if binds != before
+                else f"still {binds}, at a higher rate"
+            )
         if found.outcome.time > self.now.time * (1 + _SAME):
             return f"slower: {binds}"
         return f"still {binds}"
@@ -96,7 +120,7 @@ def upgrades(
     topology: Topology,
     *,
     workload: str | None = None,
-    via: str = "legacy",
+    via: str = "",
     together: bool = False,
     combine: int = 1,
     costs: Mapping[str, float] | None = None,
@@ -112,7 +136,7 @@ def upgrades(
     workload
         Which workload; the first of the file by default, all of them `together`.
     via
-        The data path in use.
+        The data path in use; by default the workload's own first, else ``legacy``.
     together
         Ask about all workloads at once, by the time until the last is done.
     combine
@@ -122,14 +146,31 @@ def upgrades(
     at, policy
         As for `topo.compare`.
 
+    Returns
+    -------
+    Upgrades
+        Every candidate asked in full, exactly as ``compare`` with the same overrides.
+
     Raises
     ------
     NoRouteError
         If the data path is refused as things are.
+    UnknownNameError
+        For a workload or data path that is not there.
+
+    Examples
+    --------
+    >>> import topo
+    >>> found = topo.upgrades(topo.load("dgx-h100"), workload="load", via="direct")
+    >>> found.ranked[0].title
+    'connectx-8-dual-port instead of connectx-7-dual-port (800 Gb/s a chip)'
+    >>> round(found.now.time, 3), round(found.ranked[0].outcome.time, 3)
+    (6.4, 5.078)
     """
     chosen = chosen_workloads(topology, None if together else workload)
     if not together:
         chosen = chosen[:1]
+    via = via or path_of(topology, _first_of_storage(chosen), "")
     asked = _Question(tuple(one.name for one in chosen), together=together, at=at, policy=policy)
     now = asked.outcome(topology, via)
     singles, rejected = asked.single(
@@ -154,6 +195,60 @@ def upgrades(
     )
 
 
+def _first_of_storage(workloads: tuple[Workload, ...]) -> Workload:
+    """Return the workload whose data path is in question: a copy keeps to its own."""
+    storage = (one for one in workloads if one.direction != "copy")
+    return next(storage, workloads[0])
+
+
+def _rows(ranked: Sequence[Upgrade]) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
+    groups: list[list[Upgrade]] = []
+    for one in ranked:
+        fitting = (group for group in groups if _joins(one, group))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return tuple((_title_together(group), tuple(group)) for group in groups)
+
+
+def _joins(one: Upgrade, group: Sequence[Upgrade]) -> bool:
+    """Whether it has the same effect, and all of the group would differ in one thing only."""
+    first = group[0]
+    alike = (
+        [part.frame for part in one.parts] == [part.frame for part in first.parts]
+        and (one.count, one.cost) == (first.count, first.cost)
+        and {name: _round(time) for name, time in one.outcome.times.items()}
+        == {name: _round(time) for name, time in first.outcome.times.items()}
+        and classes_of(one.outcome.bound) == classes_of(first.outcome.bound)
+    )
+    return alike and len(_differing([*group, one])) <= 1
+
+
+def _differing(group: Sequence[Upgrade]) -> list[int]:
+    return [
+        place
+        for place in range(len(group[0].parts))
+        if len({one.parts[place].thing for one in group}) > 1
+    ]
+
+
+def _title_together(group: Sequence[Upgrade]) -> str:
+    places = _differing(group)
+    return " + ".join(
+        _title_of([one.parts[place] for one in group]) if place in places else part.title
+        for place, part in enumerate(group[0].parts)
+    )
+
+
+def _title_of(alike: Sequence[Candidate]) -> str:
+    """Return one title for candidates of one frame."""
+    things = list(dict.fromkeys(one.thing for one in alike))
+    text = " or ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else things[0]
+    return alike[0].framed(text)
+
+
 def _worth_more(one: Upgrade, singles: Sequence[Upgrade]) -> bool:
     """Whether a combination beats each of its members alone: nothing in it is for nothing."""
     alone = [single.outcome.time for single in singles if single.parts[0] in one.parts]
@@ -163,8 +258,7 @@ def _worth_more(one: Upgrade, singles: Sequence[Upgrade]) -> bool:
 def _order(one: Upgrade) -> tuple[float, float, int, float, str]:
     """Sort by time, then by the sum of all times, fewest changes, least cost, title."""
     total = sum(one.outcome.times.values())
-    changes = sum(part.count for part in one.parts)
-    return (_round(one.outcome.time), _round(total), changes, one.cost or 0.0, one.title)
+    return (_round(one.outcome.time), _round(total), one.count, one.cost or 0.0, one.title)
 
 
 def _round(value: float) -> float:
@@ -216,8 +310,9 @@ class _Question:
             If the data path is refused.
         """
         if self._together:
-            run = simulate(topology, via=via, at=self._at, policy=self._policy)
-            stopping = (resource for one in run.moments[0].rates for resource in one.stopped_by)
+            ((_, run),) = together(topology, via=(via,), at=self._at, policy=self._policy)
+            busiest = max(run.moments, key=lambda moment: len(moment.rates))
+            stopping = (resource for one in busiest.rates for resource in one.stopped_by)
             return Outcome(
                 times={one.workload.name: one.finish for one in run.runs},
                 bound=tuple(dict.fromkeys(stopping)),
@@ -236,10 +331,22 @@ class _Question:
     def routes(self, topology: Topology, via: str) -> tuple[Route, ...]:
         """Return every route in use."""
         found = (
-            compare(topology, workload=name, via=(via,), at=self._at, policy=self._policy)[via]
-            for name in self._names
+            compare(
+                topology,
+                workload=one.name,
+                via=(path_of(topology, one, "") if one.direction == "copy" else via,),
+                at=self._at,
+                policy=self._policy,
+            )
+            for one in chosen_workloads(topology, None)
+            if one.name in self._names
         )
-        return tuple(route for answer in found for route in answer.routes)
+        return tuple(
+            route
+            for comparison in found
+            for path in comparison.workloads[0].paths
+            for route in path.routes
+        )
 
     def single(
         self, topology: Topology, found: Sequence[Candidate], via: str

@@ -97,7 +97,7 @@ def _upgrade(one: Upgrade, found: Upgrades) -> dict[str, Any]:
         "kinds": [part.kind for part in one.parts],
         "set": one.changes,
         "data_path": one.via or found.via,
-        "count": sum(part.count for part in one.parts),
+        "count": one.count,
         "cost": one.cost,
         **_outcome(one.outcome),
         "reason": found.reason(one),

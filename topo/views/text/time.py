@@ -72,27 +72,30 @@ def upgrades_page(found: Upgrades, *, most: int) -> Iterator[Block]:
         f"{names} by {found.via} now: {_times(found.now.times)}, limited by "
         f"{bound_words(found.now.bound)}."
     )
+    rows = found.rows
     priced = any(one.cost is not None for one in found.ranked)
     yield Table(
         (
             Column("", right=True),
-            Column("time", right=True),
+            *(Column(name, right=True) for name in _time_titles(found)),
             Column("change", right=True),
             *((Column("cost", right=True),) if priced else ()),
             Column("what", breaks=True),
             Column("limited by", breaks=True),
         ),
         tuple(
-            _upgrade_row(number, one, found, priced=priced)
-            for number, one in enumerate(found.ranked[:most], start=1)
+            _upgrade_row(number, title, group[0], found, priced=priced)
+            for number, (title, group) in enumerate(rows[:most], start=1)
         ),
     )
+    if len(rows) > most:
+        yield Text(f"And {len(rows) - most} more: --most {len(rows)} shows all.", dim=True)
     best = found.ranked[0] if found.ranked else None
     if best is not None and best.outcome.time < found.now.time:
         yield Text(f"To see the first for yourself: {_command(best, found)}", hang=2)
     if found.rejected:
         yield Heading("Not possible")
-        yield Bullets(tuple(f"{one.title}: {why}" for one, why in found.rejected))
+        yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in found.obstacles))
     yield Text(basis_note(found.basis), dim=True)
 
 
@@ -155,17 +158,22 @@ def _times(times: Mapping[str, float]) -> str:
     return pairs[0][1] if len(pairs) == 1 else ", ".join(f"{name} {time}" for name, time in pairs)
 
 
+def _time_titles(found: Upgrades) -> tuple[str, ...]:
+    names = tuple(found.now.times)
+    return ("time",) if len(names) == 1 else names
+
+
 def _upgrade_row(
-    number: int, one: Upgrade, found: Upgrades, *, priced: bool
+    number: int, title: str, one: Upgrade, found: Upgrades, *, priced: bool
 ) -> tuple[str | Cell, ...]:
     change = one.outcome.time / found.now.time - 1.0
     shown = f"{change:+.0%}" if abs(change) >= 0.005 else "same"  # noqa: PLR2004
     return (
         str(number),
-        _times(one.outcome.times),
+        *(format_duration(time) for time in one.outcome.times.values()),
         shown,
         *(((_NONE if one.cost is None else f"{one.cost:,.0f}"),) if priced else ()),
-        one.title,
+        title,
         found.reason(one),
     )
 
