@@ -108,16 +108,17 @@ def min_cut(
         raise UnboundedError(
             Finding("unbounded-demand", "some way from a source to a sink has no finite arc")
         )
-    near = [node for node in range(count) if reached[node]]
+    crossing = [
+        arc
+        for arc in range(len(tails))
+        if reached[tails[arc]] and not reached[heads[arc]] and capacities[arc] > 0.0
+    ]
     return Cut(
-        value=value,
+        # The cut's own sum is exact, the flow's is not quite.
+        value=math.fsum(capacities[arc] for arc in crossing),
         flows=tuple(float(graph.rest[2 * arc + 1]) for arc in range(len(tails))),
-        arcs=tuple(
-            arc
-            for arc in range(len(tails))
-            if reached[tails[arc]] and not reached[heads[arc]] and capacities[arc] > 0.0
-        ),
-        near=tuple(near),
+        arcs=tuple(crossing),
+        near=tuple(node for node in range(count) if reached[node]),
     )
 
 
@@ -169,7 +170,7 @@ class _Residual:
         levels, *scratch = ([0] * self.nodes for _ in range(4))
         columns: Any = [self.to, self.rest, least, starts, order, levels, *scratch]
         if self.arcs < _MANY:
-            value = _push_all(*columns, source, sink)
+            value = _push_all(*columns, source=source, sink=sink)
         else:
             value, self.rest, levels = _push_all_compiled(columns, source, sink)
         return value, [level >= 0 for level in levels]
