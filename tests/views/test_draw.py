@@ -193,6 +193,56 @@ def test_the_gpu_of_the_route_stands_by_itself(both):
     assert shown.count("gpu1") + shown.count("gpu1-3") == 2
 
 
+TWO_TARGETS = """
+topo: 1
+name: two-targets
+devices:
+  storage[0-1]: {part: nvme-of-target, outside: yes}
+  nic[0-3]: connectx-7
+  cpu[0-1]: xeon-8480c
+  ram[0-1]: {part: ddr5-4800, channels: 8}
+  gpu[0-1]: h100-sxm-80gb
+links:
+  - storage -- nic in blocks: infiniband ndr
+  - nic -- cpu in blocks: pcie 5 x16
+  - cpu0 -- cpu1: 4x upi 16 GT/s
+  - ram -- cpu: memory-bus
+  - gpu -- cpu: pcie 5 x16
+"""
+
+
+@pytest.fixture(scope="module")
+def two_targets():
+    topology = machine(TWO_TARGETS)
+    path = data_path(topology.spec, "direct")
+    return topology, Router(topology).route(path, ("storage0", "storage1"), "gpu0", "read")
+
+
+def test_every_card_of_a_route_leads_to_its_gpu_and_none_back_to_the_storage(two_targets):
+    # four cards feed gpu0: they share the last hop, and each has its own way through the CPUs
+    from topo.views.draw.courses import courses
+
+    topology, route = two_targets
+    (scene,) = scenes(topology, direct=route)
+    drawn = courses(scene)
+    (last,) = [course for course in drawn if course.label == "3"]
+    ends = [course.pieces[-1][-1] for course in drawn if course.label == "2"]
+    assert ends == [last.pieces[0][0]] * 4
+
+
+def test_a_socket_links_label_stands_above_all_hops_that_cross_it(two_targets):
+    topology, route = two_targets
+    root = ET.fromstring(draw(topology, routes={"direct": route}).svg())
+    found = [
+        (element.text, float(element.get("x")), float(element.get("y")))
+        for element in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
+    ((_, x, y),) = [one for one in found if one[0] == "128 GB/s"]
+    crossing = [at for text, beside, at in found if text == "2" and abs(beside - x) < 40]
+    assert len(crossing) == 2
+    assert y + 10 < min(crossing)
+
+
 def test_all_over_one_machine(small):
     picture = draw(small, routes=routes_of(small, "legacy", "direct"), side_by_side=False)
     assert texts(picture).count("slot1") == 1

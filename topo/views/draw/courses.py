@@ -73,6 +73,14 @@ def buffer_places(scene: Scene, box: str) -> Mapping[str, Rect]:
     }
 
 
+def _leads(hop: Hop, following: Hop) -> bool:
+    """Whether the move of `hop` goes on with `following`: branches may share the latter."""
+    if hop.onward is None or not following.steps:
+        return False
+    first = following.steps[0]
+    return first.link is hop.onward.link and first.source == hop.onward.source
+
+
 class _Tracer:
     """Draws hops one after the other, remembering which lanes and places beside wires are taken."""
 
@@ -87,12 +95,12 @@ class _Tracer:
         plans = [(overlay, hop, self._offsets(hop)) for overlay, hop in each_hop(self.scene)]
         drawn: list[tuple[Overlay, Hop, list[tuple[Point, ...]]]] = []
         for overlay, hop, own in plans:
-            before = drawn[-1] if drawn and drawn[-1][1].onward else None
-            entry = before[2][-1][-1] if before and before[2] else None
+            before = (line for by, one, line in drawn if by is overlay and _leads(one, hop))
+            entry = next((lines[-1][-1] for lines in before), None)
             drawn.append((overlay, hop, self._lines(hop, own, entry)))
-        for place, (overlay, hop, lines) in enumerate(drawn):
-            onward = drawn[place + 1][2] if place + 1 < len(drawn) and hop.onward else []
-            yield self._course(overlay, hop, lines, onward)
+        for overlay, hop, lines in drawn:
+            after = (line for by, one, line in drawn if by is overlay and _leads(hop, one))
+            yield self._course(overlay, hop, lines, next(after, []))
 
     def _offsets(self, hop: Hop) -> list[float]:
         found = []

@@ -223,8 +223,10 @@ class Painter:
         name = self._name(f"label {key}")
         colour = "" if on or not self.scene.dimmed else self.theme.faint
         if track.across:
+            ys = (at[1] for course in self.courses for own, at in course.badges if own == key)
+            top = min((y, *(one + self.at[1] for one in ys)))
             up = height(lines) / 2 + (12 if on else 5)
-            self.canvas.words(name, (x, y - up), lines, colour=colour)
+            self.canvas.words(name, (x, top - up), lines, colour=colour)
             return
         x = self._beside(key, track, max(line.width for line in lines)) + self.at[0]
         self.canvas.words(
