@@ -168,9 +168,9 @@ class _Residual:
         order = [arc for arcs in leaving for arc in arcs]
         least = [_NOTHING * capacity if capacity < math.inf else 0.0 for capacity in self.rest[::2]]
         levels, *scratch = ([0] * self.nodes for _ in range(4))
-        columns: Any = [self.to, self.rest, least, starts, order, levels, *scratch]
+        columns: list[Any] = [self.to, self.rest, least, starts, order, levels, *scratch]
         if self.arcs < _MANY:
-            value = _push_all(*columns, source=source, sink=sink)
+            value = _push_all(columns, source, sink)
         else:
             value, self.rest, levels = _push_all_compiled(columns, source, sink)
         return value, [level >= 0 for level in levels]
@@ -182,7 +182,7 @@ def _push_all_compiled(
     import numpy as np
 
     arrays: Any = [np.asarray(column) for column in columns]
-    value = _compiled()(*arrays, source, sink)
+    value = _compiled()(tuple(arrays), source, sink)
     return float(value), arrays[1].tolist(), arrays[5].tolist()
 
 
@@ -193,24 +193,13 @@ def _compiled() -> Any:
     return compiled(_push_all)
 
 
-def _push_all(  # noqa: C901, PLR0912, PLR0913, PLR0917
-    to: Any,
-    rest: Any,
-    least: Any,
-    starts: Any,
-    order: Any,
-    levels: Any,
-    place: Any,
-    queue: Any,
-    path: Any,
-    source: int,
-    sink: int,
-) -> float:
+def _push_all(columns: Any, source: int, sink: int) -> float:  # noqa: C901, PLR0912
     """Push flow along shortest ways until the sink is out of reach.
 
     One long function on lists or arrays, so that it can be compiled as it is. At the end `levels`
     is -1 for the nodes out of reach.
     """
+    to, rest, least, starts, order, levels, place, queue, path = columns
     total = 0.0
     while True:
         for node in range(len(levels)):
