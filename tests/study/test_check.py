@@ -75,6 +75,25 @@ def test_a_refused_path_is_beaten_not_possible_and_never_in_time(sentence, holds
     assert found.outcome == "direct is refused: accel has no PCIe peer-to-peer"
 
 
+UNKNOWN_CHIP = ONE_SOCKET.replace("nic0: card", "nic0: {part: card, chip: unknown}")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "holds"),
+    [
+        ("load via direct >= 40 GB/s", False),  # at most 50: it may be less
+        ("load via direct <= 50 GB/s", True),
+        ("load via direct <= 1 s", False),  # at least 1 s: it may take longer
+        ("load via direct >= 1 s", True),
+        ("load via direct beats legacy-pageable", False),
+    ],
+)
+def test_nothing_is_promised_past_an_unknown_capacity(sentence, holds):
+    found = judged(UNKNOWN_CHIP, sentence)
+    assert found.holds is holds
+    assert "unknown is how much passes nic0/chip in" in found.outcome
+
+
 MIXED = SWITCHED.replace("gpu[0-1]: accel", "gpu0: accel\n  gpu1: {part: accel, p2p: no}")
 
 

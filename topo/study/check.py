@@ -103,7 +103,13 @@ class _Judge:
         if value is None:
             return False, _refusal(found.name, found.reasons)
         shown = format_duration(value) if one.kind == "time" else format_rate(value)
-        return _related(value, one.relation, one.value), f"it is {shown}"
+        holds = _related(value, one.relation, one.value)
+        if not found.at_most:
+            return holds, f"it is {shown}"
+        # the true rate may be anything lower, the true time anything longer
+        side = "at least" if one.kind == "time" else "at most"
+        proven = (">", ">=") if one.kind == "time" else ("<", "<=")
+        return holds and one.relation in proven, f"it is {side} {shown}: {_unknown(found)}"
 
     def _limited(self, one: Expectation) -> tuple[bool, str]:
         found = self._answer(one, one.via)
@@ -118,8 +124,10 @@ class _Judge:
         if mine.rate is None or other.rate is None:
             refused = mine if mine.rate is None else other
             return mine.rate is not None, _refusal(refused.name, refused.reasons)
-        shown = f"{mine.name} has {format_rate(mine.rate)}, {other.name} {format_rate(other.rate)}"
-        return mine.rate > other.rate * (1 + _SLACK), shown
+        shown = f"{mine.name} has {_rate(mine)}, {other.name} {_rate(other)}"
+        if mine.at_most:
+            shown = f"{shown}: {_unknown(mine)}"
+        return mine.rate > other.rate * (1 + _SLACK) and not mine.at_most, shown
 
     def _locality(self, one: Expectation) -> tuple[bool, str]:
         pairs = [
@@ -149,6 +157,14 @@ class _Judge:
 def _refusal(name: str, reasons: Iterable[Reason]) -> str:
     why = listed(reason.text for reason in reasons if reason.effect == "refused")
     return f"{name} is refused: {why}"
+
+
+def _rate(found: PathAnswer) -> str:
+    return "at most " * found.at_most + format_rate(found.rate or 0.0)
+
+
+def _unknown(found: PathAnswer) -> str:
+    return f"unknown is how much passes {listed(found.unknowns)}"
 
 
 def _related(value: float, relation: str, bound: float) -> bool:
