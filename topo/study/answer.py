@@ -11,6 +11,7 @@ from topo.flows import at_basis, core_copy_rate, demands_of, use_matrix
 from topo.routes.model import merged
 from topo.routes.verdict import verdict_of
 from topo.solve import max_min
+from topo.study.bounded import naming_demands
 from topo.study.model import Bottleneck, CopyingCores, PathAnswer
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def _solve(
     basis: Basis,
 ) -> PathAnswer:
     matrix = use_matrix(topology, demands, basis=basis)
-    allocation = max_min(matrix.system)
+    with naming_demands(matrix):
+        allocation = max_min(matrix.system)
     rate = math.fsum(allocation.rates)
     time = _time(matrix, allocation)
     ratio = workload.efficiency if basis == "theoretical" else None
@@ -94,6 +96,7 @@ def _solve(
         ),
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation),
+        own_limits=_own_limits(matrix, allocation),
         by_basis={each: rate if each == basis else _at(topology, demands, each) for each in _BASES},
         serial_rate=_serial_rate(topology, demands, basis),
         cores=_cores(topology, known.routes, known.counts, rate),
@@ -135,6 +138,20 @@ def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottlenec
         )
         for index in sorted(stopped)
     )
+
+
+def _own_limits(matrix: UseMatrix, allocation: Allocation) -> tuple[str, ...]:
+    """Return what stops the demands that no full resource stops, each once."""
+    pairs = zip(matrix.demands, allocation.stops, strict=True)
+    return tuple(dict.fromkeys(_own_limit(demand) for demand, stops in pairs if not stops))
+
+
+def _own_limit(demand: Demand) -> str:
+    if demand.limit >= demand.own_limit:
+        return "the workload's own limit"
+    path = demand.route.data_path
+    workers = "its one worker" if path.workers == 1 else f"its {path.workers} workers"
+    return f"{workers} a GPU" + ", one stage after the other" * (path.stages == "serial")
 
 
 def solved(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:

@@ -12,6 +12,7 @@ from topo.flows import demands_of, use_matrix
 from topo.routes import Policy, Router
 from topo.solve import complete
 from topo.study.answer import chosen_split, route_reasons
+from topo.study.bounded import naming_demands
 from topo.study.compare import DEFAULT_PATHS, chosen_workloads, usual_paths
 from topo.study.words import listed
 
@@ -169,12 +170,13 @@ def run_demands(
         Which figure of each capacity to use.
     """
     matrix = use_matrix(topology, demands, basis=at)
-    timeline = complete(
-        matrix.system,
-        [demand.size for demand in demands],
-        [demand.start for demand in demands],
-        spans=True,
-    )
+    with naming_demands(matrix):
+        timeline = complete(
+            matrix.system,
+            [demand.size for demand in demands],
+            [demand.start for demand in demands],
+            spans=True,
+        )
     return Simulation(
         topology=topology,
         basis=at,

@@ -1,0 +1,121 @@
+"""What changes do to the time, ranked; what breaks a rule is said with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+import topo
+from tests.machines import TWO_SOCKETS, built, shipped
+from topo.errors import NoRouteError, UnknownNameError
+
+CARD = "connectx-8-dual-port instead of connectx-7-dual-port (800 Gb/s a chip)"
+SLOTS = 2 * 32e9 * 16 * 128 / 130 / 8  # both slots' PCIe 5 x16
+
+
+def times(found):
+    return {one.title: one.outcome.time for one in found.ranked}
+
+
+@pytest.mark.parametrize("via", ["legacy", "direct"])
+def test_the_load_of_a_dgx_h100(via):
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via=via)
+    # Two cards of 50 GB/s bind. Chips of 100 leave the slots: 640 GB at 126.03 GB/s.
+    assert found.now.time == pytest.approx(6.4)
+    assert found.ranked[0].title == CARD
+    assert found.ranked[0].outcome.time == pytest.approx(640e9 / SLOTS)
+    assert found.reason(found.ranked[0]) == "the cards' chips before, now the slots' PCIe"
+    # Nothing else helps: neither RAM nor another data path binds.
+    assert found.ranked[1].outcome.time == pytest.approx(6.4)
+
+
+def test_load_and_checkpoint_of_a_dgx_h100_together():
+    found = topo.upgrades(shipped("dgx-h100"), via="legacy", together=True)
+    # RAM 563.2 GB/s at 4 bytes a byte: 140.8 for both, 70.4 each; 140 / 70.4 = 1.989, then the
+    # load's last 500 GB at the cards' 100: 6.989.
+    first = 140 / 70.4
+    assert found.now.times == pytest.approx({"load": first + 5.0, "checkpoint": first})
+    best = found.ranked[0]
+    # Faster cards do not help while RAM binds; the last 500 GB go at the slots' 126.03.
+    assert best.title == CARD
+    assert best.outcome.times == pytest.approx({"load": first + 500e9 / SLOTS, "checkpoint": first})
+    # By direct nothing is shared: each as alone.
+    direct = next(one for one in found.ranked if one.via == "direct")
+    assert direct.outcome.times == pytest.approx({"load": 6.4, "checkpoint": 1.4})
+
+
+def test_combinations_only_where_they_are_worth_more():
+    machine = shipped("dgx-h100")
+    singles = times(topo.upgrades(machine, via="legacy", together=True))
+    found = topo.upgrades(machine, via="legacy", together=True, combine=2)
+    pairs = [one for one in found.ranked if len(one.parts) == 2]
+    assert pairs
+    for one in pairs:
+        assert one.outcome.time < min(singles[part.title] for part in one.parts)
+    # Faster cards and no RAM: 640 at the slots' rate, both at once.
+    assert found.ranked[0].outcome.time == pytest.approx(640e9 / SLOTS)
+    assert {part.kind for part in found.ranked[0].parts} == {"other-card", "data-path"}
+
+
+def test_no_pair_where_one_does_it_all():
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="direct", combine=2)
+    assert all(len(one.parts) == 1 for one in found.ranked)
+
+
+def test_rejected_candidates_have_reasons():
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy")
+    why = {one.title: reason for one, reason in found.rejected}
+    assert why["slot1 moved from cpu1 to cpu0"] == (
+        "cpu0 has 80 PCIe lanes (xeon-8480c), and the links take 96"
+    )
+    assert why[f"{CARD} on PCIe 6"] == "cpu1 (xeon-8480c) is PCIe 5"
+    assert "storage is not local to the server" in why["data path p2pdma"]
+    assert sum(len(titles) for _, titles in found.obstacles) <= len(found.rejected)
+    assert len({reason for reason, _ in found.obstacles}) == len(found.obstacles)
+
+
+def test_what_comes_out_the_same_is_one_line():
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy")
+    assert sum(len(group) for _, group in found.rows) == len(found.ranked)
+    for title, group in found.rows:
+        assert len({f"{one.outcome.time:.9g}" for one in group}) == 1
+        for one in group:
+            assert all(part.thing in title for part in one.parts)
+    assert "ddr5-5200, ddr5-5600, ddr5-6000 or ddr5-6400 instead of ddr5-4800" in dict(found.rows)
+
+
+def test_costs_are_for_each_thing():
+    costs = {"other-card": 1800.0, "data-path": 0.0}
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy", costs=costs)
+    by_title = {one.title: one.cost for one in found.ranked}
+    assert by_title[CARD] == 3600
+    assert by_title["data path direct"] == 0
+    assert by_title["one DIMM a channel"] is None
+
+
+def test_what_costs_less_comes_first_among_equals():
+    costs = {"faster-memory": 10.0, "data-path": 90.0}
+    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy", costs=costs)
+    same = [one for one in found.ranked if one.outcome.time == pytest.approx(6.4) and one.cost]
+    by_count = {}
+    for one in same:
+        by_count.setdefault(one.count, []).append(one.cost)
+    assert all(group == sorted(group) for group in by_count.values())
+
+
+def test_starts_count():
+    text = TWO_SOCKETS.replace("back: {", "back: {start: 10 s, ")
+    found = topo.upgrades(built(text), via="legacy", together=True)
+    # 50 GB at 50 GB/s, all alone by then.
+    assert found.now.times["back"] >= 11
+    assert found.now.time == found.now.times["back"]
+    assert all(one.outcome.times["back"] > 10 for one in found.ranked)
+
+
+def test_what_does_not_work_is_said():
+    machine = built(TWO_SOCKETS, {"gpu0.p2p": "no"})
+    with pytest.raises(NoRouteError, match="near cannot go by direct"):
+        topo.upgrades(machine, via="direct")
+    with pytest.raises(UnknownNameError, match="no workload lod"):
+        topo.upgrades(machine, workload="lod")
+    with pytest.raises(UnknownNameError, match="dirct"):
+        topo.upgrades(machine, via="dirct")
