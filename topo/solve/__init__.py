@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.solve.certify import (
+    from topo.solve.certificates import (
         certify,
         certify_cut,
         certify_fraction,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topo.solve.maxmin import max_min
     from topo.solve.mincut import Cut, min_cut
     from topo.solve.prices import Price, price
-    from topo.solve.split import Split, split
+    from topo.solve.splits import Split, split
     from topo.solve.system import TIE, Allocation, System
 else:
     _HOMES = {
@@ -35,16 +35,16 @@ else:
         "LinearAnswer": "lp",
         "Price": "prices",
         "Span": "fluid",
-        "Split": "split",
+        "Split": "splits",
         "System": "system",
         "Timeline": "fluid",
         "Cut": "mincut",
-        "certify": "certify",
-        "certify_cut": "certify",
-        "certify_fraction": "certify",
-        "certify_split": "certify",
-        "certify_total": "certify",
-        "certify_timeline": "certify",
+        "certify": "certificates",
+        "certify_cut": "certificates",
+        "certify_fraction": "certificates",
+        "certify_split": "certificates",
+        "certify_total": "certificates",
+        "certify_timeline": "certificates",
         "check": "checks",
         "complete": "fluid",
         "fold": "classes",
@@ -53,7 +53,7 @@ else:
         "max_min": "maxmin",
         "min_cut": "mincut",
         "price": "prices",
-        "split": "split",
+        "split": "splits",
         "unbounded_demands": "checks",
     }
 

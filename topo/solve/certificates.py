@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topo.solve.fluid import Span, Timeline
     from topo.solve.lp import FractionAnswer, LinearAnswer
     from topo.solve.mincut import Cut
-    from topo.solve.split import Split
+    from topo.solve.splits import Split
     from topo.solve.system import Allocation, System
 
 __all__ = [
