@@ -53,6 +53,18 @@ def test_a_far_card_is_used_only_when_it_helps() -> None:
     assert alone.fraction == 100.0
 
 
+def test_without_detours_a_far_card_is_as_good_as_a_near_one() -> None:
+    # Four GPUs at each of two cards; the other card over a link of 80 that both sides share.
+    near_first = [{0: 1.0}, {1: 1.0, 2: 1.0}]
+    far_first = [{1: 1.0}, {0: 1.0, 2: 1.0}]
+    answer = split([50.0, 50.0, 80.0], [near_first] * 4 + [far_first] * 4)
+    assert answer.shares == ((0.5, 0.5),) * 8
+    # A narrower link leaves 15 of each side's 50 for the far card.
+    answer = split([50.0, 50.0, 30.0], [near_first] * 4 + [far_first] * 4)
+    assert answer.shares == ((0.7, 0.3),) * 8
+    assert answer.fraction == pytest.approx(12.5)
+
+
 def test_the_total_comes_after_the_fraction() -> None:
     # a alone reaches both resources; b is stuck at 10. The fraction is 10, and a still gets 90.
     answer = split([100.0, 10.0], [[{0: 1.0}], [{0: 1.0, 1: 1.0}]])

@@ -113,7 +113,7 @@ def _solve_scaled(program: Program, time_limit: float, method: Method | None) ->
     by_row = program.columns.transpose()
     single = _bounding_rows(program, by_row)
     bounds, owners = _folded_bounds(program, by_row, single)
-    never = (program.low == -np.inf) & (by_row.times(bounds) <= program.high)
+    never = (program.low == -np.inf) & (_most(by_row, bounds) <= program.high)
     kept: Bools = ~single & ~never
     scale = _scale(np.concatenate((bounds, program.high[kept])))
     reduced = Program(
@@ -154,6 +154,14 @@ def _folded_bounds(program: Program, by_row: Matrix, single: Bools) -> tuple[Flo
         if implied[place] <= bounds[variable] and implied[place] < np.inf:
             bounds[variable], owners[variable] = implied[place], entries[place]
     return bounds, owners
+
+
+def _most(by_row: Matrix, bounds: Floats) -> Floats:
+    """Give the most that each row can come to: negative entries count when nothing is on them."""
+    rising = np.where(by_row.values > 0.0, by_row.values, 0.0)
+    amounts = np.where(by_row.values > 0.0, bounds[by_row.columns], 0.0)
+    sums = np.bincount(by_row.owners(), weights=rising * amounts, minlength=by_row.height)
+    return np.asarray(sums, np.float64)
 
 
 def _with_rows(columns: Matrix, kept: Bools) -> Matrix:
