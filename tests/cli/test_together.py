@@ -1,0 +1,210 @@
+"""The verbs about several workloads at once: simulate, compare --together, bottleneck's prices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machines import TWO_SOCKETS
+
+
+@pytest.mark.parametrize(
+    ("path", "load", "checkpoint"),
+    [("direct", 6.4, 1.4), ("legacy", 7.8, 2.8), ("legacy-pageable", 11.7, 4.2)],
+)
+def test_simulate_the_textbook(topo, path, load, checkpoint):
+    # Derived in tests/study/test_simulate.py.
+    document = topo("simulate", "gds-textbook", "--via", path, "--json").document
+    assert document["schema"] == "topo.simulate/1"
+    runs = {run["workload"]: run["finish_s"] for run in document["runs"]}
+    assert runs == pytest.approx({"load": load, "checkpoint": checkpoint})
+    assert document["end_s"] == pytest.approx(load)
+    assert [span["start_s"] for span in document["spans"]] == pytest.approx([0, checkpoint])
+    assert len(document["finishes_s"]) == 16
+    assert f"{load} s" in topo("simulate", "gds-textbook", "--via", path).out
+
+
+def test_each_workload_by_its_own_path(topo):
+    words = ("simulate", "gds-textbook", "--via", "load=legacy,checkpoint=direct")
+    runs = topo(*words, "--json").document["runs"]
+    assert [(run["data_path"], run["finish_s"]) for run in runs] == [
+        ("legacy", pytest.approx(6.4)),
+        ("direct", pytest.approx(1.4)),
+    ]
+
+
+def test_compare_together(topo):
+    done = topo("compare", "gds-textbook", "--together", "--json").document
+    assert done["schema"] == "topo.together/1"
+    ends = {path["data_path"]: path["end_s"] for path in done["paths"]}
+    assert ends == pytest.approx({"legacy": 7.8, "direct": 6.4})
+
+
+def test_compare_adds_what_happens_at_once(topo):
+    words = ("compare", "gds-textbook", "--via", "legacy,direct,legacy-pageable")
+    meeting = topo(*words, "--json").document["together"]
+    assert {one["data_path"]: one["finishes_s"] for one in meeting["paths"]} == {
+        "legacy": {"load": 7.8, "checkpoint": 2.8},
+        "direct": {"load": 6.4, "checkpoint": 1.4},
+        "legacy-pageable": {"load": 11.7, "checkpoint": 4.2},
+    }
+    assert "Run together, direct wins: load is done at 6.4 s" in topo(*words).out
+
+
+def test_one_workload_is_not_together(topo):
+    words = ("compare", "gds-textbook", "--workload", "load")
+    assert topo(*words, "--json").document["together"] is None
+    assert "Run together" not in topo(*words).out
+
+
+def test_the_best_split_is_that_of_all(topo):
+    words = ("dgx-h100", "--nics", "best", "--json")
+    beside = topo("compare", *words).document["together"]["paths"]
+    alone = topo("compare", *words, "--together").document["paths"]
+    assert [one["end_s"] for one in beside] == pytest.approx([one["end_s"] for one in alone])
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "dot"])
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_a_picture(topo, tmp_path, verb, suffix):
+    together = ["--together"] if verb == "compare" else []
+    done = topo(verb, "gds-textbook", *together, "-o", f"time.{suffix}", "--theme", "dark")
+    assert done.code == 0
+    start = {"svg": b"<", "png": b"\x89PNG", "dot": b"digraph"}[suffix]
+    assert (tmp_path / f"time.{suffix}").read_bytes().startswith(start)
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+def test_prices_of_direct(topo):
+    words = ("bottleneck", "gds-textbook", "--workload", "load", "--via", "direct")
+    prices = topo(*words, "--json").document["prices"]
+    by_class = {one["class"]: one for one in prices["classes"]}
+    assert by_class["nic-chip"]["one"] == {"gain": 1, "cost": 1}
+    assert by_class["nic-chip"]["together"]["gain"] == 2
+    assert by_class["card-pcie"]["one"] == {"gain": 0, "cost": 0}
+    assert prices["tie"] is None
+    page = " ".join(topo(*words).out.split())
+    assert (
+        "One GB/s more on both cards' chips adds 2 GB/s in all, up to +13.0 GB/s a card, where the "
+        "slots' PCIe binds; one less costs 2 GB/s."
+    ) in page
+
+
+def test_prices_of_legacy(topo):
+    words = ("bottleneck", "gds-textbook", "--workload", "load", "--via", "legacy", "--json")
+    prices = topo(*words).document["prices"]
+    by_class = {one["class"]: one for one in prices["classes"]}
+    assert by_class["nic-chip"]["one"] == {"gain": 0, "cost": 1}
+    assert by_class["memory-bus"]["one"] == {"gain": 0, "cost": 0.25}
+    assert (prices["tie"]["gain"], prices["tie"]["cost"]) == (2, 2)
+
+
+def test_tables_by_demand_and_by_resource(topo):
+    words = ("bottleneck", "dgx-h100", "--workload", "load", "--via", "legacy")
+    document = topo(*words, "--json").document
+    (demand,) = document["demands"]
+    assert (demand["count"], demand["rate_bytes_per_s"], demand["share"]) == (8, 12.5e9, 0.125)
+    used = {one["resources"][0]["class"]: one for one in document["resources"]}
+    assert used["nic-chip"]["utilisation"] == 1
+    # 4 x 100 GB/s on 563.2.
+    assert used["memory-bus"]["utilisation"] == pytest.approx(400 / 563.2)
+    assert len(used["memory-bus"]["used_by"]) == 8
+    page = topo(*words).out
+    assert "equal demands on one line" in page
+    each = topo(*words, "--each")
+    assert "equal demands on one line" not in each.out
+    assert len(topo(*words, "--each", "--json").document["demands"]) == 8
+
+
+def test_the_largest_total(topo):
+    words = ("bottleneck", "gds-textbook", "--via", "direct", "--rule", "largest-total")
+    assert topo(*words, "--json").document["rule"] == "largest-total"
+    assert "The largest total is 100 GB/s: max-min fair rates reach it as well." in topo(*words).out
+
+
+def test_a_refused_path_has_no_prices(topo):
+    document = topo("bottleneck", "workstation-4gpu", "--via", "direct", "--json").document
+    assert document["verdict"] == "refused"
+    assert (document["demands"], document["resources"], document["prices"]) == ([], [], None)
+
+
+# --- what does not work ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(tmp_path):
+    def write(old="", new=""):
+        assert old in TWO_SOCKETS
+        (tmp_path / "pair.yaml").write_text(TWO_SOCKETS.replace(old, new, 1), encoding="utf-8")
+        return "pair.yaml"
+
+    return write
+
+
+@pytest.mark.parametrize("verb", ["simulate", "upgrade", "bottleneck"])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("bus: 200 GB/s", "bus: 0 GB/s", "0 GB/s"),
+        ("read: 50 GB", "read: -50 GB", "-50 GB"),
+        ("read: 50 GB", "read: 1e400 GB", "1e400 GB"),
+        ("read: 50 GB", "read: 0 GB", "0 GB"),
+        ("read: 50 GB", "read: 50 GB/s", "50 GB/s"),
+        ("near: {", "near: {limit: 0 GB/s, ", "limit"),
+        ("near: {", "near: {weight: -1, ", "weight"),
+        ("near: {", "near: {start: -1 s, ", "-1 s"),
+        ("from: storage, to: gpu0", "from: storage, to: gpu7", "gpu7"),
+    ],
+)
+def test_a_bad_file_is_told_where(topo, pair, verb, old, new, said):
+    done = topo(verb, pair(old, new))
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err
+    assert "pair.yaml:" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("simulate", "gds-textbook", "--via", "lod=direct"), 1, "no workload lod"),
+        (("simulate", "gds-textbook", "--via", "dirct"), 1, "dirct"),
+        (("simulate", "gds-textbook", "--via", "direct,legacy"), 2, "WORKLOAD=PATH"),
+        (("simulate", "workstation-4gpu", "--via", "direct"), 1, "cannot go by direct"),
+        (("simulate", "gds-textbook", "-o", "time.gif"), 1, "no picture format .gif"),
+        (("simulate", "gds-textbook", "-o", "no/time.svg"), 1, "time.svg"),
+        (("compare", "gds-textbook", "-o", "time.svg"), 2, "--together"),
+        (("compare", "gds-textbook", "--together", "--workload", "load"), 2, "all"),
+        (("bottleneck", "gds-textbook", "--rule", "fair"), 2, "largest-total"),
+        (("bottleneck", "gds-textbook", "--workload", "lod"), 1, "no workload lod"),
+        (("bottleneck", "gds-textbook", "--via", "direct,legacy"), 2, "one --via"),
+    ],
+)
+def test_a_bad_question(topo, words, code, said):
+    done = topo(*words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+def test_a_demand_that_nothing_limits(topo, box):
+    words = ["--set", "nic0.chip=unknown", "--set", "gpu0.hbm=unknown"]
+    words += ["--set", "storage.read=unlimited", "--set", "storage -- nic0=infiniband unknown"]
+    words += ["--set", "nic0 -- cpu0=pcie unknown", "--set", "gpu0 -- cpu0=pcie unknown"]
+    done = topo("bottleneck", box, "--workload", "load", "--via", "direct", *words)
+    assert done.code == 1
+    assert "nothing limits load gpu0: everything on the way is unknown or unlimited" in done.err
+    assert "nic0/chip" in done.err
+
+
+@pytest.mark.parametrize("code", ["solver-time-limit", "solver-failed", "solver-inexact"])
+def test_a_linear_program_without_an_answer(topo, monkeypatch, code):
+    from topo.errors import Finding, SolverError
+
+    def give_up(*_words, **_how):
+        raise SolverError(Finding(code, "no optimum"))
+
+    monkeypatch.setattr("topo.solve.program.solve", give_up)
+    done = topo("bottleneck", "gds-textbook", "--rule", "largest-total")
+    assert (done.code, done.out) == (1, "")
+    assert f"error[{code}]: no optimum" in done.err

@@ -1,0 +1,174 @@
+"""Timelines as pictures: what they show, that it is readable, that nothing lies on anything."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import topo
+from tests.machines import ONE_SOCKET, built, shipped
+from topo.errors import DrawError
+from topo.views.draw.spans import bars_of, notes_of, panel_title, round_up, ticks
+from topo.views.draw.timeline import draw_timeline, draw_timelines
+
+
+def written(picture):
+    """Return every text with its rectangle, in points from the left upper corner."""
+    found = []
+    for line in picture.dot.splitlines():
+        if not re.match(r'\t"?words \d+', line):
+            continue
+        x, y = map(float, re.search(r'pos="([-\d.]+),([-\d.]+)"', line).groups())
+        wide = 72 * float(re.search(r"\bwidth=\"?([\d.]+)", line)[1])
+        high = 72 * float(re.search(r"\bheight=\"?([\d.]+)", line)[1])
+        text = re.sub(r"<[^>]+>", "", re.search(r"label=<(.*)> height", line)[1])
+        size = float(re.search(r'POINT-SIZE="([\d.]+)"', line)[1])
+        found.append((text, size, (x - wide / 2, picture.height - y - high / 2, wide, high)))
+    return found
+
+
+def over(one, other):
+    return (
+        one[0] < other[0] + other[2] - 0.5
+        and other[0] < one[0] + one[2] - 0.5
+        and one[1] < other[1] + other[3] - 1.5
+        and other[1] < one[1] + one[3] - 1.5
+    )
+
+
+def textbook(via="legacy"):
+    return topo.simulate(shipped("gds-textbook"), via=via)
+
+
+def staggered(lines):
+    text = (
+        ONE_SOCKET.split("workloads:")[0] + "workloads:\n" + "".join(f"  {one}\n" for one in lines)
+    )
+    return topo.simulate(built(text), via="legacy")
+
+
+def test_it_says_who_when_how_fast_and_why():
+    texts = [text for text, _, _ in written(draw_timeline(textbook()))]
+    assert "gds-textbook: the workloads over time" in texts
+    assert "legacy: all done at 7.8 s" in texts
+    for text in ("load", "checkpoint", "7.8 s", "2.8 s", "50 GB/s", "100 GB/s", "the RAM buses"):
+        assert text in texts
+    assert "load 50 GB/s, checkpoint 50 GB/s: the RAM buses (ram0/bus, ram1/bus)" in texts
+
+
+def test_directions_are_told_apart_where_a_name_has_two():
+    texts = [text for text, _, _ in written(draw_timeline(textbook("direct")))]
+    assert "load 100 GB/s: the cards' chips (slot1/chip in, slot2/chip in)" in texts
+    assert "checkpoint 100 GB/s: the cards' chips (slot1/chip out, slot2/chip out)" in texts
+
+
+def test_several_data_paths_share_their_scales():
+    found = [run for _, run in topo.together(shipped("gds-textbook"), via=("legacy", "direct"))]
+    texts = [text for text, _, _ in written(draw_timelines(found))]
+    for text in ("legacy: all done at 7.8 s", "direct: all done at 6.4 s"):
+        assert text in texts
+    assert texts.count("7 s") == 2
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "dgx-a100", "gds-loses"])
+def test_text_is_readable_and_lies_on_nothing(name, theme):
+    found = [run for _, run in topo.together(shipped(name), via=("legacy", "direct"))]
+    picture = draw_timelines(found, theme=theme)
+    texts = written(picture)
+    assert len(texts) > 20
+    for text, size, (x, y, wide, high) in texts:
+        assert size * 1600 / picture.width >= 10, text
+        assert x >= 0, text
+        assert y >= 0, text
+        assert x + wide <= picture.width, text
+        assert y + high <= picture.height, text
+    for (text, _, one), (other, _, rect) in combinations(texts, 2):
+        assert not over(one, rect), (text, other)
+
+
+def test_a_later_start_is_marked():
+    found = staggered(
+        [
+            "a: {read: 100 GB, from: storage, to: gpu0}",
+            "b: {read: 50 GB, from: storage, to: gpu0, start: 1 s}",
+        ]
+    )
+    assert "from 1 s" in [text for text, _, _ in written(draw_timeline(found))]
+
+
+def test_what_does_not_change_is_one_bar():
+    found = textbook("direct")
+    (bar,) = bars_of(found, found["load"], 0.0)
+    assert (bar.start, bar.end, bar.reason) == (0, pytest.approx(6.4), "the cards' chips")
+    assert len(bars_of(textbook(), textbook()["load"], 0.0)) == 2
+
+
+def test_bars_too_small_to_see_join_at_their_mean_rate():
+    found = staggered(
+        [
+            "a: {read: 100 GB, from: storage, to: gpu0}",
+            "b: {read: 50 MB, from: storage, to: gpu0, start: 1 s}",
+        ]
+    )
+    bars = bars_of(found, found["a"], 0.01)
+    assert sum(bar.rate * (bar.end - bar.start) for bar in bars) == pytest.approx(100e9)
+    assert all(bar.end - bar.start >= 0.01 for bar in bars)
+
+
+def test_of_many_spans_the_longest_are_told():
+    lines = [
+        f"w{n}: {{read: {n + 1} GB, from: storage, to: gpu0, start: {n} s}}" for n in range(20)
+    ]
+    found = staggered(lines)
+    notes, more = notes_of(found)
+    assert (len(notes), more) == (12, len(found.moments) - 12)
+    assert [note.number for note in notes] == sorted(note.number for note in notes)
+    picture = draw_timeline(found)
+    assert any("shorter spans" in text for text, _, _ in written(picture))
+    assert picture.svg().startswith("<")
+
+
+def test_hostile_and_long_names_do_no_harm():
+    name = "a" * 200
+    found = staggered([f"{name}: {{read: 100 GB, from: storage, to: gpu0}}"])
+    picture = draw_timeline(found)
+    for _, _, (x, _, wide, _) in written(picture):
+        assert x + wide <= picture.width
+
+
+def test_each_by_its_own_path_is_said():
+    found = topo.simulate(shipped("gds-textbook"), via={"load": "legacy", "checkpoint": "direct"})
+    assert panel_title(found) == "load by legacy, checkpoint by direct: all done at 6.4 s"
+
+
+def test_the_same_timeline_is_the_same_bytes():
+    assert draw_timeline(textbook()).svg() == draw_timeline(textbook()).svg()
+    assert draw_timeline(textbook()).png().startswith(b"\x89PNG")
+
+
+def test_there_are_two_themes():
+    light, dark = (draw_timeline(textbook(), theme=theme).dot for theme in ("light", "dark"))
+    assert light != dark
+    with pytest.raises(DrawError, match="no theme blue"):
+        draw_timeline(textbook(), theme="blue")
+
+
+@given(st.floats(1e-9, 1e9))
+def test_ticks_are_round_few_and_within(end):
+    found = ticks(end)
+    assert 2 <= len(found) <= 11
+    assert found[0] == 0
+    assert found[-1] <= end * (1 + 1e-9)
+    steps = [later - earlier for earlier, later in pairwise(found)]
+    assert max(steps) == pytest.approx(min(steps))
+
+
+@given(st.floats(1e-3, 1e15))
+def test_a_scale_is_round_and_enough(value):
+    top = round_up(value)
+    assert value * (1 - 1e-9) <= top <= value * 1.7
