@@ -31,6 +31,8 @@ KINDS: Final = {
     "rocm-smi": "topo.exchange.rocm_smi",
 }
 _LARGEST: Final = 64 * 2**20
+_MOST_DEVICES: Final = 4096
+_MOST_CPUS: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def sight(kind: str | None, data: bytes, name: str) -> Sighting:
         help = f"write `topo import {guess.kind} {name}`" if guess.kind in KINDS else ""
         raise ExchangeError(Finding("wrong-kind", message, help=help))
     found: Sighting = import_module(KINDS[wanted]).read(data, name)
+    _refuse_crowds(found)
     return found
 
 
@@ -160,3 +163,12 @@ def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
         *supply.findings,
     )
     return Imported(sighting.kind, to_document(spec), yaml, findings, spec, sighting)
+
+
+def _refuse_crowds(sighting: Sighting) -> None:
+    """Refuse more devices than any machine has, before everything is compared with everything."""
+    count, cpus = len(sighting.devices), len(sighting.of_kind("cpu"))
+    if count > _MOST_DEVICES or cpus > _MOST_CPUS:
+        message = f"`{sighting.file}` has {count} devices and {cpus} NUMA nodes"
+        help = f"a machine has at most {_MOST_DEVICES} and {_MOST_CPUS}"
+        raise ExchangeError(Finding("import-too-big", message, help=help))

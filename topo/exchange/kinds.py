@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +38,11 @@ _ROOTS: Final = {
 _ESCAPES: Final = re.compile(rb"\x1b\[[0-9;]*m")
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
-    (rb"(?m)^\s*=+\s*ROCm System Management|GPU\[\d+\]\s*:", "rocm-smi", "output of rocm-smi"),
+    (
+        rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:",
+        "rocm-smi",
+        "output of rocm-smi",
+    ),
     (
         rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b",
         "",
@@ -45,7 +50,7 @@ _TEXTS: Final = (
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
-    (rb"(?m)^\s*[-+\\| ]*-\[[0-9a-f]{4,8}:[0-9a-f]{2}", "lspci", "output of lspci -tv"),
+    (rb"(?m)^[-+\\| \t]*-\[[0-9a-f]{4,8}:[0-9a-f]{2}", "lspci", "output of lspci -tv"),
     (
         rb"(?m)^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S",
         "lspci",
@@ -97,7 +102,7 @@ def guess_kind(data: bytes) -> Guess:
     for offset, magic, guess in _MAGIC:
         if data[offset : offset + len(magic)] == magic:
             return guess
-    head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf")
+    head = _plain(data[:_HEAD])
     if not head.strip():
         return Guess("", "an empty file")
     if head.lstrip().startswith(b"<"):
@@ -108,6 +113,13 @@ def guess_kind(data: bytes) -> Guess:
         return Guess("", "a binary file")
     text = _ESCAPES.sub(b"", head)
     return next((guess for pattern, guess in _PLAIN if pattern.search(text)), _UNKNOWN)
+
+
+def _plain(head: bytes) -> bytes:
+    """Return the beginning without its byte order mark, UTF-16 (PowerShell's) as UTF-8."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return head.decode("utf-16", "replace").encode()
+    return head.removeprefix(codecs.BOM_UTF8)
 
 
 _JSON_FILE: Final = Guess("", "a JSON file")

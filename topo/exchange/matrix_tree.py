@@ -7,12 +7,12 @@ the affinity columns.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.exchange.matrix import RANKS, links_in, rank_of
-from topo.exchange.sighting import SeenCable, SeenDevice, SeenLink, Sighting
+from topo.exchange.matrix import RANKS, rank_of
+from topo.exchange.matrix_links import SWITCH, by_switch, nvlinks
+from topo.exchange.sighting import SeenDevice, SeenLink, Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["to_sighting"]
 
 _SWITCH, _UPPER, _ROOT, _NODE, _APART = 1, 2, 3, 4, 5
-_MOST_LINKS: Final = 18  # NVLinks of one GPU: more in sum means that a switch is between
 _PAIR: Final = 2
 _MANY: Final = 4
 
@@ -35,7 +34,7 @@ def to_sighting(matrix: Matrix, name: str) -> Sighting:
         source="output of nvidia-smi topo -m",
         file=name,
         devices=tree.devices(),
-        cables=tree.fabric(),
+        cables=nvlinks(matrix),
         notes=(
             "Such a matrix knows neither addresses nor speeds, nor what parts these are: fill them",
             "in. Switches are those that the classes need; a cpu here is a NUMA node.",
@@ -50,7 +49,8 @@ class _Tree:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.findings: list[Finding] = []
-        self._ranks = {(one, other): rank_of(code) for one, other, code in matrix.pairs()}
+        # An X between two devices says nothing that can be.
+        self._ranks = {(one, other): rank_of(code) or None for one, other, code in matrix.pairs()}
         self._groups = {level: self._components(level) for level in range(_SWITCH, _APART)}
         self._made: list[SeenDevice] = []
         self._leaves: dict[str, SeenDevice] = {}
@@ -261,46 +261,11 @@ class _Tree:
         """Return all devices; GPUs and cards in the order of the columns."""
         leaves = [self._leaves[name] for name in self.matrix.names if name in self._leaves]
         chips = (
-            [SeenDevice("nvswitch", "nvswitch", "nvswitch-unknown", said="all GPUs are NV alike")]
-            if self._by_switch()
+            [SeenDevice(SWITCH, "nvswitch", "nvswitch-unknown", said="all GPUs are NV alike")]
+            if by_switch(self.matrix)
             else []
         )
         return (*self._made, *leaves, *chips)
-
-    # --- NVLink -------------------------------------------------------------------------------
-
-    def _links(self) -> dict[tuple[str, str], int]:
-        return {
-            (one, other): count
-            for one, other, code in self.matrix.pairs()
-            if (count := links_in(code)) > 0
-        }
-
-    def _by_switch(self) -> bool:
-        """Whether one GPU would need more links than it has, were they all direct."""
-        sums: Counter[str] = Counter()
-        for (one, other), count in self._links().items():
-            sums[one] += count
-            sums[other] += count
-        return max(sums.values(), default=0) > _MOST_LINKS
-
-    def fabric(self) -> tuple[SeenCable, ...]:
-        """Return the NVLinks: between pairs, or to a switch."""
-        links = self._links()
-        if not self._by_switch():
-            return tuple(
-                SeenCable(one, other, _cable(count), f"NV{count}")
-                for (one, other), count in links.items()
-            )
-        most: dict[str, int] = {}
-        for pair, count in links.items():
-            for name in pair:
-                most[name] = max(most.get(name, 0), count)
-        return tuple(
-            SeenCable(name, "nvswitch", _cable(most[name]), f"NV{most[name]}")
-            for name in self.matrix.gpus
-            if name in most
-        )
 
 
 def _joined(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -323,7 +288,3 @@ def _together(one: Affinity | None, other: Affinity | None) -> bool:
 
 def _same_nodes(one: Affinity | None, other: Affinity | None) -> bool:
     return bool(one and other and one.nodes and one.nodes == other.nodes)
-
-
-def _cable(count: int) -> str:
-    return f"{count}x nvlink unknown" if count > 1 else "nvlink unknown"

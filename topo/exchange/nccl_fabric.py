@@ -43,6 +43,7 @@ class Fabric:
         self._chips: list[SeenCable] = []
         self._itself: list[str] = []
         self._hidden = False
+        self._places: dict[str, int] = {}
 
     def gpu(self, device: SeenDevice, element: Element, cpu: str) -> None:
         """Take what a ``gpu`` element says of its links; `cpu` is what it hangs below."""
@@ -96,7 +97,7 @@ class Fabric:
 
         `order` are the GPUs as they are numbered.
         """
-        self._gpus = {name: self._gpus[name] for name in order if name in self._gpus}
+        self._places = {name: at for at, name in enumerate(order)}
         switched: dict[tuple[str, str], int] = {}
         paired: dict[tuple[str, str], dict[str, int]] = {}
         media: dict[tuple[str, str], str] = {}
@@ -119,7 +120,7 @@ class Fabric:
         return (*made, *self._chips)
 
     def _place(self, here: str) -> int:
-        return list(self._gpus).index(here) if here in self._gpus else len(self._gpus)
+        return self._places.get(here, len(self._places))
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what is odd about the links."""

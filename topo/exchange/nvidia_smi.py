@@ -31,7 +31,7 @@ _KNOWN: Final = re.compile(r"NV\d{1,2}|NODE|SYS|PHB|PXB|PIX|PSB|SOC|X")
 _OTHER: Final = re.compile(r"[A-Za-z][A-Za-z/#]{0,5}\d{0,2}(?=\s|$)")
 _PEER: Final = frozenset({"OK", "CNS", "GNS", "TNS", "NS", "DR", "U"})
 _LEGEND: Final = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S{1,60})\s*")
-_MOST: Final = 512  # devices
+_MOST: Final = 256  # devices
 
 
 def read(data: bytes, name: str) -> Sighting:

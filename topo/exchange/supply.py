@@ -28,6 +28,7 @@ _MEDIA: Final = (
     f"  {_NUMA_LINK}: {{title: whatever joins the NUMA nodes, reach: host, rate: unknown}}",
 )
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
+_GUESSED: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
 _EACH: Final = "80 GB each"
 
 
@@ -64,8 +65,9 @@ def supplied(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) 
     wires = _socket_wires(sighting, names)
     cards = _chosen(sighting, names, storage)
     drives = [names[drive.id] for drive in sighting.of_kind("nvme")]
-    attached = cards if storage or not drives else []
-    wires += [Wire("storage", names[card.id], _cable(card, sighting)) for card in attached]
+    targets = sighting.of_kind("storage")
+    attached = cards if storage or not (drives or targets) else []
+    wires += [_storage_wire(card, names[card.id], sighting) for card in attached]
     own = any(wire.cable == _NUMA_LINK for wire in wires)
     return Supply(
         devices=tuple(memory for memory, _ in memories),
@@ -74,7 +76,7 @@ def supplied(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) 
         media=_MEDIA if own else (),
         storage=tuple(_storage_lines(attached, guessed=not storage)),
         targets=("storage",) if attached else (),
-        workloads=tuple(_workloads(sighting, "storage" if attached else "nvme" * bool(drives))),
+        workloads=tuple(_workloads(sighting, _source(sighting, attached))),
         findings=tuple(_said(attached, names, sighting, guessed=not storage)),
     )
 
@@ -144,11 +146,20 @@ def _cable(card: SeenDevice, sighting: Sighting) -> str:
         rates = [own.rate.value * 8]
     times = f"{count}x " if count > 1 else ""
     if not rates:
-        return f"{times}ethernet unknown"
+        return f"{times}{_GUESSED}"
     gigabits = max(rates) / 1e9
     if card.network == "infiniband" and gigabits in _INFINIBAND:
         return f"{times}infiniband {_INFINIBAND[int(gigabits)]}"
     return f"{times}ethernet {gigabits:.10g} Gb/s"
+
+
+def _storage_wire(card: SeenDevice, name: str, sighting: Sighting) -> Wire:
+    cable = _cable(card, sighting)
+    return Wire("storage", name, cable, "speed guessed: edit it" if _is_guess(cable) else "")
+
+
+def _is_guess(cable: str) -> bool:
+    return cable.endswith(_GUESSED)
 
 
 def _storage_lines(cards: list[SeenDevice], *, guessed: bool) -> list[str]:
@@ -156,6 +167,13 @@ def _storage_lines(cards: list[SeenDevice], *, guessed: bool) -> list[str]:
         return []
     why = "  # a guess: the source does not name storage" if guessed else ""
     return [f"  storage: {{part: nvme-of-target, outside: yes}}{why}"]
+
+
+def _source(sighting: Sighting, attached: list[SeenDevice]) -> str:
+    """Return the stem of what data comes from."""
+    if attached or sighting.of_kind("storage"):
+        return "storage"
+    return "nvme" if sighting.of_kind("nvme") else ""
 
 
 def _workloads(sighting: Sighting, source: str) -> list[str]:
@@ -172,18 +190,9 @@ def _workloads(sighting: Sighting, source: str) -> list[str]:
 def _said(
     cards: list[SeenDevice], names: dict[str, str], sighting: Sighting, *, guessed: bool
 ) -> list[Finding]:
-    if cards and guessed:
-        named = [names[card.id] for card in cards]
-        shown = named[0] if len(named) == 1 else f"{named[0]} to {named[-1]} ({len(named)} cards)"
-        return [
-            Finding(
-                "guessed-storage",
-                f"a storage target was cabled to {shown}, which is a guess",
-                severity="note",
-                help="say which cards lead to storage: `--storage nic0`",
-            )
-        ]
-    if not cards and not sighting.of_kind("nvme") and sighting.of_kind("gpu"):
+    if cards:
+        return _said_cards(cards, names, sighting, guessed=guessed)
+    if not sighting.of_kind("nvme", "storage") and sighting.of_kind("gpu"):
         return [
             Finding(
                 "no-storage",
@@ -193,3 +202,21 @@ def _said(
             )
         ]
     return []
+
+
+def _said_cards(
+    cards: list[SeenDevice], names: dict[str, str], sighting: Sighting, *, guessed: bool
+) -> list[Finding]:
+    named = [names[card.id] for card in cards]
+    shown = named[0] if len(named) == 1 else f"{named[0]} to {named[-1]} ({len(named)} cards)"
+    speed = any(_is_guess(_cable(card, sighting)) and not any(card.ports) for card in cards)
+    found = []
+    if guessed:
+        message = f"a storage target was cabled to {shown}, which is a guess"
+        help = "say which cards lead to storage: `--storage nic0`"
+        found.append(Finding("guessed-storage", message, severity="note", help=help))
+    if speed:
+        message = f"how fast the ports of {shown} are is not told: 100 Gb/s each is a guess"
+        help = "write the speed of the cables to `storage` in the YAML"
+        found.append(Finding("guessed-speed", message, severity="note", help=help))
+    return found

@@ -91,7 +91,12 @@ class _Writer:
         return root
 
     def _hosts(self) -> list[Device]:
-        hosts = list(self._topology.of_kind("cpu"))
+        roots = [
+            root
+            for root in self._topology.of_kind("root-complex")
+            if (found := self._topology.tree.attachment(root.name)) and found.socket == root.name
+        ]
+        hosts = [*self._topology.of_kind("cpu"), *roots]
         if not hosts:
             message = "NCCL's XML begins at CPUs, and this machine has none"
             raise ExchangeError(Finding("not-held", message))

@@ -97,7 +97,7 @@ class Leaves:
     # --- cards --------------------------------------------------------------------------------
 
     def _card(self, device: Device, link: dict[str, str], *, virtual: bool) -> list[Element]:
-        names = [*device.rdma, *(device.label.split(", ") if device.label else ())]
+        names = list(device.rdma) or (device.label.split(", ") if device.label else [])
         if virtual:
             return [Element("nic", {}, [self._net(device, name, 1) for name in names])]
         code = "0x020700" if self._on_infiniband(device) else "0x020000"

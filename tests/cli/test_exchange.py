@@ -1,0 +1,73 @@
+"""`topo import`, `topo export`, `topo matrix --rules`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.exchange.twins import MATRIX, two_sockets
+
+
+def test_import_prints_a_file_to_edit(topo, tmp_path):
+    (tmp_path / "host.xml").write_bytes(two_sockets())
+    done = topo("import", "nccl", "host.xml")
+    assert done.code == 0
+    assert done.out.startswith("# Imported from host.xml (an NCCL topology file).")
+    assert "guessed-storage" in done.err
+    assert topo("import", "host.xml").out == done.out
+
+
+def test_import_writes_what_other_verbs_read(topo, tmp_path):
+    (tmp_path / "smi.txt").write_text(MATRIX, encoding="utf-8")
+    assert topo("import", "smi.txt", "-o", "box.yaml", "--storage", "mlx5_0").code == 0
+    assert topo("check", "box.yaml").code == 0
+    assert " PIX " in topo("matrix", "box.yaml").out
+
+
+def test_import_from_a_pipe(topo):
+    done = topo("import", "-", stdin=MATRIX.encode())
+    assert done.code == 0
+    assert "name: stdin" in done.out
+
+
+def test_import_as_json(topo, tmp_path):
+    (tmp_path / "host.xml").write_bytes(two_sockets())
+    document = topo("import", str(tmp_path / "host.xml"), "--json").document
+    assert document["schema"] == "topo.import/1"
+    assert document["document"]["name"] == document["topology"] == "host"
+    assert str(tmp_path) not in json.dumps(document)
+
+
+def test_import_of_something_else(topo, tmp_path):
+    (tmp_path / "x.xml").write_text("<graphs version='1'/>", encoding="utf-8")
+    done = topo("import", "x.xml")
+    assert done.code == 1
+    assert "an NCCL graph dump" in done.err
+    assert topo("import").code == 2
+    assert topo("import", "a", "b", "c").code == 2
+
+
+def test_export(topo):
+    done = topo("export", "nccl", "dgx-h100")
+    assert done.code == 0
+    assert done.out.startswith('<system version="1">')
+    assert "not-held" in done.err
+    assert topo("export", "visio", "dgx-h100").code == 2
+    document = topo("export", "csv", "gds-textbook", "--json").document
+    assert document["schema"] == "topo.export/1"
+    assert topo("export", "mermaid", "gds-textbook", "-o", "x.mmd").out == ""
+
+
+def test_matrix_by_other_rules(topo):
+    done = topo("matrix", "dgx-h100", "--rules", "nccl")
+    assert "PXB 48" in done.out
+    assert "NVL 370.8" in done.out
+    document = topo("matrix", "dgx-h100", "--rules", "nccl", "--json").document
+    assert document["matrix"]["gpu0"]["gpu1"]["bandwidth_bytes_per_s"] == 370.8e9
+    gds = topo("matrix", "dgx-h100", "--rules", "gds")
+    assert gds.out.split("\n")[1].split()[:3] == ["gpu0", "nic0", "3"] or "gpu0  nic0" in gds.out
+    peers = topo("matrix", "dgx-h100", "--rules", "gds", "--json").document["gpus"]["gpu0"]
+    assert peers[0]["distance"] == 3
+    assert topo("matrix", "dgx-h100", "--rules", "nccl", "--functions").code == 2
+    assert topo("matrix", "dgx-h100", "--release", "current").code == 2
+    old = ("--rules", "nccl", "--release", "before-sapphire-rapids")
+    assert "SYS 10" in topo("matrix", "dgx-h100", *old).out
