@@ -157,6 +157,49 @@ def test_an_unknown_capacity_makes_it_at_most():
     assert "ram0/bus" in next(f.message for f in found.findings if f.code == "unknown-capacity")
 
 
+def test_a_ranking_past_an_unknown_capacity_says_what_it_rests_on():
+    text = ONE_SOCKET.replace("nic0: card", "nic0: {part: card, chip: unknown}")
+    found = compare(built(text), workload="load").workloads[0]
+    assert found.insights[0].startswith("By the known capacities alone, direct is no faster")
+
+
+WORKERS = """
+data-paths:
+  one: {stages: serial, moves: &moves [storage -> user-buffer by nic: 3.91 GB/s per worker,
+                                       user-buffer -> gpu by gpu: 7.98 GB/s per worker]}
+  eight: {stages: serial, workers: 8, moves: *moves}
+  two: {workers: 2, moves: *moves}
+  many: {workers: 80, moves: *moves}
+"""
+
+
+@pytest.mark.parametrize(
+    ("via", "limits"),
+    [
+        ("one", ("its one worker a GPU, one stage after the other",)),
+        ("eight", ("its 8 workers a GPU, one stage after the other",)),
+        ("two", ("its 2 workers a GPU",)),
+        ("many", ()),  # the card's chip is full before
+    ],
+)
+def test_workers_are_named_where_nothing_else_stops_a_path(via, limits):
+    found = compare(built(ONE_SOCKET + WORKERS), workload="load", via=(via,))[via]
+    assert found.own_limits == limits
+    assert bool(found.bottlenecks) is not bool(limits)
+
+
+def test_a_workloads_own_limit_is_named():
+    text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 10 GB/s}", 1)
+    found = compare(built(text), workload="load")
+    assert found["direct"].own_limits == ("the workload's own limit",)
+    found = compare(built(ONE_SOCKET + WORKERS), workload="load", via=("one", "eight"))
+    assert (
+        found.workloads[0]
+        .insights[0]
+        .endswith("it stops at its one worker a GPU, one stage after the other.")
+    )
+
+
 def test_a_measurement_ends_what_was_unknown_at_that_basis():
     machine = built(UNKNOWN + "measured:\n  - ram0 -> cpu0: 160 GB/s\n")
     assert compare(machine, workload="load")["legacy"].at_most

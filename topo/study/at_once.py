@@ -125,10 +125,10 @@ def _beats(one: Simulation, other: Simulation) -> bool:
 
 
 def _done(found: AtOnce, name: str, run: Simulation) -> str:
-    least = "at least " if name in found.at_most else ""
+    at = "after at least" if name in found.at_most else "at"
     first, *rest = run.runs
-    words = [f"{first.workload.name} is done at {least}{format_duration(first.finish)}"]
-    words += [f"{one.workload.name} at {least}{format_duration(one.finish)}" for one in rest]
+    words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
+    words += [f"{one.workload.name} {at} {format_duration(one.finish)}" for one in rest]
     return listed(words, most=6)
 
 

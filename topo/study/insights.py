@@ -51,7 +51,8 @@ def _ranking(solved: list[PathAnswer]) -> Iterator[str]:
     best = next((path for path in solved if not path.counts.ram_traversals), solved[0])
     for other in solved:
         if other is not best:
-            yield _against(best, other)
+            unsure = best.at_most or other.at_most
+            yield "By the known capacities alone, " * unsure + _against(best, other)
 
 
 def _against(mine: PathAnswer, other: PathAnswer) -> str:
@@ -61,10 +62,10 @@ def _against(mine: PathAnswer, other: PathAnswer) -> str:
     if abs(ratio - 1) <= _SAME:
         return _no_faster(mine, other, format_rate(mine.rate))
     if ratio > 1:
-        why = limited_by(one.resource for one in other.bottlenecks)
+        why = _stops(other)
         by = f", which stops at {why}" if why else ""
         return f"{mine.name} is {ratio:.2f} times as fast as {other.name}{by}."
-    why = limited_by(one.resource for one in mine.bottlenecks)
+    why = _stops(mine)
     by = f": it stops at {why}" if why else ""
     return (
         f"{mine.name} loses to {other.name}, {format_rate(mine.rate)} against "
@@ -80,6 +81,10 @@ def _no_faster(mine: PathAnswer, other: PathAnswer, rate: str) -> str:
     end = f"both stop at {limited_by(both)}," if both else "both reach"
     also = f"; on {other.name} {limited_by(rest)} {_is(rest)} full as well" if both and rest else ""
     return f"{mine.name} is no faster than {other.name} here: {end} {rate}{also}."
+
+
+def _stops(path: PathAnswer) -> str:
+    return limited_by(one.resource for one in path.bottlenecks) or listed(path.own_limits)
 
 
 def _is(things: Sequence[object]) -> str:

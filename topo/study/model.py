@@ -66,6 +66,8 @@ class PathAnswer:
         Whether an unknown capacity lies on the way, so the rate is an upper bound.
     bottlenecks
         Full resources that stop a demand; several at once are a tie.
+    own_limits
+        What stops the demands that no full resource does, in words: workers, a stated limit.
     by_basis
         The rate at each basis.
     serial_rate
@@ -90,6 +92,7 @@ class PathAnswer:
     unknowns: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()
     bottlenecks: tuple[Bottleneck, ...] = ()
+    own_limits: tuple[str, ...] = ()
     by_basis: Mapping[Basis, float] = field(default_factory=dict)
     serial_rate: float | None = None
     cores: CopyingCores | None = None

@@ -40,9 +40,11 @@ def overlay_of(found: WorkloadAnswer) -> Overlay:
 def _caption(path: PathAnswer) -> str:
     assert path.rate is not None
     assert path.time is not None
-    rate = f"{'at most ' * path.at_most}{format_rate(path.rate)}, {format_duration(path.time)}"
+    most, least = ("at most ", "at least ") if path.at_most else ("", "")
+    rate = f"{most}{format_rate(path.rate)}, {least}{format_duration(path.time)}"
     counts: dict[str, int] = {}
     for one in path.bottlenecks:
         counts[one.resource.kind] = counts.get(one.resource.kind, 0) + 1
     words = listed(class_words(kind, count) for kind, count in counts.items())
+    words = words or listed(path.own_limits)
     return f"{rate}: limited by {words}" if words else rate

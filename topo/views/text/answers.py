@@ -119,7 +119,7 @@ def _time_range(path: PathAnswer) -> str:
     if path.time_range is None:
         return _NONE
     fast, slow = path.time_range
-    return f"{format_duration(fast)} to {format_duration(slow)}"
+    return "at least " * path.at_most + f"{format_duration(fast)} to {format_duration(slow)}"
 
 
 def _basis_rows(paths: tuple[PathAnswer, ...], basis: Basis) -> Iterator[tuple[str, ...]]:
@@ -133,7 +133,8 @@ def _rate_at(path: PathAnswer, basis: Basis) -> str:
         return _NONE
     if basis == "measured" and not any(_measured(one) for one in path.matrix.resources):
         return "nothing measured"
-    return format_rate(path.by_basis[basis])
+    unknown = any(one.capacity.at(basis).value is None for one in path.matrix.resources)
+    return "at most " * unknown + format_rate(path.by_basis[basis])
 
 
 def _measured(resource: Resource) -> bool:
@@ -184,7 +185,8 @@ def _time(path: PathAnswer, _: Basis) -> str:
 
 
 def _limits(path: PathAnswer, basis: Basis) -> str:
-    return "\n".join(_limit(kind, group, basis) for kind, group in _classes(path.bottlenecks))
+    full = (_limit(kind, group, basis) for kind, group in _classes(path.bottlenecks))
+    return "\n".join([*full, *path.own_limits])
 
 
 def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
@@ -284,10 +286,10 @@ def bottleneck_page(
 def _sentence(found: PathAnswer) -> str:
     assert found.rate is not None
     assert found.time is not None
-    most = "at most " if found.at_most else ""
-    start = f"{most}{format_rate(found.rate)} in all, {format_duration(found.time)}"
+    most, least = ("at most ", "at least ") if found.at_most else ("", "")
+    start = f"{most}{format_rate(found.rate)} in all, {least}{format_duration(found.time)}"
     if not found.bottlenecks:
-        return f"{start}: nothing that the file states is full; the demands' own limits decide."
+        return f"{start}: no capacity is full; it stops at {listed(found.own_limits)}."
     words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]
     tie = " together (a tie)" if len(words) > 1 else ""
     bind = "binds" if len(found.bottlenecks) == 1 else "bind"
