@@ -38,7 +38,7 @@ from topo.cli.output import put_document, put_page
     "--cost",
     metavar="KIND=AMOUNT",
     multiple=True,
-    help="What one costs: other-card, another-card, pcie-generation, faster-memory, other-socket, "
+    help="What one costs: other-card, another-card, faster-pcie, faster-memory, other-socket, "
     "data-path (repeatable).",
 )
 @click.option(

@@ -27,7 +27,7 @@ __all__ = ["KINDS", "Candidate", "candidates"]
 KINDS = (
     "other-card",
     "another-card",
-    "pcie-generation",
+    "faster-pcie",
     "faster-memory",
     "other-socket",
     "data-path",
@@ -192,7 +192,7 @@ def _pcie_generation(topology: Topology, cards: tuple[Device, ...]) -> Iterator[
         changes = _generation_changes(topology, alike, generation)
         if changes:
             title = f"PCIe {generation} in the slots of {part.name}"
-            yield Candidate("pcie-generation", title, changes=changes, count=len(changes))
+            yield Candidate("faster-pcie", title, changes=changes, count=len(changes))
 
 
 def _generation_changes(
