@@ -21,16 +21,16 @@ parts:
   intel-6-143: {like: xeon-scalable, title: "Intel, family 6 model 143 (Sapphire Rapids)"}
 
 devices:
-  storage: {part: nvme-of-target, outside: yes}  # a guess: the source does not name storage
+  storage:   {part: nvme-of-target, outside: yes}  # a guess: the source does not name storage
   nic[0-1]:  # class 0x020700
     part: nic-unknown
     ports: 1x 400 Gb/s
     pci: [12:00.0, 22:00.0]
     rdma: [mlx5_1, mlx5_2]
-  cpu[0-1]: {part: intel-6-143, numa: [1, 2]}  # affinity: 16 logical CPUs
-  ram[0-1]: memory-unknown
-  sw[0-1]: {part: pcie-switch-unknown, pci: [10:00.0, 20:00.0]}  # class 0x060400
-  gpu[0-1]: {part: gpu-unknown, fabric: unknown, pci: [11:00.0, 21:00.0]}  # class 0x030200, sm 90
+  cpu[0-1]:  {part: intel-6-143, numa: [1, 2]}  # affinity: 16 logical CPUs
+  ram[0-1]:  memory-unknown
+  sw[0-1]:   {part: pcie-switch-unknown, pci: [10:00.0, 20:00.0]}  # class 0x060400
+  gpu[0-1]:  {part: gpu-unknown, fabric: unknown, pci: [11:00.0, 21:00.0]}  # class 0x030200, sm 90
   nvswitch0: {part: nvswitch-unknown, chips: 2, pci: [c0:00.0, c1:00.0]}  # 2 targets of nvlink
 
 links:
@@ -38,8 +38,8 @@ links:
   - ram -- cpu: memory-bus
   - cpu0 -- cpu1: upi unknown
   - sw -- cpu: pcie 5 x16  # link_speed "32.0 GT/s PCIe", link_width 16
-  - nic -- sw: pcie 5 x16  # link_speed "32.0 GT/s PCIe", link_width 16
-  - gpu -- sw: pcie 5 x16  # link_speed "32.0 GT/s PCIe", link_width 16
+  - nic -- sw: pcie 5 x16
+  - gpu -- sw: pcie 5 x16
   - gpu -- nvswitch0: 18x nvlink 4
 
 workloads:
@@ -73,6 +73,29 @@ def test_a_whole_file():
 
 def test_the_yaml_is_one_that_a_person_would_write():
     assert read(two_sockets()).yaml == WHOLE
+
+
+def test_the_yaml_is_in_topos_own_layout():
+    from topo.spec.fmt import format_text
+
+    assert format_text(WHOLE, name="x") == WHOLE
+
+
+def test_switches_of_one_level_stand_together():
+    gpus = iter(range(1, 5))
+
+    def lower(at):
+        bus = next(gpus)
+        return switch(f"0000:{at}:00.0", gpu(f"0000:0{bus}:00.0", dev=bus))
+
+    upper = [switch(f"0000:{at}0:00.0", lower(f"{at}1"), lower(f"{at}2")) for at in (2, 3)]
+    links = [line for line in read(one_cpu(*upper)).yaml.splitlines() if " -- " in line]
+    assert [line.partition(":")[0] for line in links] == [
+        "  - ram0 -- cpu0",
+        "  - sw[0-1] -- cpu0",
+        "  - sw[2-5] -- sw[0-1] in blocks",
+        "  - gpu -- sw[2-5]",
+    ]
 
 
 def test_the_document_builds_the_same_machine():
@@ -207,7 +230,7 @@ def test_a_known_card_takes_its_part():
     net = '<nic><net name="mlx5_0" speed="400000"/></nic>'
     link = 'link_speed="32.0 GT/s PCIe" link_width="16"'
     found = read(one_cpu(f"<pci {numbers} {link}>{net}</pci>"))
-    assert "nic0: {part: connectx-7, pci: 01:00.0, rdma: mlx5_0}" in found.yaml
+    assert "{part: connectx-7, pci: 01:00.0, rdma: mlx5_0}" in found.yaml
 
 
 @pytest.mark.parametrize(

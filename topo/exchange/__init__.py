@@ -153,8 +153,10 @@ def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
     from topo.exchange.judge import judge
     from topo.exchange.write import to_yaml
     from topo.spec import loads, to_document
+    from topo.spec.fmt import format_text
 
-    yaml, supply = to_yaml(sighting, storage=storage)
+    text, supply = to_yaml(sighting, storage=storage)
+    yaml = format_text(text, name=sighting.file)
     spec = replace(loads(yaml, name=f"{sighting.file} as YAML"), file=sighting.file)
     findings = (
         *sighting.findings,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from topo.errors import Finding
 from topo.exchange.matrix import RANKS, rank_of
 from topo.exchange.matrix_links import SWITCH, by_switch, nvlinks
-from topo.exchange.sighting import SeenDevice, SeenLink, Sighting
+from topo.exchange.sighting import SeenDevice, SeenLink, Sighting, by_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -265,7 +265,7 @@ class _Tree:
             if by_switch(self.matrix)
             else []
         )
-        return (*self._made, *leaves, *chips)
+        return (*by_depth(self._made), *leaves, *chips)
 
 
 def _joined(names: Iterable[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -19,7 +19,7 @@ from topo.exchange.identities import generic_gpu, identify, vendor_name
 from topo.exchange.nccl_cpu import cpu_of
 from topo.exchange.nccl_fabric import Fabric
 from topo.exchange.nccl_read import kind_of, link_of, number
-from topo.exchange.sighting import SeenDevice, Sighting, printable
+from topo.exchange.sighting import SeenDevice, Sighting, by_depth, printable
 from topo.exchange.xml import read_xml
 
 if TYPE_CHECKING:
@@ -179,7 +179,13 @@ class _Reader:
         cpus = [device for _, device in sorted(self.cpus, key=lambda pair: pair[0])]
         cards = [_card(key, functions) for key, functions in self.cards.items()]
         switch = self.fabric.switch()
-        devices = (*cards, *self.virtual.values(), *cpus, *self.switches, *self._in_order())
+        devices = (
+            *cards,
+            *self.virtual.values(),
+            *cpus,
+            *by_depth(self.switches),
+            *self._in_order(),
+        )
         devices = (*devices, *((switch,) if switch else ()), *self.others)
         return Sighting(
             kind="nccl",

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from topo.catalogue.model import Kind
     from topo.errors import Finding
 
-__all__ = ["SeenCable", "SeenDevice", "SeenLink", "SeenPart", "Sighting", "printable"]
+__all__ = ["SeenCable", "SeenDevice", "SeenLink", "SeenPart", "Sighting", "by_depth", "printable"]
 
 _LONGEST = 100
 
@@ -164,6 +166,22 @@ class Sighting:
     def of_kind(self, *kinds: Kind) -> tuple[SeenDevice, ...]:
         """Return the devices of these kinds, in order."""
         return tuple(device for device in self.devices if device.kind in kinds)
+
+
+def by_depth(devices: Iterable[SeenDevice]) -> list[SeenDevice]:
+    """Return devices with those nearest to the CPU first: upper switches before lower ones."""
+    known = {device.id: device for device in devices}
+    depths: dict[str, int] = {}
+
+    def depth(one: str) -> int:
+        if one not in known:
+            return 0
+        if one not in depths:
+            depths[one] = 0  # against loops
+            depths[one] = 1 + depth(known[one].parent)
+        return depths[one]
+
+    return sorted(known.values(), key=lambda device: depth(device.id))
 
 
 def printable(text: str) -> str:

@@ -67,7 +67,10 @@ def _as_one(group: list[Wire], everyone: Mapping[str, list[str]]) -> Wire | None
         if len(mesh) > 2 and len(pairs) == len(group) == len(mesh) * (len(mesh) - 1) // 2:  # noqa: PLR2004
             every = selection(mesh, everyone)
             return Wire(every, f"{every} all to all", cable, said)
-        return group[0] if len(group) == 1 else None
+        if len(group) == 1:
+            return group[0]
+        if set(children) & set(parents):
+            return None
     if len(above) == 1 and len(below) == len(group):
         return Wire(selection(below, everyone), above[0], cable, said)
     if len(below) == 1 and len(above) == len(group):

@@ -201,8 +201,11 @@ def _links(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterato
     everyone: dict[str, list[str]] = {}
     for name in (*known.values(), *supply.targets):
         everyone.setdefault(stem_of(name), []).append(name)
+    before = ""
     for line in wire_lines(wires, everyone):
-        yield _commented(f"  - {line.a} -- {line.b}: {line.cable}", line.said)
+        said = "" if line.said == before else line.said  # the same again goes without saying
+        yield _commented(f"  - {line.a} -- {line.b}: {line.cable}", said)
+        before = line.said
 
 
 def _side(device: SeenDevice, known: dict[str, str]) -> str:
