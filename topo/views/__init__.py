@@ -1,1 +1,1 @@
-"""Anything a person or a program reads: text, JSON, findings, pictures; nothing is computed here."""
+"""What a person or a program reads: text, JSON, findings, pictures; nothing is computed here."""
