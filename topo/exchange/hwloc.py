@@ -14,6 +14,7 @@ from topo.errors import Finding
 from topo.exchange.hwloc_fabric import fabric_of
 from topo.exchange.hwloc_read import read_file
 from topo.exchange.numa import NumaNode, Package, hosts_of
+from topo.exchange.nvswitches import joined
 from topo.exchange.pci import Function, HostBridge
 from topo.exchange.pci_tree import grow
 from topo.exchange.sighting import Sighting, printable
@@ -51,19 +52,23 @@ def read(data: bytes, name: str) -> Sighting:
     devices = (*hosts.devices, *grown.devices)
     names = {**reader.packages, **reader.names(grown)}
     fabric = fabric_of(file.matrices, names, {one.id: one for one in devices})
+    devices, cables, guesses = joined(devices, fabric.cables)
     return Sighting(
         kind="hwloc",
         source=f"hwloc XML, version {file.version}",
         file=name,
         devices=devices,
-        cables=fabric.cables,
+        cables=cables,
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=(
             "hwloc tells rates of links, not generation and width: those are guesses of that rate.",
         ),
         left_out=(*grown.left_out, *reader.left_out),
-        findings=(*_version(file), *_filtered(file), *grown.findings, *fabric.findings),
+        findings=(
+            *(*_version(file), *_filtered(file), *grown.findings),
+            *(*fabric.findings, *guesses),
+        ),
     )
 
 
@@ -155,7 +160,6 @@ class _Reader:
                 nets=self._named(inner, "network", but="openfabrics"),
                 rdma=self._named(inner, "openfabrics"),
                 ports=_ports(inner),
-                network="infiniband" if code == "0207" else "",
                 drives=self._named(inner, "storage"),
                 size=_drive_size(inner),
             )

@@ -13,6 +13,7 @@ from topo.errors import ExchangeError, Finding
 from topo.exchange.lspci_blocks import read_blocks
 from topo.exchange.lspci_tree import read_tree
 from topo.exchange.numa import NumaNode, hosts_of
+from topo.exchange.nvswitches import joined
 from topo.exchange.pci import HostBridge, address_key
 from topo.exchange.pci_tree import grow
 from topo.exchange.plain import read_lines
@@ -46,16 +47,18 @@ def read(data: bytes, name: str) -> Sighting:
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts, bridges = _hosts(listing)
     grown = grow(listing.functions, bridges)
+    devices, cables, guesses = joined((*hosts.devices, *grown.devices))
     return Sighting(
         kind="lspci",
         source=f"output of lspci{listing.form}",
         file=name,
-        devices=(*hosts.devices, *grown.devices),
+        devices=devices,
+        cables=cables,
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=listing.notes,
         left_out=grown.left_out,
-        findings=(*listing.findings, *_numa(listing, bridges), *grown.findings),
+        findings=(*listing.findings, *_numa(listing, bridges), *grown.findings, *guesses),
     )
 
 

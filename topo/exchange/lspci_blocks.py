@@ -23,6 +23,9 @@ _HEAD: Final = re.compile(
     r"(?P<class>[^:\[\]]{2,60}?)(?:\s*\[(?P<code>[0-9a-f]{4})\])?:\s+(?P<name>.*)",
     re.IGNORECASE,
 )
+_EXTRAS: Final = re.compile(
+    r"\s*\((?:rev|prog-if) [^)]*\)|\s*\[[0-9a-f]{4}:[0-9a-f]{4}\]", re.IGNORECASE
+)
 _NUMBERS: Final = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]*, Width x(\d{1,2})")
 _BUSSES: Final = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})", re.IGNORECASE)
@@ -86,7 +89,7 @@ def _function(found: re.Match[str], count: int) -> Function:
         code=(found["code"] or class_named(found["class"]) or "ff").lower(),
         vendor=vendor or vendor_named(text),
         device=device,
-        text=re.sub(r"\s*\((?:rev|prog-if) [^)]*\)", "", text),
+        text=_EXTRAS.sub("", text).strip(),
     )
 
 

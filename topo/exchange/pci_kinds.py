@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from topo.exchange.identities import identify
+
 if TYPE_CHECKING:
     from topo.catalogue.model import Kind
     from topo.exchange.pci import Function
@@ -137,7 +139,7 @@ def kind_of(function: Function) -> Kind | None:
     if "nvswitch" in function.text.lower() or (code.startswith("0680") and vendor == NVIDIA):
         return "nvswitch"
     if not code.strip("0"):
-        return _by_words(function.text)
+        return _by_numbers(function) or _by_words(function.text)
     if code.startswith(("0300", "0380")):
         return "gpu" if _is_gpu(function) else None
     if code.startswith("0b40"):
@@ -156,6 +158,13 @@ def _is_gpu(function: Function) -> bool:
     if vendor == INTEL:  # one that is built in sits on the root bus
         return not function.address.endswith(":00:02.0")
     return vendor == NVIDIA or (vendor == AMD and function.device not in _CONSOLES)
+
+
+def _by_numbers(function: Function) -> Kind | None:
+    from topo.catalogue.load import catalogue
+
+    part = identify(function.vendor or "0", function.device or "0")
+    return catalogue().parts[part].kind if part else None
 
 
 def _by_words(text: str) -> Kind | None:

@@ -63,7 +63,7 @@ def _told(device: Function, port: Function | None) -> PciLink:
     whole = port is not None and bool(port.most) and bool(device.most)
     who = "both ends can" if whole else "the device can"
     if now.generation and generation and now.generation < generation:
-        idle = f"{_TRANSFERS[now.generation]} GT/s now, and {who} {_TRANSFERS[generation]}"
+        idle = f"{_TRANSFERS[now.generation]} GT/s now, and {who} {_TRANSFERS[generation]} GT/s"
     if now.lanes and lanes and now.lanes < lanes:
         narrow = f"x{now.lanes} now, and {who} x{lanes}"
     link = SeenLink(

@@ -84,8 +84,12 @@ class _Tree:
         """Return what belongs together: a network card's functions, all else one by one."""
         cards: dict[tuple[str, ...], tuple[Kind, list[Function]]] = {}
         seen: set[str] = set()
+        busses: dict[str, list[Function]] = {}
         for kind, one in leaves:
-            if kind == "nic" and _is_virtual(one, leaves):
+            if kind == "nic":
+                busses.setdefault(_bus(one), []).append(one)
+        for kind, one in leaves:
+            if kind == "nic" and _is_virtual(one, busses[_bus(one)]):
                 self.left_out.append(one.address)
                 self.odd.virtual(one)
                 continue
@@ -218,7 +222,7 @@ class _Tree:
             label=printable(", ".join(_all((*f.nets, *f.drives) for f in functions))),
             slot=printable(one.slot),
             ports=tuple(rate for function in functions for rate in function.ports),
-            network=next((f.network for f in functions if f.network), ""),
+            network=next((f.network for f in functions if f.network), _sort_of_network(one)),
             facts=(("size", _size(size)),) if size else (),
             said=_said(one),
         )
@@ -240,8 +244,12 @@ class _Tree:
         return (device,)
 
 
-def _is_virtual(one: Function, leaves: list[tuple[Kind, Function]]) -> bool:
-    """Whether a network function is a virtual one of another that is here too.
+def _bus(one: Function) -> str:
+    return one.address.rpartition(":")[0]
+
+
+def _is_virtual(one: Function, near: list[Function]) -> bool:
+    """Whether a network function is a virtual one of another on its bus.
 
     Told as such; or it has no interface of its own and another on its bus has; or its name says
     so and another's does not.
@@ -250,12 +258,6 @@ def _is_virtual(one: Function, leaves: list[tuple[Kind, Function]]) -> bool:
         return True
     if one.nets or one.rdma:
         return False
-    bus = one.address.rpartition(":")[0]
-    near = [
-        other
-        for kind, other in leaves
-        if kind == "nic" and other is not one and other.address.rpartition(":")[0] == bus
-    ]
     if any((other.nets or other.rdma) and other.device != one.device for other in near):
         return True
     word = "virtual function"
@@ -290,6 +292,10 @@ def _switch_part(one: Function, link: SeenLink) -> str:
 
 def _all(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(printable(name) for group in groups for name in group))
+
+
+def _sort_of_network(one: Function) -> str:
+    return "infiniband" if one.code.startswith("0207") else ""
 
 
 def _size(size: int) -> str:

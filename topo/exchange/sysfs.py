@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topo.errors import ExchangeError, Finding
+from topo.exchange.nvswitches import joined
 from topo.exchange.pci import HostBridge
 from topo.exchange.pci_tree import grow
 from topo.exchange.sighting import Sighting
@@ -82,17 +83,22 @@ def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Sighting:
     grown = grow(pci.functions, pci.hosts or [HostBridge("none", hosts.first)])
     cards = [device for device in grown.devices if device.kind in ("nic", "dpu")]
     fabrics = read_fabrics(tree, cards)
+    devices = (*fabrics.devices, *hosts.devices, *grown.devices)
+    devices, cables, guesses = joined(devices, fabrics.cables)
     return Sighting(
         kind="sysfs",
         source="Linux's /sys",
         file=name,
-        devices=(*fabrics.devices, *hosts.devices, *grown.devices),
-        cables=fabrics.cables,
+        devices=devices,
+        cables=cables,
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=("Speeds are the most that both ends of a link can. /sys knows no NVLink.",),
         left_out=grown.left_out,
-        findings=(*cut, *_memory(processors), *_io(pci), *grown.findings, *fabrics.findings),
+        findings=(
+            *(*cut, *_memory(processors), *_io(pci)),
+            *(*grown.findings, *fabrics.findings, *guesses),
+        ),
     )
 
 

@@ -76,7 +76,7 @@ def _cabled(
         if not found:
             guessed.append(label)
         chosen = {card.id: card for card in found or _fastest(cards)}
-        cables += [SeenCable(storage, card.id, _cable(card)) for card in chosen.values()]
+        cables += [SeenCable(storage, card.id, *_cable(card)) for card in chosen.values()]
     message = f"which card leads to {', '.join(guessed[:3])} is not told: a guess"
     doubt = Finding("guessed-storage", message, severity="note")
     return Fabrics(tuple(devices), tuple(cables), (doubt,) if guessed else ())
@@ -126,12 +126,13 @@ def _fastest(cards: list[SeenDevice]) -> list[SeenDevice]:
     return [card for card in cards if sum(rate or 0.0 for rate in card.ports) == most]
 
 
-def _cable(card: SeenDevice) -> str:
+def _cable(card: SeenDevice) -> tuple[str, str]:
+    """Return the cables of a card's ports, and what is doubtful about them."""
     rates = [rate for rate in card.ports if rate]
     if not rates:
-        return "ethernet unknown"
+        return "ethernet 100 Gb/s", "speed guessed: edit it"
     times = f"{len(card.ports)}x " if len(card.ports) > 1 else ""
     gigabits = max(rates) / 1e9
     if card.network == "infiniband" and gigabits in _INFINIBAND:
-        return f"{times}infiniband {_INFINIBAND[int(gigabits)]}"
-    return f"{times}ethernet {gigabits:.10g} Gb/s"
+        return f"{times}infiniband {_INFINIBAND[int(gigabits)]}", ""
+    return f"{times}ethernet {gigabits:.10g} Gb/s", ""
