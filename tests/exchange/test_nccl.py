@@ -7,7 +7,7 @@ import pytest
 from tests.exchange.twins import AMD, card, cpu, gpu, pci, switch, system, two_sockets
 from topo.errors import ExchangeError
 from topo.exchange import import_text
-from topo.topology import build_topology, locality
+from topo.topology import build_topology, locality, matrix
 
 WHOLE = """\
 # Imported from host.xml (an NCCL topology file).
@@ -99,10 +99,14 @@ def test_switches_of_one_level_stand_together():
 
 
 def test_the_document_builds_the_same_machine():
-    from topo.spec import build, to_document
+    from topo.spec import build
 
     found = read(two_sockets())
-    assert to_document(build(found.document)) == found.document
+    again = build_topology(build(found.document))
+    assert matrix(again) == matrix(build_topology(found.spec))
+    assert [device.part.name for device in again.devices.values()] == [
+        device.part.name for device in found.spec.devices
+    ]
 
 
 # --- classes ------------------------------------------------------------------------------------
@@ -336,6 +340,25 @@ def test_rccl_writes_version_2():
     assert codes(found)[0] == "nccl-version"
     assert [cable.cable for cable in found.sighting.cables] == ["xgmi unknown"]
     assert locality(build_topology(found.spec), "gpu0", "gpu1") == "XGMI"
+
+
+def broadcom(busid, subsystem, *inside):
+    numbers = 'class="0x060400" vendor="0x1000" device="0xc030" subsystem_vendor="0x1000"'
+    return (
+        f'<pci busid="{busid}" {numbers} subsystem_device="{subsystem}" '
+        f'link_speed="32.0 GT/s PCIe" link_width="16">{"".join(inside)}</pci>'
+    )
+
+
+@pytest.mark.parametrize(("above", "virtual"), [("0x0072", True), ("0x1d25", False)])
+def test_a_broadcom_switch_cut_into_virtual_ones(above, virtual):
+    lower = broadcom("0000:02:00.0", "0x1003", gpu("0000:03:00.0"))
+    found = read(
+        one_cpu(broadcom("0000:01:00.0", above, lower, '<pcilink target="0000:09:00.0"/>'))
+    )
+    assert ("virtual-switch" in codes(found)) == virtual
+    assert "left-out-link" in codes(found)
+    assert len(found.sighting.of_kind("pcie-switch")) == 2
 
 
 def test_many_gpus_without_any_switch():

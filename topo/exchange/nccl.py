@@ -18,11 +18,12 @@ from topo.exchange.addresses import MADE_UP, card_of, read_address
 from topo.exchange.identities import generic_gpu, identify, vendor_name
 from topo.exchange.nccl_cpu import cpu_of
 from topo.exchange.nccl_fabric import Fabric
-from topo.exchange.nccl_read import kind_of, link_of, number
-from topo.exchange.sighting import SeenDevice, Sighting, by_depth, printable
+from topo.exchange.nccl_read import is_virtual_part, kind_of, link_of, number
+from topo.exchange.sighting import SeenDevice, Sighting, by_depth, printable, some_of
 from topo.exchange.xml import read_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
     from topo.exchange.sighting import SeenPart
@@ -78,6 +79,8 @@ class _Reader:
         self.findings: list[Finding] = []
         self._unclassified: list[str] = []
         self._repeated: list[str] = []
+        self._virtual_parts = 0
+        self._peer_links = 0
         self._seen: set[str] = set()
 
     # --- elements -----------------------------------------------------------------------------
@@ -119,7 +122,9 @@ class _Reader:
         if kind in ("switch", "gpu", "nic"):
             above = here if kind == "switch" else parent
             for child in element.findall("pci"):
+                self._virtual_parts += kind == "switch" and is_virtual_part(element, child)
                 self._pci(child, above)
+        self._peer_links += len(element.findall("pcilink"))
 
     def _other(self, element: Element, here: str, parent: str) -> None:
         kind = kind_of(element)
@@ -197,7 +202,7 @@ class _Reader:
             socket_cable=self.socket_cables[0] if len(set(self.socket_cables)) == 1 else "",
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
             left_out=tuple(self.left_out),
-            findings=(*self.findings, *self.fabric.findings()),
+            findings=(*self.findings, *self._of_switches(), *self.fabric.findings()),
         )
 
     def _in_order(self) -> list[SeenDevice]:
@@ -206,6 +211,16 @@ class _Reader:
         if None in numbers or len(set(numbers)) != len(numbers):
             return [gpu for _, gpu in self.gpus]
         return [gpu for _, gpu in sorted(self.gpus, key=lambda pair: pair[0] or 0)]
+
+    def _of_switches(self) -> Iterator[Finding]:
+        if self._virtual_parts:
+            message = f"{self._virtual_parts} switches are parts of the Broadcom switch above them"
+            help = "NCCL takes each with its parts for one switch: PIX where here is PXB"
+            yield Finding("virtual-switch", message, severity="note", help=help)
+        if self._peer_links:
+            message = f"{self._peer_links} links between virtual switches (pcilink) were left out"
+            help = "they close loops, and PCIe is a tree here"
+            yield Finding("left-out-link", message, severity="note", help=help)
 
     def _note_version(self, version: str) -> None:
         if version.strip() == "2":
@@ -217,17 +232,17 @@ class _Reader:
 
     def _note_left_out(self) -> None:
         if self._repeated:
-            message = f"PCI addresses stand several times: {_some(self._repeated)}"
+            message = f"PCI addresses stand several times: {some_of(self._repeated)}"
             help = "switches were taken as different ones, devices once"
             self.findings.append(Finding("address-again", message, severity="warning", help=help))
         software = [name for name in self.left_out if name not in self._unclassified]
         if software:
-            message = f"{len(software)} software interfaces were left out: {_some(software)}"
+            message = f"{len(software)} software interfaces were left out: {some_of(software)}"
             self.findings.append(Finding("virtual-interfaces", message, severity="note"))
         if self._unclassified:
             count = len(self._unclassified)
             message = f"{count} PCI devices have no class and were left out: "
-            message += _some(self._unclassified)
+            message += some_of(self._unclassified)
             help = "add them to the YAML by hand, or dump the file on the machine itself"
             self.findings.append(
                 Finding("unclassified-device", message, severity="warning", help=help)
@@ -279,8 +294,3 @@ def _numbers(element: Element, inner: Element | None = None, names: tuple[str, .
     if inner is not None:
         texts += [f"{name} {value}" for name in names if (value := inner.get(name)) is not None]
     return printable(", ".join(texts))
-
-
-def _some(names: list[str]) -> str:
-    few = 3
-    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")

@@ -10,7 +10,7 @@ from topo.exchange.sighting import SeenLink
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["PciKind", "kind_of", "link_of", "number", "speed_of"]
+__all__ = ["PciKind", "is_virtual_part", "kind_of", "link_of", "number", "speed_of"]
 
 PciKind = Literal["switch", "gpu", "nic", "nvme", "hba", "nvswitch", "unknown"]
 
@@ -90,3 +90,22 @@ def kind_of(element: Element) -> PciKind:
 def _is_console(element: Element, kind: PciKind) -> bool:
     vendor = element.get("vendor", "").lower().removeprefix("0x")
     return kind == "gpu" and vendor in _CONSOLES and element.find("gpu") is None
+
+
+def is_virtual_part(upper: Element, lower: Element) -> bool:
+    """Whether NCCL takes two switches for one: a Broadcom switch that is cut into virtual ones."""
+    above, below = (
+        ":".join(
+            element.get(name, "").lower().removeprefix("0x")
+            for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")
+        )[:-3]  # the last three digits differ from machine to machine
+        for element in (upper, lower)
+    )
+    return (above, below) in _VIRTUAL
+
+
+# Upper and lower switch of Broadcom's PEX880xx (PCIe 4) and PEX890xx (PCIe 5).
+_VIRTUAL: Final = (
+    ("1000:c010:1000:a", "1000:c010:1000:a"),
+    ("1000:c030:1000:0", "1000:c030:1000:1"),
+)

@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from topo.catalogue.model import Kind
     from topo.errors import Finding
 
-__all__ = ["SeenCable", "SeenDevice", "SeenLink", "SeenPart", "Sighting", "by_depth", "printable"]
+__all__ = [
+    "SeenCable",
+    "SeenDevice",
+    "SeenLink",
+    "SeenPart",
+    "Sighting",
+    "by_depth",
+    "printable",
+    "some_of",
+]
 
 _LONGEST = 100
 
@@ -188,3 +197,14 @@ def printable(text: str) -> str:
     """Return text of a foreign file fit for one line: printable, plain spaces, not endless."""
     flat = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 3]}..."
+
+
+def some_of(names: Sequence[str], few: int = 3) -> str:
+    """Return the first names and how many more there are.
+
+    Examples
+    --------
+    >>> some_of(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
