@@ -286,3 +286,15 @@ def test_files_that_are_none(data, code):
     with pytest.raises(ExchangeError) as caught:
         sight("hwloc", data, "x.xml")
     assert [one.code for one in caught.value.findings] == [code]
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [("AMD EPYC 7763 64-Core Processor", True), ("Somebody's CPU", None)],
+)
+def test_a_host_bridge_forwards_as_its_cpu_does(model, known):
+    file = Hwloc()
+    gpus = [a_gpu(file, f"0000:0{at}:00.0") for at in (1, 2)]
+    found = read(file.file(file.package(0, file.host(*gpus), model=model)))
+    (root,) = build_topology(found.spec).of_kind("root-complex")
+    assert root.part.flag("forwards-p2p") is known

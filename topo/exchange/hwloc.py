@@ -48,7 +48,8 @@ def read(data: bytes, name: str) -> Sighting:
     hosts = _hosts(file)
     reader = _Reader(file, hosts)
     reader.visit(file.machine, "", file.machine.nodes())
-    grown = grow(reader.functions, reader.bridges or [HostBridge("none", hosts.first)])
+    bridges = reader.bridges or [HostBridge("none", hosts.first)]
+    grown = grow(reader.functions, bridges, hosts.forwards)
     devices = (*hosts.devices, *grown.devices)
     names = {**reader.packages, **reader.names(grown)}
     fabric = fabric_of(file.matrices, names, {one.id: one for one in devices})

@@ -46,7 +46,7 @@ def read(data: bytes, name: str) -> Sighting:
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts, bridges = _hosts(listing)
-    grown = grow(listing.functions, bridges)
+    grown = grow(listing.functions, bridges, hosts.forwards)
     devices, cables, guesses = joined((*hosts.devices, *grown.devices))
     return Sighting(
         kind="lspci",

@@ -40,7 +40,8 @@ class Package:
 class Hosts:
     """CPUs, memories, their parts; where each NUMA node is.
 
-    `cpu_of` gives a CPU's `id` by node; `split` are the CPUs with more than one node.
+    `cpu_of` gives a CPU's `id` by node; `split` are the CPUs with more than one node. `forwards`
+    says by CPU whether its part is known to forward peer-to-peer traffic.
     """
 
     devices: tuple[SeenDevice, ...]
@@ -48,6 +49,7 @@ class Hosts:
     socket_cable: str
     cpu_of: dict[int, str]
     split: frozenset[str]
+    forwards: dict[str, bool]
 
     @property
     def first(self) -> str:
@@ -92,9 +94,26 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         said = f"{len(mine)} packages share this NUMA node" if len(mine) > 1 and group else ""
         devices.append(SeenDevice(cpu, "cpu", part, numa=tuple(group), said=said))
         memories += [_memory(known[node], cpu, split=len(group) > 1) for node in group]
-    split = frozenset(one.id for one in devices if len(one.numa) > 1)
-    whole = (*devices, *memories)
-    return Hosts(whole, tuple(parts.values()), socket_cable(models), cpu_of, split)
+    return Hosts(
+        (*devices, *memories),
+        tuple(parts.values()),
+        socket_cable(models),
+        cpu_of,
+        frozenset(one.id for one in devices if len(one.numa) > 1),
+        _forwards(devices, parts),
+    )
+
+
+def _forwards(cpus: Sequence[SeenDevice], parts: dict[str, SeenPart]) -> dict[str, bool]:
+    from topo.catalogue.load import catalogue
+
+    found = {}
+    for cpu in cpus:
+        name = parts[cpu.part].like if cpu.part in parts else cpu.part
+        flag = catalogue().parts[name].flag("forwards-p2p")
+        if flag is not None:
+            found[cpu.id] = flag
+    return found
 
 
 def _memory(node: NumaNode, cpu: str, *, split: bool) -> SeenDevice:

@@ -18,7 +18,7 @@ from topo.exchange.pci_said import Oddities
 from topo.exchange.sighting import SeenDevice, SeenLink, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from topo.catalogue.model import Kind
     from topo.errors import Finding
@@ -47,7 +47,11 @@ class Grown:
     findings: tuple[Finding, ...]
 
 
-def grow(functions: Iterable[Function], hosts: Sequence[HostBridge]) -> Grown:
+def grow(
+    functions: Iterable[Function],
+    hosts: Sequence[HostBridge],
+    forwards: Mapping[str, bool] | None = None,
+) -> Grown:
     """Make devices of PCI functions.
 
     Parameters
@@ -56,13 +60,23 @@ def grow(functions: Iterable[Function], hosts: Sequence[HostBridge]) -> Grown:
         All that the source tells, in any order.
     hosts
         The roots they hang on; at least one.
+    forwards
+        Whether a CPU forwards peer-to-peer traffic, by its `id`, where that is known: its host
+        bridges do as it does.
     """
-    return _Tree(sorted(functions, key=lambda one: address_key(one.address)), hosts).grown()
+    ordered = sorted(functions, key=lambda one: address_key(one.address))
+    return _Tree(ordered, hosts, forwards or {}).grown()
 
 
 class _Tree:
-    def __init__(self, functions: list[Function], hosts: Sequence[HostBridge]) -> None:
+    def __init__(
+        self,
+        functions: list[Function],
+        hosts: Sequence[HostBridge],
+        forwards: Mapping[str, bool],
+    ) -> None:
         self.hosts = {host.id: host for host in hosts}
+        self.forwards = forwards
         self.bridges = {one.id: one for one in functions if is_bridge(one)}
         self.ports = ports_of(self.bridges.values())
         self.odd = Oddities()
@@ -149,6 +163,7 @@ class _Tree:
         )
 
     def _root(self, host: HostBridge) -> SeenDevice:
+        known = self.forwards.get(host.cpu)
         return SeenDevice(
             id=f"rc {host.id}",
             kind="root-complex",
@@ -156,6 +171,7 @@ class _Tree:
             parent=host.cpu,
             node=host.node,
             link=SeenLink(said="inside the CPU"),
+            facts=(("forwards-p2p", "yes" if known else "no"),) if known is not None else (),
             said=host.said,
         )
 

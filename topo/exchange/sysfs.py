@@ -80,7 +80,8 @@ def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Sighting:
         help = "give a folder or archive with `sys` in it, or / for this machine"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts = processors.hosts
-    grown = grow(pci.functions, pci.hosts or [HostBridge("none", hosts.first)])
+    bridges = pci.hosts or [HostBridge("none", hosts.first)]
+    grown = grow(pci.functions, bridges, hosts.forwards)
     cards = [device for device in grown.devices if device.kind in ("nic", "dpu")]
     fabrics = read_fabrics(tree, cards)
     devices = (*fabrics.devices, *hosts.devices, *grown.devices)
