@@ -149,12 +149,14 @@ def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
     SpecError
         If the source says something that no machine can be.
     """
+    from topo.exchange.bounds import bounded
     from topo.exchange.fit import exceeding
     from topo.exchange.judge import judge
     from topo.exchange.write import to_yaml
     from topo.spec import loads, to_document
     from topo.spec.fmt import format_text
 
+    sighting = bounded(sighting)
     text, supply = to_yaml(sighting, storage=storage)
     yaml = format_text(text, name=sighting.file)
     spec = replace(loads(yaml, name=f"{sighting.file} as YAML"), file=sighting.file)
