@@ -239,6 +239,30 @@ def test_every_figure_has_a_kind_and_a_source(topo, machine):
     assert all(figure["source"] for figure in figures)
 
 
+@pytest.mark.parametrize(
+    ("name", "rate", "headline"),
+    [("dgx-h100", 563.2e9, 614.4e9), ("gds-textbook", 400e9, 400e9)],
+)
+def test_the_ram_in_all_stands_beside_its_headline(topo, name, rate, headline):
+    document = topo("show", name, "--json").document
+    assert document["ram_bytes_per_s"] == rate
+    assert document["ram_headline_bytes_per_s"] == headline
+    page = topo("show", name).out
+    assert f"System RAM in all: {rate / 1e9:g} GB/s" in page
+    assert ("headline" in page) is (headline > rate)
+
+
+def test_an_unknown_memory_has_no_total(topo, box):
+    done = topo("show", box, "--set", "ram0.bus=unknown", "--json")
+    assert done.document["ram_bytes_per_s"] is None
+    assert "System RAM" not in topo("show", box, "--set", "ram0.bus=unknown").out
+
+
+def test_a_machine_without_a_title_is_named_once(topo, box):
+    name = topo("show", box, "--json").document["topology"]
+    assert topo("show", box).out.splitlines()[0] == name
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_show_tells_can_be_built_again(topo, machine):
     document = topo("show", machine, "--json").document

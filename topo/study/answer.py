@@ -13,6 +13,7 @@ from topo.routes.verdict import verdict_of
 from topo.solve import max_min
 from topo.study.bounded import naming_demands
 from topo.study.model import Bottleneck, CopyingCores, PathAnswer
+from topo.topology import ram_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -230,13 +231,5 @@ def _floor(topology: Topology, traffic: float, basis: Basis) -> float | None:
     """
     if not traffic:
         return 0.0
-    buses = [
-        topology.resources[name]
-        for memory in topology.of_kind("memory")
-        if (name := f"{memory.name}/bus") in topology.resources
-    ]
-    rates = [bus.capacity.at(basis).value for bus in buses]
-    known = [rate for rate in rates if rate is not None and math.isfinite(rate)]
-    if not known or len(known) < len(topology.of_kind("memory")):
-        return None
-    return traffic / math.fsum(known)
+    rate = ram_rate(topology, basis)
+    return None if rate is None else traffic / rate

@@ -10,6 +10,7 @@ from topo.topology.model import (
     Step,
     Topology,
 )
+from topo.topology.ram import ram_headline, ram_rate
 
 __all__ = [
     "Capacity",
@@ -23,6 +24,8 @@ __all__ = [
     "matrix",
     "matrix_devices",
     "pci_functions",
+    "ram_headline",
+    "ram_rate",
     "rank",
     "socket_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from topo.catalogue.keys import KEYS
+from topo.topology import ram_headline, ram_rate
 from topo.views.json.values import (
     capacity_document,
     figure_document,
@@ -51,6 +52,8 @@ def topology_document(topology: Topology, document: Mapping[str, Any]) -> dict[s
         "devices": [_device(device) for device in topology.devices.values()],
         "links": [_link(link) for link in topology.links],
         "resources": [_resource(resource) for resource in topology.resources.values()],
+        "ram_bytes_per_s": ram_rate(topology),
+        "ram_headline_bytes_per_s": ram_headline(topology),
         "unknown": [
             resource.id
             for resource in topology.resources.values()

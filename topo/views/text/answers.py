@@ -8,7 +8,7 @@ from topo.study.words import class_words, listed
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import explanation_blocks
-from topo.views.text.words import shortened, sourced, verdict_cell, workload_sentence
+from topo.views.text.words import shortened, sourced, title_of, verdict_cell, workload_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from topo.topology import Resource, Topology
     from topo.views.text.page import Block
 
-__all__ = ["basis_note", "bottleneck_page", "comparison_page", "title_of"]
+__all__ = ["basis_note", "bottleneck_page", "comparison_page"]
 
 _NONE: Final = "-"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
@@ -67,13 +67,6 @@ def _abreast(paths: tuple[PathAnswer, ...]) -> Iterator[tuple[PathAnswer, ...]]:
     size = -(-len(paths) // max(tables, 1))
     for start in range(0, len(paths), size):
         yield paths[start : start + size]
-
-
-def title_of(topology: Topology) -> str:
-    """Return a page's first line: the name, and the title if there is one."""
-    return (
-        f"{topology.name}: {topology.title}" if topology.title != topology.name else topology.name
-    )
 
 
 def basis_note(basis: Basis) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.units import format_ratio
+from topo.topology import ram_headline, ram_rate
+from topo.units import format_rate, format_ratio
 from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
 from topo.views.text.parts import facts_table
 from topo.views.text.words import (
     figure_text,
     shortened,
     sourced,
+    title_of,
     verdict_cell,
     workload_sentence,
 )
@@ -33,29 +35,17 @@ __all__ = ["matrix_page", "paths_page", "routes_page", "show_page"]
 
 def show_page(topology: Topology) -> Iterator[Block]:
     """Yield devices, links, parts and resources, every figure with its kind and source."""
-    yield Heading(f"{topology.name}: {topology.title}")
+    yield Heading(title_of(topology))
     yield _devices(topology)
     yield _links(topology)
-    settings = topology.settings
-    facts = (
-        ("iommu", settings.iommu),
-        ("filesystem", settings.filesystem),
-        ("transport", settings.transport),
-    )
-    said = [f"{name} {value}" for name, value in facts if value is not None]
-    yield Text(f"Settings: {', '.join(said) or 'none stated'}.")
+    yield Text(f"Settings: {_settings(topology)}.")
     yield Heading("Resources: what transfers share")
     yield _resources(topology.resources.values())
+    yield from _ram(topology)
     caps = tuple(_caps(topology))
     if caps:
         yield Heading("Peer-to-peer caps")
-        columns = (
-            Column("at"),
-            Column("direction"),
-            Column("rate"),
-            Column("kind and source", breaks=True),
-        )
-        yield Table(columns, caps)
+        yield Table(_CAP_COLUMNS, caps)
     if topology.spec.measurements:
         yield Heading("Measured")
         yield _measured(topology)
@@ -146,6 +136,17 @@ def _figures(resource: Resource) -> Iterator[tuple[Basis, Figure]]:
         yield "achievable", capacity.achievable
     if capacity.measured is not None:
         yield "measured", capacity.measured
+
+
+def _ram(topology: Topology) -> Iterator[Text]:
+    """Yield what all memories carry together, and the datasheet's headline where it is more."""
+    rate, headline = ram_rate(topology), ram_headline(topology)
+    if rate is None or headline is None:
+        return
+    words = f"System RAM in all: {format_rate(rate)}"
+    if headline > rate:
+        words += f" as populated; {format_rate(headline)} is the headline, at one DIMM a channel"
+    yield Text(f"{words}.")
 
 
 def _settings(topology: Topology) -> str:

@@ -6,10 +6,10 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from topo.units import format_duration, format_rate
-from topo.views.text.answers import basis_note, title_of
+from topo.views.text.answers import basis_note
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import bound_words
-from topo.views.text.words import shortened
+from topo.views.text.words import shortened, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -21,13 +21,27 @@ if TYPE_CHECKING:
     from topo.catalogue.model import Figure
     from topo.routes.model import Verdict
     from topo.spec.model import Workload
+    from topo.topology import Topology
 
-__all__ = ["figure_text", "shortened", "sourced", "verdict_cell", "workload_sentence"]
+__all__ = [
+    "figure_text",
+    "shortened",
+    "sourced",
+    "title_of",
+    "verdict_cell",
+    "workload_sentence",
+]
 
 _NUMBER = re.compile(r"\d+")
 _RUN = 2  # so many names are still written out
 
 _TONES = {"ok": "good", "ok-slower": "warn", "unknown": "warn", "refused": "bad"}
+
+
+def title_of(topology: Topology) -> str:
+    """Return a page's first line: the name, and the title if there is one."""
+    name, title = topology.name, topology.title
+    return f"{name}: {title}" if title != name else name
 
 
 def verdict_cell(verdict: Verdict) -> Cell:
