@@ -254,6 +254,19 @@ def test_the_first_version_is_read_and_warned_of():
     assert found.findings[0].code == "hwloc-version"
 
 
+def test_the_first_version_has_nodes_above_sockets():
+    file = Hwloc("1")
+    nodes = []
+    for at in range(2):
+        gpu = file.device(f"0000:{at}1:00.0", "0302", "10de:20b2")
+        socket = file.thing("Socket", os_index=at, nodeset=f"0x{1 << at:08x}")
+        mask = f"0x{1 << at:08x}"
+        nodes.append(file.thing("NUMANode", socket, file.host(gpu), os_index=at, nodeset=mask))
+    topology = build_topology(read(file.file(*nodes)).spec)
+    assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
+    assert locality(topology, "gpu0", "gpu1") == "SYS"
+
+
 def test_without_devices():
     file = Hwloc()
     found = read(file.file(file.package(0), file.package(1)))

@@ -265,3 +265,14 @@ def test_folders_that_are_none(tmp_path):
         import_folder("sysfs", tmp_path, "empty")
     with pytest.raises(ExchangeError, match="is a folder"):
         import_folder("nccl", tmp_path, "empty")
+
+
+def test_a_machine_without_any_speed_gets_one_guess():
+    tree = Sysfs()
+    tree.node(0, "0-3")
+    unknown = ("Unknown", 255)
+    tree.pci("pci0000:00/0000:00:05.0", "030200", "10de", "ffff", link=unknown)
+    tree.pci("pci0000:00/0000:00:06.0", "010802", "144d", "ffff", link=unknown)
+    found = read(tree)
+    assert "nvme0 -- rc0: pcie 3 x4" in found.yaml
+    assert "guessed-speed" in codes(found)

@@ -7,6 +7,7 @@ import re
 import tarfile
 import time
 import tracemalloc
+from xml.etree.ElementTree import fromstring, tostring
 
 import pytest
 from hypothesis import given
@@ -65,6 +66,14 @@ def odd_values(draw):
 
 
 @st.composite
+def shuffled_xml(draw):
+    root = fromstring(draw(st.sampled_from(XML)))
+    for element in list(root.iter())[: draw(st.integers(1, 60))]:
+        element[:] = draw(st.permutations(list(element)))
+    return tostring(root)
+
+
+@st.composite
 def shuffled(draw):
     lines = draw(st.sampled_from(TEXTS)).decode().split("\n")
     start = draw(st.integers(0, len(lines) - 1))
@@ -107,6 +116,11 @@ def test_xml_without_some_attributes(data):
 
 @given(data=odd_values())
 def test_xml_with_odd_values(data):
+    survives("hwloc", data)
+
+
+@given(data=shuffled_xml())
+def test_shuffled_xml(data):
     survives("hwloc", data)
 
 
