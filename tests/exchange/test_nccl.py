@@ -367,6 +367,20 @@ def test_many_gpus_without_any_switch():
     assert "hidden-switches" in codes(read(one_cpu(*gpus, card("0000:0a:00.0", "mlx5_0"))))
 
 
+def test_an_xgmi_link_to_nowhere_is_no_switch():
+    inside = '<gpu dev="0" gcn="908" rank="0"><xgmi target="" count="1"/></gpu>'
+    found = read(one_cpu(pci("0000:01:00.0", "0x038000", inside)))
+    assert found.sighting.cables == ()
+    assert "gpu-missing" in codes(found)
+
+
+def test_cards_and_dpus_are_numbered_together():
+    dpu = 'busid="0000:02:00.0" class="0x020000" vendor="0x15b3" device="0xa2dc"'
+    cards = [card("0000:01:00.0", "mlx5_0"), f"<pci {dpu}/>", card("0000:03:00.0", "mlx5_2")]
+    names = {device.name: device.part.kind for device in read(one_cpu(*cards)).spec.devices}
+    assert [names[f"nic{at}"] for at in range(3)] == ["nic", "dpu", "nic"]
+
+
 # --- order, repeats, refusals -------------------------------------------------------------------
 
 

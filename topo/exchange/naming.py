@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from topo.exchange.sighting import SeenDevice
 
-__all__ = ["file_title", "machine_name", "named", "selection"]
+__all__ = ["file_title", "is_next", "machine_name", "named", "selection"]
 
 STEMS: Final[Mapping[str, str]] = {
     "storage": "storage",
@@ -63,6 +63,13 @@ def selection(names: list[str], everyone: Mapping[str, list[str]]) -> str:
 def stem_of(name: str) -> str:
     """Return a name without its number."""
     return name.rstrip("0123456789")
+
+
+def is_next(name: str, other: str) -> bool:
+    """Whether `other` has the number after `name`'s: the two can stand in one range."""
+    stem = stem_of(name)
+    digits, next_digits = name.removeprefix(stem), other.removeprefix(stem)
+    return stem_of(other) == stem and bool(digits) and int(next_digits) == int(digits) + 1
 
 
 def _runs(numbers: list[int]) -> str:

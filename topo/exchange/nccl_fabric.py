@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Fabric"]
 
-_HIDDEN: Final = re.compile(r"f{5,}:", re.IGNORECASE)  # a virtual machine hides the far end
 _SWITCH: Final = "nvswitch"
 _MOST: Final = 4096
 
@@ -61,10 +59,9 @@ class Fabric:
 
     def _take(self, gpu: str, element: Element, count: int, medium: str) -> None:
         text = element.get("target", "").strip()
-        target = read_address(text)
-        if _HIDDEN.match(text) or not target:
+        target = read_address(text)  # none where a virtual machine hides the far end
+        if element.tag == "nvlink" and not target:
             self._hidden = True
-            target = ""
         if target == gpu:
             self._itself.append(gpu)
             return
@@ -72,7 +69,7 @@ class Fabric:
         if code.startswith("068001"):
             self._ports.append(_Port(gpu, self._gpus[gpu], count, medium, to_switch=False))
             return
-        switch = not target or code.startswith("068000")
+        switch = element.tag == "nvlink" and (not target or code.startswith("068000"))
         self._ports.append(_Port(gpu, target, count, medium, to_switch=switch))
 
     # --- what comes of it -----------------------------------------------------------------------
@@ -138,7 +135,9 @@ class Fabric:
             if not port.to_switch and port.target not in self._gpus and port.target not in cpus
         ]
         if lost:
-            message = f"links lead to {lost[0]}, a GPU that the file does not have; left out"
+            message = (
+                f"links lead to {lost[0] or 'nowhere'}, a GPU that the file does not have; left out"
+            )
             found.append(Finding("gpu-missing", message, severity="warning"))
         return (*found, *self._disagreements())
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from topo.exchange.fit import entries_of
-from topo.exchange.naming import file_title, machine_name, named, stem_of
+from topo.exchange.naming import file_title, is_next, machine_name, named, stem_of
 from topo.exchange.sighting import printable
 from topo.exchange.supply import supplied
 from topo.exchange.wire import Wire, wire_lines
@@ -23,10 +23,18 @@ __all__ = ["to_yaml"]
 _WIDTH: Final = 96
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _./()+%-]*")
 _ADDRESS: Final = re.compile(r"[0-9a-fA-F:]+\.[0-7]")
-_ORDER: Final = (
-    *("storage", "nic", "dpu", "cpu", "root-complex", "memory", "cxl-memory", "pcie-switch"),
-    *("gpu", "nvswitch", "nvme", "hba", "network-switch"),
-)
+_ORDER: Final = {
+    kind: place
+    for place, kinds in enumerate(
+        (
+            ("storage",),
+            ("nic", "dpu"),
+            *(("cpu",), ("root-complex",), ("memory",), ("cxl-memory",), ("pcie-switch",)),
+            *(("gpu",), ("nvswitch",), ("nvme",), ("hba",), ("network-switch",)),
+        )
+    )
+    for kind in kinds
+}
 _LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
 
 Group = tuple[list[str], list["Entries"], list[str]]
@@ -88,7 +96,7 @@ def _parts(sighting: Sighting) -> Iterator[str]:
 def _devices(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterator[str]:
     yield from supply.storage
     everything = sorted(
-        (*sighting.devices, *supply.devices), key=lambda device: _ORDER.index(device.kind)
+        (*sighting.devices, *supply.devices), key=lambda device: _ORDER[device.kind]
     )
     domains = any(not one.startswith("0000:") for device in everything for one in device.pci)
     known = {**names, **supply.names}
@@ -104,7 +112,7 @@ def _add(groups: list[Group], name: str, entries: Entries, device: SeenDevice) -
     """Put a device to the group before it where one entry can define both."""
     if groups:
         members, values, said = groups[-1]
-        same = stem_of(members[-1]) == stem_of(name) and [*values[-1]] == [*entries]
+        same = is_next(members[-1], name) and [*values[-1]] == [*entries]
         if same and values[-1]["part"] == entries["part"]:
             members.append(name)
             values.append(entries)
