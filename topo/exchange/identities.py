@@ -13,63 +13,6 @@ NVIDIA, AMD, MELLANOX, AMAZON, BROADCOM, INTEL = (
     "10de", "1002", "15b3", "1d0f", "14e4", "8086",
 )  # fmt: skip
 
-# Where several numbers mean one part, the first is the one that is written.
-_PARTS: Final[dict[tuple[str, str], str]] = {
-    (NVIDIA, "15f8"): "p100-pcie-16gb",
-    (NVIDIA, "15f9"): "p100-sxm-16gb",
-    (NVIDIA, "1db6"): "v100-pcie-32gb",
-    (NVIDIA, "1db1"): "v100-sxm-16gb",
-    (NVIDIA, "1db5"): "v100-sxm-32gb",
-    (NVIDIA, "1db8"): "v100-sxm-32gb",
-    (NVIDIA, "1eb8"): "t4",
-    (NVIDIA, "20b0"): "a100-sxm-40gb",
-    (NVIDIA, "20b2"): "a100-sxm-80gb",
-    (NVIDIA, "20b3"): "a100-sxm-80gb",
-    (NVIDIA, "20f1"): "a100-pcie-40gb",
-    (NVIDIA, "20b5"): "a100-pcie-80gb",
-    (NVIDIA, "20b7"): "a30",
-    (NVIDIA, "2236"): "a10",
-    (NVIDIA, "2237"): "a10g",
-    (NVIDIA, "2235"): "a40",
-    (NVIDIA, "2230"): "rtx-a6000",
-    (NVIDIA, "27b8"): "l4",
-    (NVIDIA, "26ba"): "l20",
-    (NVIDIA, "26b5"): "l40",
-    (NVIDIA, "26b9"): "l40s",
-    (NVIDIA, "26b1"): "rtx-6000-ada",
-    (NVIDIA, "2330"): "h100-sxm-80gb",
-    (NVIDIA, "2331"): "h100-pcie-80gb",
-    (NVIDIA, "2321"): "h100-nvl-94gb",
-    (NVIDIA, "2324"): "h800-sxm-80gb",
-    (NVIDIA, "2329"): "h20-96gb",
-    (NVIDIA, "2335"): "h200-sxm-141gb",
-    (NVIDIA, "233b"): "h200-nvl-141gb",
-    (NVIDIA, "2342"): "gh200-96gb",
-    (NVIDIA, "2348"): "gh200-144gb",
-    (NVIDIA, "2901"): "b200-sxm-180gb",
-    (NVIDIA, "2504"): "rtx-3060",
-    (NVIDIA, "2204"): "rtx-3090",
-    (NVIDIA, "2684"): "rtx-4090",
-    (NVIDIA, "2b85"): "rtx-5090",
-    (AMD, "740f"): "mi210",
-    (AMD, "740c"): "mi250x",
-    (AMD, "7408"): "mi250x",
-    (AMD, "74a1"): "mi300x",
-    (AMD, "74b5"): "mi300x",
-    (AMD, "74a5"): "mi325x",
-    (MELLANOX, "1017"): "connectx-5",
-    (MELLANOX, "1019"): "connectx-5-ex",
-    (MELLANOX, "101b"): "connectx-6",
-    (MELLANOX, "101d"): "connectx-6-dx-dual-port",
-    (MELLANOX, "1021"): "connectx-7",
-    (MELLANOX, "1023"): "connectx-8",
-    (MELLANOX, "a2d6"): "bluefield-2-dual-port",
-    (MELLANOX, "a2dc"): "bluefield-3",
-    (AMAZON, "efa0"): "efa-100g",
-    (AMAZON, "efa1"): "efa-100g",
-    (BROADCOM, "1750"): "bcm57508-dual-port",
-    (INTEL, "1592"): "e810-100g-dual-port",
-}  # fmt: skip
 _VENDORS: Final = {
     NVIDIA: "NVIDIA",
     AMD: "AMD",
@@ -108,11 +51,12 @@ def identify(vendor: str, device: str, *, ports: int = 1) -> str:
     >>> identify("0x10de", "0x2330"), identify("15b3", "1021", ports=2), identify("1234", "0001")
     ('h100-sxm-80gb', 'connectx-7-dual-port', '')
     """
-    from topo.catalogue.load import catalogue
+    from topo.catalogue.index import part_names
+    from topo.catalogue.pci_ids import pci_ids
 
-    part = _PARTS.get((_plain(vendor), _plain(device)), "")
+    part = pci_ids().numbers.get((_plain(vendor), _plain(device)), "")
     dual = f"{part}-dual-port"
-    return dual if part and ports > 1 and dual in catalogue().parts else part
+    return dual if part and ports > 1 and dual in part_names() else part
 
 
 def generic_gpu(vendor: str) -> str:
@@ -125,9 +69,11 @@ def generic_gpu(vendor: str) -> str:
 
 def numbers_of(part: str) -> tuple[str, str] | None:
     """Return vendor and device number of a part, `None` when they are not known."""
+    from topo.catalogue.pci_ids import pci_ids
+
     single = part.removesuffix("-bridge").removesuffix("-200g")
     for name in (single, single.removesuffix("-dual-port")):
-        for numbers, known in _PARTS.items():
+        for numbers, known in pci_ids().numbers.items():
             if known == name:
                 return numbers
     return None

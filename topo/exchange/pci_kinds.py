@@ -83,49 +83,6 @@ _WORDS: Final[tuple[tuple[str, Kind | None], ...]] = (
     (r"^nvidia|instinct|aldebaran|\bmi\d{3}\b|gaudi", "gpu"),
 )
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")
-# What stands in the brackets of a name, and which part that is.
-_PARTS: Final = {
-    "rtx 6000 ada generation": "rtx-6000-ada",
-    "rtx a6000": "rtx-a6000",
-    "a10": "a10",
-    "a10g": "a10g",
-    "a30": "a30",
-    "a40": "a40",
-    "l4": "l4",
-    "l20": "l20",
-    "l40": "l40",
-    "l40s": "l40s",
-    "tesla t4": "t4",
-    "tesla v100 sxm2 16gb": "v100-sxm-16gb",
-    "tesla v100 sxm2 32gb": "v100-sxm-32gb",
-    "tesla v100 sxm3 32gb": "v100-sxm-32gb",
-    "tesla v100 pcie 32gb": "v100-pcie-32gb",
-    "tesla p100 pcie 16gb": "p100-pcie-16gb",
-    "tesla p100 sxm2 16gb": "p100-sxm-16gb",
-    "a100 sxm4 40gb": "a100-sxm-40gb",
-    "a100 sxm4 80gb": "a100-sxm-80gb",
-    "a100 pcie 40gb": "a100-pcie-40gb",
-    "a100 pcie 80gb": "a100-pcie-80gb",
-    "h100 sxm5 80gb": "h100-sxm-80gb",
-    "h100 pcie": "h100-pcie-80gb",
-    "h100 nvl": "h100-nvl-94gb",
-    "h100l 94gb": "h100-nvl-94gb",
-    "h200 sxm 141gb": "h200-sxm-141gb",
-    "h200 nvl": "h200-nvl-141gb",
-    "b200": "b200-sxm-180gb",
-    "geforce rtx 3060": "rtx-3060",
-    "geforce rtx 3090": "rtx-3090",
-    "geforce rtx 4090": "rtx-4090",
-    "geforce rtx 5090": "rtx-5090",
-    "instinct mi210": "mi210",
-    "instinct mi300x": "mi300x",
-    "connectx-5": "connectx-5",
-    "connectx-5 ex": "connectx-5-ex",
-    "connectx-6": "connectx-6",
-    "connectx-6 dx": "connectx-6-dx-dual-port",
-    "connectx-7": "connectx-7",
-    "connectx-8": "connectx-8",
-}
 
 
 def is_bridge(function: Function) -> bool:
@@ -203,9 +160,11 @@ def part_named(text: str, *, ports: int = 1) -> str:
     >>> part_named("Mellanox Technologies MT2910 Family [ConnectX-7]", ports=2)
     'connectx-7-dual-port'
     """
-    from topo.catalogue.load import catalogue
+    from topo.catalogue.index import part_names
+    from topo.catalogue.pci_ids import pci_ids
 
+    names = pci_ids().names
     plain = [found.strip().lower() for found in _BRACKETS.findall(text)]
-    part = next((_PARTS[name] for name in plain if name in _PARTS), "")
+    part = next((names[name] for name in plain if name in names), "")
     dual = f"{part}-dual-port"
-    return dual if part and ports > 1 and dual in catalogue().parts else part
+    return dual if part and ports > 1 and dual in part_names() else part
