@@ -14,7 +14,9 @@ from topo.study import explain
 
 
 def explained(machine, via, workload=None, **how):
-    return explain(topo.bottleneck(machine, workload=workload, via=via).answer.matrix, **how)
+    matrix = topo.bottleneck(machine, workload=workload, via=via).answer.matrix
+    assert matrix is not None
+    return explain(matrix, **how)
 
 
 def by_class(found):
@@ -155,6 +157,7 @@ def test_one_line_stands_for_equal_figures_only():
     for name in ("gds-textbook", "dgx-h100", "dgx-a100", "workstation-4gpu"):
         for via in ("legacy", "legacy-pageable"):
             matrix = topo.bottleneck(shipped(name), via=via).answer.matrix
+            assert matrix is not None
             folded, each = explain(matrix), explain(matrix, each=True)
             rates = {demand.gpu: one.rate for one in each.shares for demand in one.demands}
             for one in folded.shares:

@@ -44,10 +44,9 @@ def test_the_textbooks_load_and_checkpoint_together(path, load, checkpoint):
 
 def test_what_each_gets_and_what_stops_it():
     first, second = topo.simulate(shipped("gds-textbook"), via="legacy").moments
-    assert [(one.workload, one.rate) for one in first.rates] == [
-        ("load", pytest.approx(5e10)),
-        ("checkpoint", pytest.approx(5e10)),
-    ]
+    assert {one.workload: one.rate for one in first.rates} == pytest.approx(
+        {"load": 5e10, "checkpoint": 5e10}
+    )
     assert {one.kind for rate in first.rates for one in rate.stopped_by} == {"memory-bus"}
     assert [one.workload for one in second.rates] == ["load"]
     assert {one.kind for one in second.rates[0].stopped_by} == {"memory-bus", "nic-chip"}

@@ -96,7 +96,7 @@ def test_what_costs_less_comes_first_among_equals():
     costs = {"faster-memory": 10.0, "data-path": 90.0}
     found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy", costs=costs)
     same = [one for one in found.ranked if one.outcome.time == pytest.approx(6.4) and one.cost]
-    by_count = {}
+    by_count: dict[int, list[float]] = {}
     for one in same:
         by_count.setdefault(one.count, []).append(one.cost)
     assert all(group == sorted(group) for group in by_count.values())
