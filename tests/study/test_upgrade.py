@@ -98,7 +98,7 @@ def test_what_costs_less_comes_first_among_equals():
     same = [one for one in found.ranked if one.outcome.time == pytest.approx(6.4) and one.cost]
     by_count: dict[int, list[float]] = {}
     for one in same:
-        by_count.setdefault(one.count, []).append(one.cost)
+        by_count.setdefault(one.count, []).append(one.cost or 0.0)
     assert all(group == sorted(group) for group in by_count.values())
 
 
