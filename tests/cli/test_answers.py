@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 import topo as library
@@ -137,6 +140,16 @@ def test_set_changes_the_machine(topo, box):
     ).document
     rates = [paths_of(one, "load")["direct"]["rate_bytes_per_s"] for one in (plain, slow)]
     assert rates == [50e9, 10e9]
+
+
+def test_the_changes_that_the_readme_and_the_help_name_can_be_made(topo):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    told = " ".join((readme + topo("compare", "--help").out).split())
+    changes = set(re.findall(r"(?:slot1|settings)\.[a-z0-9]+=[a-z0-9-]+", told))
+    assert len(changes) > 1
+    for change in sorted(changes):
+        done = topo("compare", "gds-textbook", "--set", change, "--json")
+        assert (done.code, done.document["schema"]) == (0, "topo.compare/1")
 
 
 def test_the_basis_is_named(topo, box):

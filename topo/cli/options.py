@@ -96,7 +96,7 @@ def asks_machine(verb: _Verb) -> _Verb:
         metavar="KEY=VALUE",
         multiple=True,
         callback=_pairs,
-        help="Change one value: slot1.part=connectx-8, settings.iommu=on (repeatable).",
+        help="Change one value: slot1.part=connectx-8-dual-port, settings.iommu=on (repeatable).",
     )
     @wraps(verb)
     def wrapped(*, file: str, overrides: tuple[tuple[str, str], ...], **rest: Any) -> int:

@@ -177,11 +177,6 @@ class Step:
         return self.link.forward if self.source == self.link.a.device else self.link.backward
 
     @property
-    def exit_side(self) -> str:
-        """The port or NUMA node by which the step leaves its source."""
-        return self.link.a.side if self.source == self.link.a.device else self.link.b.side
-
-    @property
     def entry_side(self) -> str:
         """The port or NUMA node by which the step enters its target."""
         return self.link.b.side if self.source == self.link.a.device else self.link.a.side
