@@ -311,3 +311,10 @@ def test_a_host_bridge_forwards_as_its_cpu_does(model, known):
     found = read(file.file(file.package(0, file.host(*gpus), model=model)))
     (root,) = build_topology(found.spec).of_kind("root-complex")
     assert root.part.flag("forwards-p2p") is known
+
+
+def test_gpus_on_a_root_bus_are_a_virtual_machines():
+    file = Hwloc()
+    gpus = [a_gpu(file, f"0000:10:{at:02x}.0") for at in range(4)]
+    found = read(file.file(file.package(0, file.host(*gpus, buses="0000:[10-10]"))))
+    assert "hidden-switches" in codes(found)

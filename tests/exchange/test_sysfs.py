@@ -276,3 +276,30 @@ def test_a_machine_without_any_speed_gets_one_guess():
     found = read(tree)
     assert "nvme0 -- rc0: pcie 3 x4" in found.yaml
     assert "guessed-speed" in codes(found)
+
+
+def flat(count):
+    tree = Sysfs()
+    tree.node(0, "0-3")
+    for at in range(count):
+        tree.pci(f"pci0000:00/0000:00:{at + 2:02x}.0", "030200", "10de", "20b2")
+    return tree
+
+
+def test_devices_without_ports_are_a_virtual_machines():
+    assert "hidden-switches" in codes(read(flat(4)))
+    assert "hidden-switches" not in codes(read(flat(3)))
+
+
+def test_functions_that_lost_their_place():
+    tree = flat(4)
+    for path, data in list(tree.files.items()):
+        if path.startswith("sys/devices/pci"):
+            name = path.split("/")[-2]
+            tree.files[f"sys/bus/pci/devices/{name}/{path.rpartition('/')[2]}"] = data
+            del tree.files[path]
+    tree.links.clear()
+    found = read(tree)
+    assert len(found.sighting.of_kind("gpu")) == 4
+    assert "no-tree" in codes(found)
+    assert "hidden-switches" not in codes(found)

@@ -16,6 +16,7 @@ from topo.exchange.hwloc_read import read_file
 from topo.exchange.numa import NumaNode, Package, hosts_of
 from topo.exchange.nvswitches import joined
 from topo.exchange.pci import Function, HostBridge
+from topo.exchange.pci_said import hidden_ports
 from topo.exchange.pci_tree import grow
 from topo.exchange.sighting import Sighting, printable
 
@@ -68,7 +69,7 @@ def read(data: bytes, name: str) -> Sighting:
         left_out=(*grown.left_out, *reader.left_out),
         findings=(
             *(*_version(file), *_filtered(file), *grown.findings),
-            *(*fabric.findings, *guesses),
+            *(*_hidden(file, reader.functions), *fabric.findings, *guesses),
         ),
     )
 
@@ -250,6 +251,13 @@ def _filtered(file: HwlocFile) -> tuple[Finding, ...]:
             ),
         )
     return ()
+
+
+def _hidden(file: HwlocFile, functions: list[Function]) -> tuple[Finding, ...]:
+    """Return the finding about GPUs without a port above them, unless ports were filtered out."""
+    bridges = file.things("Bridge")
+    whole = bridges and (_flat(bridges) or any(one.address for one in bridges))
+    return hidden_ports(functions) if whole else ()
 
 
 def _flat(bridges: list[Thing]) -> bool:

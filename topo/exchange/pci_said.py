@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
+from topo.exchange.pci_kinds import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topo.errors import Severity
     from topo.exchange.pci import Function
     from topo.exchange.pci_link import PciLink
 
-__all__ = ["Oddities", "some"]
+__all__ = ["Oddities", "hidden_ports", "some"]
 
 _FEW: Final = 3
+_VIRTUAL_FROM: Final = 4  # GPUs without any port above them
 
 
 class Oddities:
@@ -83,6 +87,32 @@ class Oddities:
         names = [one.address or one.id for one, _ in odd]
         message = f"{some(names)}: {odd[0][1]}"
         return [Finding(code, message, severity=severity, help=help)]
+
+
+def hidden_ports(functions: Sequence[Function], bare: str = "\0") -> tuple[Finding, ...]:
+    """Return the finding that a virtual machine hides its ports and switches, where it does.
+
+    A PCIe device hangs on a port: on the root bus itself are only devices that somebody put there.
+
+    Parameters
+    ----------
+    functions
+        All of a source that shows bridges.
+    bare
+        How the parents begin that stand for no known place.
+    """
+    known = {one.id for one in functions}
+    gpus = [
+        one
+        for one in functions
+        if one.parent not in known and not one.parent.startswith(bare) and kind_of(one) == "gpu"
+    ]
+    if len(gpus) < _VIRTUAL_FROM:
+        return ()
+    message = f"{some(_names(gpus))} hang on a root bus, without a port: "
+    message += "a virtual machine that hides its switches?"
+    help = "near and far cards look alike here; compare with the host's own topology"
+    return (Finding("hidden-switches", message, severity="warning", help=help),)
 
 
 def _names(functions: list[Function]) -> list[str]:

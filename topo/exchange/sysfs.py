@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from topo.errors import ExchangeError, Finding
 from topo.exchange.nvswitches import joined
 from topo.exchange.pci import HostBridge
+from topo.exchange.pci_said import hidden_ports, some
 from topo.exchange.pci_tree import grow
 from topo.exchange.sighting import Sighting
 from topo.exchange.sysfs_archive import Archive
 from topo.exchange.sysfs_cpu import read_processors
 from topo.exchange.sysfs_fabrics import read_fabrics
 from topo.exchange.sysfs_files import Folder
-from topo.exchange.sysfs_pci import read_pci
+from topo.exchange.sysfs_pci import NO_PLACE, read_pci
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from topo.exchange.pci import Function
     from topo.exchange.sysfs_cpu import Processors
     from topo.exchange.sysfs_files import Tree
     from topo.exchange.sysfs_pci import PciTree
@@ -118,7 +120,16 @@ def _memory(processors: Processors) -> tuple[Finding, ...]:
 
 def _io(pci: PciTree) -> tuple[Finding, ...]:
     if pci.functions:
-        return ()
+        lost = [one for one in pci.functions if one.parent.startswith(NO_PLACE)]
+        return (*hidden_ports(pci.functions, NO_PLACE), *_placeless(lost))
     message = "there are no PCI devices: they were not copied, or there is none"
     help = "copy sys/bus/pci and sys/devices too"
     return (Finding("no-io", message, severity="warning", help=help),)
+
+
+def _placeless(lost: list[Function]) -> tuple[Finding, ...]:
+    if not lost:
+        return ()
+    message = f"{some([one.address for one in lost])}: copied without their place in the tree"
+    help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
+    return (Finding("no-tree", message, severity="warning", help=help),)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from topo.exchange.sysfs_cpu import Processors
     from topo.exchange.sysfs_files import Tree
 
-__all__ = ["PciTree", "read_pci"]
+__all__ = ["NO_PLACE", "PciTree", "read_pci"]
+
+NO_PLACE: Final = "bus"  # how the parent of a function begins whose path does not tell it
 
 _DEVICES: Final = "/sys/bus/pci/devices"
 _SLOTS: Final = "/sys/bus/pci/slots"
@@ -73,7 +75,8 @@ def _hosts(
     found = []
     for root, node in sorted(node_of.items()):
         cpu, part = processors.hosts.place([node] if node is not None else [])
-        found.append(HostBridge(root, cpu, part, f"host bridge of bus {printable(root)}"))
+        said = f"host bridge of bus {printable(root.removeprefix(NO_PLACE).strip())}"
+        found.append(HostBridge(root, cpu, part, said))
     return tuple(found)
 
 
@@ -124,7 +127,7 @@ def _parent(here: str, address: str) -> str:
             return read_address(step)
         if found := _ROOT.fullmatch(step):
             return found[1].lower()
-    return address.rpartition(":")[0]
+    return f"{NO_PLACE} {address.rpartition(':')[0]}"
 
 
 def _node(tree: Tree, here: str, processors: Processors) -> int | None:
