@@ -12,6 +12,7 @@ VERBS: dict[str, str] = {
     "show": "Show devices, links and resources, each figure with its source.",
     "paths": "List the data paths and their verdicts, or the routes between two devices.",
     "matrix": "Print the locality of every pair, as `nvidia-smi topo -m` does.",
+    "affinity": "Say which network card and which drive each GPU should use, and why.",
     "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",
     "simulate": "Run the file's workloads together until each has its bytes.",
     "upgrade": "Rank changes: other cards, more cards, memory, sockets, data paths.",
@@ -27,6 +28,7 @@ VERBS: dict[str, str] = {
 
 # What other tools call it, and what to type here.
 _HABITS: dict[str, str] = {
+    "assign": "topo affinity FILE",
     "bottlenecks": "topo bottleneck FILE",
     "catalog": "topo parts",
     "catalogue": "topo parts",

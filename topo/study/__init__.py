@@ -24,6 +24,7 @@ from topo.study.survey import Laid, PathSurvey, survey
 __all__ = [
     "CANDIDATE_KINDS",
     "DEFAULT_PATHS",
+    "Affinities",
     "AtOnce",
     "Bottleneck",
     "Candidate",
@@ -49,6 +50,7 @@ __all__ = [
     "Use",
     "WorkloadAnswer",
     "WorkloadRate",
+    "affinities",
     "ask",
     "at_once",
     "bottleneck",
@@ -64,6 +66,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from topo.study.affinity import Affinities, affinities
     from topo.study.candidates import KINDS as CANDIDATE_KINDS
     from topo.study.candidates import Candidate
     from topo.study.explanation import Explanation, explain
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
 else:
     # What few ask for is loaded when it is asked for.
     _HOMES = {
+        "Affinities": ("affinity", "Affinities"),
         "CANDIDATE_KINDS": ("candidates", "KINDS"),
         "Candidate": ("candidates", "Candidate"),
         "ClassPrice": ("prices", "ClassPrice"),
@@ -84,6 +88,7 @@ else:
         "Upgrade": ("upgrade", "Upgrade"),
         "Upgrades": ("upgrade", "Upgrades"),
         "Use": ("shares", "Use"),
+        "affinities": ("affinity", "affinities"),
         "explain": ("explanation", "explain"),
         "upgrades": ("upgrade", "upgrades"),
     }

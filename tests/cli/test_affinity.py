@@ -1,0 +1,45 @@
+"""`topo affinity` as people type it."""
+
+from __future__ import annotations
+
+
+def test_a_page_says_who_uses_what_why_and_with_whom(topo):
+    done = topo("affinity", "dgx-h100")
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["gpu0", "cpu0", "compute", "nic0", "PXB,", "1", "link,", "63.02", "GB/s", "-", "-"] in (
+        lines
+    )
+    assert "NODE, 3 links, 63.02 GB/s  gpu[1-3]" in done.out
+    assert ["slot1", "storage", "gpu[4-7]"] in lines
+    assert "NODE = through several host bridges of one NUMA node" in done.out
+
+
+def test_json_has_both_directions(topo):
+    document = topo("affinity", "dgx-a100", "--rules", "gds", "--json").document
+    assert (document["schema"], document["rules"]) == ("topo.affinity/1", "gds")
+    first = document["gpus"][0]
+    assert (first["gpu"], first["cpu"], first["numa_nodes"]) == ("gpu0", "cpu0", [3])
+    assert first["choices"][0] == {
+        "for": "compute",
+        "device": "nic0",
+        "near": "distance 3",
+        "links": None,
+        "rate_bytes_per_s": None,
+        "shared_with": [],
+        "as_near": ["nic1"],
+    }
+    assert {"device": "nic0", "for": "compute", "gpus": ["gpu0"]} in document["devices"]
+
+
+def test_a_machine_without_cards_or_drives(topo, tmp_path):
+    (tmp_path / "bare.yaml").write_text("{topo: 1, devices: {gpu0: l40s}}", encoding="utf-8")
+    done = topo("affinity", "bare.yaml")
+    assert (done.code, "nothing near" in done.out) == (0, True)
+    (tmp_path / "none.yaml").write_text("{topo: 1, devices: {x: xeon-8480c}}", encoding="utf-8")
+    assert "No GPU here" in topo("affinity", "none.yaml").out
+
+
+def test_the_word_is_explained_and_hinted(topo):
+    assert "nearest" in topo("explain", "affinity").out
+    assert "topo affinity box.yaml" in topo("assign", "box.yaml").err
