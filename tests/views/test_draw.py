@@ -243,6 +243,21 @@ def test_a_socket_links_label_stands_above_all_hops_that_cross_it(two_targets):
     assert y + 10 < min(crossing)
 
 
+def test_a_binding_wire_does_not_cover_its_label():
+    topology = build_topology(load("l40s-two-switches"))
+    picture = draw(
+        topology,
+        routes=routes_of(topology, "direct"),
+        bottlenecks={"direct": ("nic0/p1 in", "nic1/p1 in")},
+    )
+    svg = picture.svg()
+    wires = {float(x) for x in re.findall(r'stroke-width="13" d="M(-?[\d.]+),', svg)}
+    labels = [float(x) for x in re.findall(r' x="(-?[\d.]+)"[^>]*>Ethernet<', svg)]
+    assert len(wires) == len(labels) == 2
+    for x, wire in zip(sorted(labels), sorted(wires), strict=True):
+        assert x > wire + 13 / 2
+
+
 def test_all_over_one_machine(small):
     picture = draw(small, routes=routes_of(small, "legacy", "direct"), side_by_side=False)
     assert texts(picture).count("slot1") == 1

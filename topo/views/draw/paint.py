@@ -229,9 +229,8 @@ class Painter:
             self.canvas.words(name, (x, top - up), lines, colour=colour)
             return
         x = self._beside(key, track, max(line.width for line in lines)) + self.at[0]
-        self.canvas.words(
-            name, (x + (_ROUTE_LABEL if on else _LABEL), y), lines, colour=colour, left=True
-        )
+        beside = _ROUTE_LABEL if on or key in self.scene.alarms else _LABEL
+        self.canvas.words(name, (x + beside, y), lines, colour=colour, left=True)
 
     def _beside(self, key: Hashable, track: Track, wide: float) -> float:
         """Return the x on the right of which a wire's label stands: between its hops, or after."""
