@@ -318,3 +318,8 @@ def test_gpus_on_a_root_bus_are_a_virtual_machines():
     gpus = [a_gpu(file, f"0000:10:{at:02x}.0") for at in range(4)]
     found = read(file.file(file.package(0, file.host(*gpus, buses="0000:[10-10]"))))
     assert "hidden-switches" in codes(found)
+
+
+def test_numbers_of_another_kind_are_no_part():
+    found = read(small(a_gpu(ids="15b3:1021")))
+    assert [one.part for one in found.sighting.of_kind("gpu")] == ["gpu-unknown"]

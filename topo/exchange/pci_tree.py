@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.exchange.addresses import card_of
-from topo.exchange.identities import generic_gpu, identify, vendor_name
 from topo.exchange.pci import address_key, chain_of, ports_of
-from topo.exchange.pci_kinds import is_bridge, kind_of, part_named
+from topo.exchange.pci_kinds import is_bridge, kind_of
 from topo.exchange.pci_link import link_between
+from topo.exchange.pci_parts import part_of_function, seen_as, switch_part, usual_lanes
 from topo.exchange.pci_said import Oddities
 from topo.exchange.sighting import SeenDevice, SeenLink, printable
 
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Grown", "grow"]
 
-_USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
-_SWITCHES: Final = (
-    ("10b5", "97", "pcie-switch-gen3"),
-    ("10b5", "87", "pcie-switch-gen3"),
-    ("1000", "c01", "pcie-switch-gen4"),
-    ("1000", "c03", "pcie-switch-gen5"),
-)
-_GENERATIONS: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
 _NVSWITCH: Final = "nvswitch"
 
 
@@ -185,7 +177,7 @@ class _Tree:
 
     def _link(self, one: Function, kind: str, part: str) -> SeenLink:
         chain = chain_of(one, self.bridges)
-        found = link_between(one, chain[0] if chain else None, usual=_usual(kind, part))
+        found = link_between(one, chain[0] if chain else None, usual=usual_lanes(kind, part))
         self.odd.link(one, found)
         return found.link
 
@@ -203,21 +195,21 @@ class _Tree:
         return SeenDevice(
             id=one.id,
             kind="pcie-switch",
-            part=_switch_part(one, link),
+            part=switch_part(one, link),
             parent=parent,
             node=node,
             link=link,
             pci=(one.address,) if one.address else (),
             slot=printable(one.slot),
             facts=(("acs", "on" if any(told) else "off"),) if told else (),
-            said=_said(one),
+            said=seen_as(one),
         )
 
     def _device(self, kind: Kind, functions: list[Function], shared: set[str]) -> SeenDevice:
         one = functions[0]
         parent, node = self._place(one, shared)
         nics = max(len(functions), len(one.ports))
-        part = _part(kind, one, nics)
+        part = part_of_function(kind, one, nics)
         for function in functions:
             self.device_of[function.id] = one.id
         addresses = tuple(
@@ -240,7 +232,7 @@ class _Tree:
             ports=tuple(rate for function in functions for rate in function.ports),
             network=next((f.network for f in functions if f.network), _sort_of_network(one)),
             facts=(("size", _size(size)),) if size else (),
-            said=_said(one),
+            said=seen_as(one),
         )
 
     def _nvswitches(self) -> tuple[SeenDevice, ...]:
@@ -280,32 +272,6 @@ def _is_virtual(one: Function, near: list[Function]) -> bool:
     return word in one.text.lower() and any(word not in other.text.lower() for other in near)
 
 
-def _usual(kind: str, part: str) -> int:
-    from topo.catalogue.load import catalogue
-
-    known = catalogue().parts.get(part)
-    own = known.slot.lanes if known is not None and known.slot is not None else None
-    return own or _USUAL_LANES.get(kind, 16)
-
-
-def _part(kind: Kind, one: Function, ports: int) -> str:
-    part = identify(one.vendor or "0", one.device or "0", ports=ports)
-    if not part and kind in ("gpu", "nic"):
-        part = part_named(one.text, ports=ports)
-    if part:
-        return part
-    if kind == "gpu":
-        return generic_gpu(one.vendor or "0")
-    return f"{kind}-unknown"
-
-
-def _switch_part(one: Function, link: SeenLink) -> str:
-    for vendor, start, part in _SWITCHES:
-        if one.vendor == vendor and one.device.startswith(start):
-            return part if (link.generation or 0) <= int(part[-1]) else "pcie-switch-unknown"
-    return _GENERATIONS.get(one.most.generation or 0, "pcie-switch-unknown")
-
-
 def _all(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(printable(name) for group in groups for name in group))
 
@@ -316,12 +282,3 @@ def _sort_of_network(one: Function) -> str:
 
 def _size(size: int) -> str:
     return f"{size / 1e12:.4g} TB" if size >= 1e12 else f"{size / 1e9:.4g} GB"  # noqa: PLR2004
-
-
-def _said(one: Function) -> str:
-    texts = [f"class {one.code[:4]}"] if one.code else []
-    if one.vendor and one.device:
-        texts.append(f"{vendor_name(one.vendor)} {one.device}")
-    if one.text:
-        texts.append(one.text)
-    return printable(", ".join(texts))
