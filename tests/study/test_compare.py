@@ -163,6 +163,24 @@ def test_a_ranking_past_an_unknown_capacity_says_what_it_rests_on():
     assert found.insights[0].startswith("By the known capacities alone, direct is no faster")
 
 
+def test_a_ranking_that_the_measurements_turn_round_says_so():
+    # 50 GB/s by either path in theory; the card reaches the GPU at 11 GB/s, RAM at 20
+    text = f"""{ONE_SOCKET}
+measured:
+  - nic0 -> gpu0: {{rate: 11 GB/s, source: perftest}}
+  - nic0 -> cpu0: {{rate: 20 GB/s, source: perftest}}
+"""
+    told = compare(built(text), workload="load").workloads[0].insights
+    turned = (
+        "By what was measured, direct loses to legacy: 11 GB/s against 20 GB/s (--at measured)."
+    )
+    assert told[0].startswith("direct is no faster than legacy here")
+    assert told[1] == f"By what was measured, {turned}"
+    measured = compare(built(text), workload="load", at="measured").workloads[0].insights
+    assert measured[0].startswith("direct loses to legacy, 11 GB/s against 20 GB/s")
+    assert not any("By what was measured" in sentence for sentence in measured)
+
+
 WORKERS = """
 data-paths:
   one: {stages: serial, moves: &moves [storage -> user-buffer by nic: 3.91 GB/s per worker,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from topo.study.words import limited_by, listed
+from topo.study.words import cited, limited_by, listed
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from topo.routes import Router
     from topo.study.model import PathAnswer, WorkloadAnswer
+    from topo.topology import Topology
 
 __all__ = ["insights"]
 
@@ -23,7 +25,9 @@ def insights(router: Router, found: WorkloadAnswer) -> tuple[str, ...]:
     solved = [path for path in found.paths if path.rate is not None]
     sentences: list[str] = []
     for path in found.paths:
-        sentences.extend(_refused(path) if path.rate is None else _unsure(path))
+        sentences.extend(
+            _refused(router.topology, path) if path.rate is None else _unsure(router.topology, path)
+        )
     if len(solved) > 1:
         sentences.extend(_ranking(solved))
     for path in solved:
@@ -33,16 +37,24 @@ def insights(router: Router, found: WorkloadAnswer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentences))
 
 
-def _refused(path: PathAnswer) -> Iterator[str]:
-    why = listed(reason.text for reason in path.reasons if reason.effect == "refused")
+def _refused(topology: Topology, path: PathAnswer) -> Iterator[str]:
+    reasons = [reason for reason in path.reasons if reason.effect == "refused"]
+    why = listed(cited(topology, reason) for reason in reasons)
+    others = dict.fromkeys(reason.instead for reason in reasons)
+    if all(others):
+        yield f"{path.name} becomes {listed(others)}: {why}."
+        return
     instead = path.data_path.falls_back_to
     ending = f"; it falls back to {instead}" if instead else ""
+    if instead == "compat" and topology.settings.compat_mode == "off":
+        ending = "; with its compatibility mode off cuFile returns an error"
     yield f"{path.name} is refused: {why}{ending}."
 
 
-def _unsure(path: PathAnswer) -> Iterator[str]:
+def _unsure(topology: Topology, path: PathAnswer) -> Iterator[str]:
     if path.verdict == "unknown":
-        why = listed(reason.text for reason in path.reasons if reason.effect == "unknown")
+        reasons = (reason for reason in path.reasons if reason.effect == "unknown")
+        why = listed(cited(topology, reason) for reason in reasons)
         yield f"Whether {path.name} works here is not known: {why}."
 
 
@@ -53,6 +65,7 @@ def _ranking(solved: list[PathAnswer]) -> Iterator[str]:
         if other is not best:
             unsure = best.at_most or other.at_most
             yield "By the known capacities alone, " * unsure + _against(best, other)
+            yield from _as_measured(best, other)
 
 
 def _against(mine: PathAnswer, other: PathAnswer) -> str:
@@ -71,6 +84,24 @@ def _against(mine: PathAnswer, other: PathAnswer) -> str:
         f"{mine.name} loses to {other.name}, {format_rate(mine.rate)} against "
         f"{format_rate(other.rate)}{by}."
     )
+
+
+def _as_measured(mine: PathAnswer, other: PathAnswer) -> Iterator[str]:
+    """Yield who wins by what was measured, where that is not who wins by the figures asked for."""
+    matrices = [path.matrix for path in (mine, other) if path.matrix]
+    if not any(one.capacity.measured for matrix in matrices for one in matrix.resources):
+        return
+    rates = [path.by_basis["measured"] for path in (mine, other)]
+    order = _order(*rates)
+    if order != _order(mine.rate or 0.0, other.rate or 0.0):
+        wins = {1: "beats", 0: "is no faster than", -1: "loses to"}[order]
+        shown = " against ".join(format_rate(rate) for rate in rates)
+        yield f"By what was measured, {mine.name} {wins} {other.name}: {shown} (--at measured)."
+
+
+def _order(one: float, other: float) -> int:
+    """Return which of two rates is the higher: 1, -1, or 0 when they are the same."""
+    return 0 if math.isclose(one, other, rel_tol=_SAME) else 1 if one > other else -1
 
 
 def _no_faster(mine: PathAnswer, other: PathAnswer, rate: str) -> str:
