@@ -32,6 +32,7 @@ __all__ = [
     "loads",
     "locality",
     "matrix",
+    "measure",
     "simulate",
     "survey",
     "together",
@@ -40,6 +41,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from topo.errors import Finding, Place, TopoError
+    from topo.exchange.measuring import measure
     from topo.routes.model import Policy
     from topo.spec.model import Workload
     from topo.study.bottleneck import bottleneck
@@ -73,6 +75,7 @@ else:
         "loads": "topo.topology.load",
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
+        "measure": "topo.exchange.measuring",
         "simulate": "topo.study.simulate",
         "survey": "topo.study.survey",
         "together": "topo.study.simulate",

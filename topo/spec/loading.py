@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from topo.spec.model import Spec
 
-__all__ = ["build", "builtin_names", "builtin_text", "load", "loads", "read_file"]
+__all__ = ["build", "builtin_names", "builtin_text", "is_path", "load", "loads", "read_file"]
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
@@ -50,7 +50,7 @@ def load(
     text = os.fspath(path_or_name)
     if text == "-":
         return loads(sys.stdin.buffer.read(), name="<stdin>", overrides=overrides)
-    if isinstance(path_or_name, os.PathLike) or _is_path(text):
+    if isinstance(path_or_name, os.PathLike) or is_path(text):
         document = parse(read_file(text), name=text)
         return read_spec(document, name=Path(text).stem, overrides=overrides)
     document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
@@ -97,7 +97,8 @@ def builtin_text(name: str) -> str:
     return _find_builtin(name).read_text(encoding="utf-8")
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Whether a text means a file, not a built-in: it has a ``/`` or ends in ``.yaml``."""
     separators = ("/", os.sep, os.altsep or "/")
     return text.endswith(_SUFFIXES) or any(separator in text for separator in separators)
 

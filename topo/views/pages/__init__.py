@@ -28,6 +28,7 @@ _FILES: Final = (
     "physics",
     "yaml",
     "imports",
+    "measuring",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
 _LINKS: Final = re.compile(r"nv[0-9]*")

@@ -1,0 +1,309 @@
+"""What somebody measured beside what topo predicts for the same transfer, running alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from topo.datapaths import data_path
+from topo.routes import Router
+from topo.routes.choose import Chooser
+from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
+from topo.topology import locality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from topo.routes.model import Route
+    from topo.spec.model import Basis
+    from topo.topology import Resource, Step, Topology
+
+__all__ = ["Forecast", "Predictor", "Reading", "Sample", "read_samples"]
+
+Ends = tuple[str, ...]
+Judged = Literal["fits", "above", "below", "impossible", "unknown"]
+
+_RAM: Final = ("memory", "cxl-memory")
+_CARDS: Final = ("nic", "dpu")
+_STORAGE: Final = ("storage", "nvme", "hba")
+ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
+BELOW: Final = 0.85  # times achievable
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One rate that a result file gives, its ends named as the topology names them.
+
+    Parameters
+    ----------
+    test
+        What was run, as the file calls it.
+    source, target
+        Devices in the direction of the data; several share it evenly.
+    rate
+        Bytes/s; of both directions together where `both`.
+    via
+        The data path where it is more than one copy.
+    busy
+        Whether the other direction was in use as well.
+    port
+        The port of a network card that was used, ``slot1/p2``; empty where it has one.
+    unwritten
+        Why it is compared and not put into the file; empty if it may be.
+    """
+
+    test: str
+    source: Ends
+    target: Ends
+    rate: float
+    via: str = ""
+    port: str = ""
+    both: bool = False
+    busy: bool = False
+    unwritten: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What topo expects of a transfer alone: bytes/s, what limits it, and on what it rests.
+
+    `theoretical` and `achievable` are `None` where nothing on the way has a known rate.
+    """
+
+    theoretical: float | None = None
+    achievable: float | None = None
+    limit: Resource | None = None
+    refused: str = ""
+    locality: str = ""
+    redirected: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sample, what was expected of it, and the verdict."""
+
+    sample: Sample
+    forecast: Forecast
+    judged: Judged = "unknown"
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured over achievable, `None` where nothing was expected."""
+        expected = self.forecast.achievable
+        return self.sample.rate / expected if expected else None
+
+
+def read_samples(topology: Topology, samples: Iterable[Sample]) -> tuple[Reading, ...]:
+    """Return each sample beside its forecast, in their order.
+
+    Examples
+    --------
+    >>> import topo
+    >>> machine = topo.load("dgx-h100")
+    >>> (one,) = read_samples(machine, [Sample("a copy", ("ram0",), ("gpu0",), 55e9)])
+    >>> one.judged, round(one.forecast.theoretical / 1e9, 2)
+    ('fits', 63.02)
+    """
+    predictor = Predictor(topology)
+    return tuple(
+        replace(reading, judged=_judged(reading))
+        for reading in (Reading(sample, predictor.forecast(sample)) for sample in samples)
+    )
+
+
+def _judged(reading: Reading) -> Judged:
+    forecast, rate = reading.forecast, reading.sample.rate
+    if forecast.refused:
+        return "impossible"
+    if forecast.theoretical is None or forecast.achievable is None:
+        return "unknown"
+    if rate > forecast.theoretical * ABOVE:
+        return "above"
+    return "below" if rate < forecast.achievable * BELOW else "fits"
+
+
+@dataclass(slots=True)
+class _Use:
+    """Bytes through each resource for a byte of payload, and the links walked."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    extra: dict[str, Resource] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+    def add(self, name: str, weight: float = 1.0) -> None:
+        self.weights[name] = self.weights.get(name, 0.0) + weight
+
+
+class Predictor:
+    """Predicts single transfers on one topology, remembering what it searched.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.router = Router(topology)
+        self._host = Search(topology, ("host", "memory"), passes_host)
+        self._near = Chooser(
+            topology,
+            host=self._host,
+            network=Search(topology, ("network",), passes_network),
+            fabric=Search(topology, ("gpu",), passes_gpu_fabric),
+        )
+        self._known: dict[tuple[object, ...], Forecast] = {}
+
+    def memories_near(self, device: str) -> Ends:
+        """Return the memories of the device's own socket; the first device's where it has none."""
+        return self._near.memories_near(device)
+
+    def forecast(self, sample: Sample) -> Forecast:
+        """Return what is expected of `sample` if nothing else runs."""
+        key = (sample.source, sample.target, sample.via, sample.port, sample.both)
+        if key not in self._known:
+            self._known[key] = self._forecast(sample)
+        return self._known[key]
+
+    def path_of(self, sample: Sample) -> str:
+        """Return the data path by which a sample moves, ``""`` for a copy between RAM and device.
+
+        Between GPUs it is their links if they have any, else peer-to-peer over PCIe.
+        """
+        kinds = [self.topology[name].kind for name in (sample.source[0], sample.target[0])]
+        if sample.via or kinds != ["gpu", "gpu"]:
+            return sample.via
+        found = locality(self.topology, sample.source[0], sample.target[0])
+        return "peer-nvlink" if found.startswith(("NV", "XGMI")) else "peer-pcie"
+
+    def last_step(self, sample: Sample) -> Step | None:
+        """Return the step of a copy from or to RAM at its other end, `None` if there are several.
+
+        The other end is a GPU or a card.
+        """
+        steps = self.forecast(sample).steps
+        device = next(
+            (
+                name
+                for name in (*sample.source, *sample.target)
+                if self.topology[name].kind not in _RAM
+            ),
+            "",
+        )
+        at_end = [step for step in steps if device in (step.source, step.target)]
+        return at_end[0] if len(set(map(id, at_end))) == 1 else None
+
+    # --- one transfer -------------------------------------------------------------------------
+
+    def _forecast(self, sample: Sample) -> Forecast:
+        path = self.path_of(sample)
+        near = locality(self.topology, sample.source[0], sample.target[0])
+        if path:
+            route = self._route(sample, path)
+            if route.verdict == "refused":
+                why = "; ".join(one.text for one in route.reasons if one.effect == "refused")
+                return Forecast(refused=f"{path} is refused: {why}", locality=near)
+            use, redirected = _of_route(route), _redirected(route)
+        else:
+            use, redirected = self._copy(sample), ""
+        self._add_port(use, sample)
+        return self._limits(use, near, redirected, both=sample.both)
+
+    def _route(self, sample: Sample, path: str) -> Route:
+        to_gpu = self.topology[sample.target[0]].kind == "gpu"
+        gpu, far = (sample.target, sample.source) if to_gpu else (sample.source, sample.target)
+        found = data_path(self.topology.spec, path)
+        return self.router.route(found, far, gpu[0], "read" if to_gpu else "write")
+
+    def _copy(self, sample: Sample) -> _Use:
+        """Return the use of one copy between RAM and something else."""
+        kinds = {self.topology[name].kind for name in (*sample.source, *sample.target)}
+        if kinds & set(_STORAGE):
+            return self._storage_copy(sample)
+        use = _Use()
+        share = 1.0 / (len(sample.source) * len(sample.target))
+        for source in sample.source:
+            for target in sample.target:
+                ways = self._host.ways(source, target)
+                for step, part in ways.shares if ways else ():
+                    use.steps.append(step)
+                    if step.resource is not None:
+                        use.add(step.resource.id, part * share)
+                for end in (source, target):
+                    use.add(f"{end}/bus", share)
+                    use.add(f"{end}/hbm", share)
+        return use
+
+    def _storage_copy(self, sample: Sample) -> _Use:
+        """Return the use of a read into RAM, or a write from it: one move of a data path."""
+        gpus = self.topology.of_kind("gpu")
+        if not gpus:
+            return _Use()
+        to_ram = self.topology[sample.target[0]].kind in _RAM
+        storages = sample.source if to_ram else sample.target
+        path = data_path(self.topology.spec, "odirect-pinned")
+        route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
+        return _of_route(route, only=storages)
+
+    def _add_port(self, use: _Use, sample: Sample) -> None:
+        """Add the card's chip and the port by which a network test went."""
+        ends = (("out", sample.target), ("in", sample.source))
+        for direction, names in ends:
+            for name in names:
+                if self.topology[name].kind in _CARDS:
+                    port = sample.port or f"{name}/p1"
+                    use.weights[f"{name}/chip {direction}"] = 1.0
+                    use.weights[f"{port} {direction}"] = 1.0
+
+    def _limits(self, use: _Use, near: str, redirected: str, *, both: bool) -> Forecast:
+        found = {
+            name: (resource, weight)
+            for name, weight in use.weights.items()
+            if (resource := self.topology.resources.get(name) or use.extra.get(name)) is not None
+        }
+        times = 2.0 if both else 1.0
+        theoretical = _least(found, "theoretical")
+        achievable = _least(found, "achievable")
+        limit = min(
+            (resource for resource, _ in found.values()),
+            key=lambda one: one.capacity.rate("achievable") / found[one.id][1],
+            default=None,
+        )
+        return Forecast(
+            theoretical=theoretical * times if theoretical else None,
+            achievable=achievable * times if achievable else None,
+            limit=limit if achievable else None,
+            locality=near,
+            redirected=redirected,
+            steps=tuple(use.steps),
+        )
+
+
+def _least(found: Mapping[str, tuple[Resource, float]], basis: Basis) -> float | None:
+    """Return the least rate of the resources for one transfer alone, `None` if none is known."""
+    rates = (one.capacity.rate(basis) / weight for one, weight in found.values() if weight > 0)
+    least = min(rates, default=math.inf)
+    return least if math.isfinite(least) else None
+
+
+def _of_route(route: Route, only: Ends = ()) -> _Use:
+    """Return the use of a route, or of its moves that start or end at `only`."""
+    use = _Use(extra={one.id: one for one in route.extra if one.kind != "measured-pair"})
+    for branch in route.branches:
+        for leg in branch.legs:
+            if only and not {leg.source, leg.target} & set(only):
+                continue
+            use.steps += [step for step, _ in leg.shares]
+            for name, weight in leg.use.items():
+                use.add(name, branch.share * weight)
+    return use
+
+
+def _redirected(route: Route) -> str:
+    """Return the switch whose ACS redirect sends a move by the root, ``""`` if none does."""
+    found = (leg.sent_up_by for branch in route.branches for leg in branch.legs)
+    return next((name for name in found if name), "")
