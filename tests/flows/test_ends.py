@@ -8,6 +8,7 @@ import pytest
 
 import topo
 from tests.machines import built
+from topo.errors import SpecError
 from topo.flows import Ends, ends_of
 from topo.spec.model import Workload
 from topo.study import simulate
@@ -44,6 +45,16 @@ def test_equal_counts_pair():
         Ends("gpu0", ("nic0",), "write"),
         Ends("gpu1", ("nic1",), "write"),
     )
+
+
+def test_who_has_the_bytes_already_needs_none():
+    machine = built(PAIR)
+    assert ends_of(machine, copy(["gpu0"], ["gpu0", "gpu1"])) == (Ends("gpu1", ("gpu0",), "read"),)
+
+
+def test_a_copy_from_a_device_to_itself_is_refused():
+    with pytest.raises(SpecError, match="w copies from gpu0 to itself"):
+        ends_of(built(PAIR), copy(["gpu0"], ["gpu0"]))
 
 
 def test_a_set_with_itself_is_all_to_all():

@@ -171,9 +171,7 @@ measured:
   - nic0 -> cpu0: {{rate: 20 GB/s, source: perftest}}
 """
     told = compare(built(text), workload="load").workloads[0].insights
-    turned = (
-        "By what was measured, direct loses to legacy: 11 GB/s against 20 GB/s (--at measured)."
-    )
+    turned = "direct loses to legacy: 11 GB/s against 20 GB/s (--at measured)."
     assert told[0].startswith("direct is no faster than legacy here")
     assert told[1] == f"By what was measured, {turned}"
     measured = compare(built(text), workload="load", at="measured").workloads[0].insights

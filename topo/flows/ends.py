@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topo.errors import Finding, SpecError
+
 if TYPE_CHECKING:
     from topo.routes.model import Direction
     from topo.spec.model import Workload
@@ -31,7 +33,12 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
 
     A read or a write is one demand a GPU with all of the storage. A copy pairs equal counts of
     devices; between a set and itself each receives evenly from all others; else each that
-    receives does so evenly from all that send.
+    receives does so evenly from all that send. A GPU that has the bytes already needs none.
+
+    Raises
+    ------
+    SpecError
+        When nothing is left to move: a copy from a device to itself.
     """
     sources, targets = workload.sources, workload.targets
     if workload.direction == "read":
@@ -39,8 +46,14 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     if workload.direction == "write":
         return tuple(Ends(gpu, targets, "write") for gpu in sources)
     if topology[targets[0]].kind == "gpu":
-        return tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
-    return tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
+        pairs = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
+    else:
+        pairs = tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
+    found = tuple(one for one in pairs if one.far)
+    if not found:
+        message = f"{workload.name} copies from {sources[0]} to itself"
+        raise SpecError(Finding("workload-ends", message, place=workload.place))
+    return found
 
 
 def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
