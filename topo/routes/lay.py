@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from topo.datapaths import is_ram
 from topo.errors import Finding, UnknownNameError
 from topo.routes.choose import Chooser
+from topo.routes.cufile import routing_reason
 from topo.routes.model import Branch, Leg, Policy, Reason, Route, merged
 from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.use import UseBuilder, measured_pairs, total_use
@@ -77,7 +78,8 @@ class Router:
         """
         reasons = (
             *wrong_ends(self.topology, path, storages),
-            *stated_needs(self.topology, path, storages, gpu),
+            *stated_needs(self.topology, path, storages, gpu, direction),
+            *self._diverted(path, storages, gpu),
         )
         if verdict_of(reasons) == "refused":
             return _refused(path, gpu, direction, reasons)
@@ -88,6 +90,25 @@ class Router:
                 return _refused(path, gpu, direction, (*reasons, found))
             branches.extend(replace(one, share=one.share / len(storages)) for one in found)
         return self._finish(path, gpu, direction, tuple(branches), reasons)
+
+    def _diverted(self, path: DataPath, storages: tuple[str, ...], gpu: str) -> tuple[Reason, ...]:
+        """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
+        remote = [name for name in storages if self.topology[name].kind == "storage"]
+        direct = "cufile" in path.needs and len(path.moves) == 1
+        if not direct or not remote or not self.topology.settings.dynamic_routing:
+            return ()
+        joined = set(self._fabric.distances(gpu))
+        found = (
+            routing_reason(
+                self.topology,
+                self._near.cards(storage, gpu),
+                self._cards(storage, gpu),
+                gpu,
+                joined,
+            )
+            for storage in remote
+        )
+        return merged(reason for reason in found if reason is not None)
 
     def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
         """Return `route` with its branches carrying other shares; a share of 0 drops one."""

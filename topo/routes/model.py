@@ -119,6 +119,8 @@ class Reason:
         Where the file says so.
     about
         Devices that the fact holds for.
+    instead
+        The data path that is taken instead, where the fact says which.
     """
 
     code: str
@@ -126,6 +128,7 @@ class Reason:
     said: str
     place: Place | None = None
     about: tuple[str, ...] = ()
+    instead: str = ""
 
     @property
     def text(self) -> str:

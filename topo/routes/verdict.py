@@ -8,9 +8,10 @@ way round); across sockets it works at a loss that only a measurement can tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topo.routes.cufile import DIRECT_FILESYSTEMS, cufile_reason
+from topo.routes.ends import Ends
 from topo.routes.model import Reason, Verdict
 from topo.routes.use import dma_way, is_peer, peer_sites
 from topo.spec.shape import listed
@@ -19,29 +20,13 @@ from topo.topology import socket_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from topo.routes.model import Branch, Leg
+    from topo.routes.model import Branch, Direction, Leg
     from topo.spec.model import DataPath
     from topo.topology import Device, Topology
 
 __all__ = ["peer_reasons", "stated_needs", "verdict_of", "wrong_ends"]
 
 _HOSTS = ("cpu", "root-complex")
-# Filesystems and clients that cuFile names as supported for direct transfers.
-_DIRECT_FILESYSTEMS = frozenset(
-    {
-        "ext4",
-        "xfs",
-        "lustre",
-        "weka",
-        "wekafs",
-        "beegfs",
-        "gpfs",
-        "nfs",
-        "nfs-rdma",
-        "vast",
-        "scatefs",
-    }
-)
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:
@@ -57,20 +42,15 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 # --- what a data path needs, before any search --------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """What a data path is asked to join."""
-
-    topology: Topology
-    storages: tuple[str, ...]
-    gpu: str
-
-
 def stated_needs(
-    topology: Topology, path: DataPath, storages: tuple[str, ...], gpu: str
+    topology: Topology,
+    path: DataPath,
+    storages: tuple[str, ...],
+    gpu: str,
+    direction: Direction = "read",
 ) -> tuple[Reason, ...]:
     """Return what the file's facts say about the needs of `path`."""
-    ends = _Ends(topology, storages, gpu)
+    ends = Ends(topology, storages, gpu, direction)
     found = (_NEEDS[need](ends) for need in path.needs)
     return tuple(reason for reason in found if reason is not None)
 
@@ -87,7 +67,7 @@ def wrong_ends(topology: Topology, path: DataPath, far: tuple[str, ...]) -> Iter
         yield Reason("wrong-ends", "refused", text)
 
 
-def _peer_to_peer(ends: _Ends) -> Reason | None:
+def _peer_to_peer(ends: Ends) -> Reason | None:
     device = ends.topology[ends.gpu]
     allowed = device.part.flag("p2p")
     if allowed is None:
@@ -99,15 +79,15 @@ def _peer_to_peer(ends: _Ends) -> Reason | None:
     return Reason("no-peer-to-peer", "refused", text, device.place)
 
 
-def _filesystem(ends: _Ends) -> Reason | None:
+def _filesystem(ends: Ends) -> Reason | None:
     settings = ends.topology.settings
-    if settings.filesystem is None or settings.filesystem.lower() in _DIRECT_FILESYSTEMS:
+    if settings.filesystem is None or settings.filesystem.lower() in DIRECT_FILESYSTEMS:
         return None
     text = f"GPUDirect Storage does not go directly through {settings.filesystem}"
     return Reason("filesystem", "refused", text, settings.places.get("filesystem"))
 
 
-def _rdma(ends: _Ends) -> Reason | None:
+def _rdma(ends: Ends) -> Reason | None:
     settings = ends.topology.settings
     remote = any(ends.topology[name].kind == "storage" for name in ends.storages)
     if not remote or settings.transport != "tcp":
@@ -116,7 +96,7 @@ def _rdma(ends: _Ends) -> Reason | None:
     return Reason("transport", "refused", text, settings.places.get("transport"))
 
 
-def _local_drive(ends: _Ends) -> Reason | None:
+def _local_drive(ends: Ends) -> Reason | None:
     remote = [name for name in ends.storages if ends.topology[name].kind == "storage"]
     if not remote:
         return None
@@ -124,7 +104,7 @@ def _local_drive(ends: _Ends) -> Reason | None:
     return Reason("needs-local-drive", "refused", text)
 
 
-def _remote_storage(ends: _Ends) -> Reason | None:
+def _remote_storage(ends: Ends) -> Reason | None:
     local = [name for name in ends.storages if ends.topology[name].kind != "storage"]
     if not local:
         return None
@@ -136,19 +116,19 @@ def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _c2c(ends: _Ends) -> Reason | None:
+def _c2c(ends: Ends) -> Reason | None:
     if any(step.link.cable.family == "nvlink-c2c" for step in ends.topology.steps[ends.gpu]):
         return None
     return Reason("needs-c2c", "refused", "no NVLink-C2C leads to", about=(ends.gpu,))
 
 
-def _fabric(ends: _Ends) -> Reason | None:
+def _fabric(ends: Ends) -> Reason | None:
     if any(step.link.layer == "gpu" for step in ends.topology.steps[ends.gpu]):
         return None
     return Reason("needs-gpu-links", "refused", "no GPU links lead to", about=(ends.gpu,))
 
 
-_NEEDS: dict[str, Callable[[_Ends], Reason | None]] = {
+_NEEDS: dict[str, Callable[[Ends], Reason | None]] = {
     "peer-to-peer": _peer_to_peer,
     "filesystem": _filesystem,
     "rdma": _rdma,
@@ -156,6 +136,7 @@ _NEEDS: dict[str, Callable[[_Ends], Reason | None]] = {
     "remote-storage": _remote_storage,
     "c2c": _c2c,
     "fabric": _fabric,
+    "cufile": cufile_reason,
 }
 
 
@@ -177,7 +158,7 @@ def peer_reasons(topology: Topology, branches: Iterable[Branch]) -> Iterator[Rea
 def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
     gpus = [end for end in (leg.target, leg.source) if topology[end].kind == "gpu"]
     for gpu in gpus:
-        unable = _peer_to_peer(_Ends(topology, (), gpu))
+        unable = _peer_to_peer(Ends(topology, (), gpu))
         if unable is not None:
             yield unable
     hosts = _hosts_passed(topology, leg)
@@ -253,6 +234,10 @@ def _iommu(topology: Topology, hosts: tuple[Device, ...], *, over_pcie: bool) ->
     if said is None:
         wanted = "on" if arm else "off or in passthrough"
         yield Reason("iommu-not-said", "assumed", f"assumes the IOMMU {wanted}")
+    elif said == "passthrough-or-on":
+        works = "on" if arm else "in passthrough"
+        text = f"the IOMMU is on or in passthrough, and peer-to-peer works only {works}"
+        yield Reason("iommu-unknown", "unknown", text, place)
     elif arm and said != "on":
         text = f"this Arm host needs the IOMMU on, and it is {_IOMMU[said]}"
         yield Reason("iommu", "refused", text, place)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from topo.document.nodes import Node
-    from topo.spec.model import LinkSpec
+    from topo.spec.model import LinkSpec, Override
 
 __all__ = ["copied_groups", "copied_links", "split_copies"]
 
@@ -29,8 +29,8 @@ _NOT_DEVICES: Final = frozenset({"name", "title"})
 
 
 def split_copies(
-    overrides: MappingOf[str, str], groups: Iterable[Group]
-) -> tuple[dict[str, str], dict[str, str]]:
+    overrides: MappingOf[str, Override], groups: Iterable[Group]
+) -> tuple[dict[str, str], dict[str, Override]]:
     """Return the copies, ``{new: model}``, and the overrides that are none.
 
     An override is a copy when its target is one new name and its value a device of the file, or
@@ -38,10 +38,10 @@ def split_copies(
     """
     known = {name for group in groups for name in group.names}
     copies: dict[str, str] = {}
-    rest: dict[str, str] = {}
+    rest: dict[str, Override] = {}
     for target, value in overrides.items():
         plain = not set(". ") & set(target) and target not in known | _NOT_DEVICES
-        if plain and value in known:
+        if plain and isinstance(value, str) and value in known:
             copies[target] = value
             known.add(target)
         else:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from topo.catalogue.load import catalogue
 from topo.document.nodes import Mapping, Sequence
 from topo.spec.dump_parts import cable_value, device_value, figure_value, medium_value, part_value
+from topo.spec.keys import SETTINGS
+from topo.spec.settings import settings_value
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
 if TYPE_CHECKING:
@@ -40,9 +42,7 @@ def to_document(spec: Spec) -> Plain:
     built_in = catalogue()
     media = {**spec.media} if spec.media else {}
     settings = {
-        key: value
-        for key in ("iommu", "filesystem", "transport")
-        if (value := getattr(spec.settings, key)) is not None
+        key: value for key in SETTINGS if (value := settings_value(spec.settings, key)) is not None
     }
     sections: Plain = {
         "topo": 1,

@@ -70,6 +70,12 @@ SETTINGS: Final = _table(
     Row("iommu", "iommu", "`off`, `passthrough` or `on`"),
     Row("filesystem", "text", "what the storage is mounted as: `lustre`, `ext4`, `nfs`"),
     Row("transport", "transport", "how remote storage is reached: `rdma` or `tcp`"),
+    Row("compat-mode", "compat-mode", "cuFile's fallback: `off`, `allowed` or `forced`"),
+    Row("dynamic-routing", "routing", "cuFile's: `off`, `on`, or its order as a list"),
+    Row("direct-writes", "on-off", "whether cuFile writes to remote storage directly"),
+    Row("p2pdma", "on-off", "whether cuFile reads local drives by the kernel's peer-to-peer DMA"),
+    Row("gds-support", "gds-support", "what the GDS driver supports here: `[nvme, lustre]`"),
+    Row("gds-denied", "name-list", "drivers and filesystems that cuFile may not use directly"),
 )
 
 WORKLOAD: Final = _table(

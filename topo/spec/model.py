@@ -6,13 +6,13 @@ Nothing here is computed from physics yet; that is `topo.topology`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.catalogue.model import Cable, Figure, Medium, Part
-    from topo.document.nodes import Document
+    from topo.document.nodes import Document, Node
     from topo.document.nodes import Mapping as Entries
     from topo.errors import Finding, Place
 
@@ -27,6 +27,7 @@ __all__ = [
     "Move",
     "Mover",
     "Over",
+    "Override",
     "Settings",
     "Spec",
     "Workload",
@@ -36,6 +37,8 @@ Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
 Direction = Literal["read", "write", "copy"]
 Basis = Literal["theoretical", "achievable", "measured"]
+# What a caller changes: a text as ``--set`` has it, or a node that knows where it was said.
+Override: TypeAlias = "str | Node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class DataPath:
         Workers for each GPU, for `serial`.
     needs
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
-        ``remote-storage``, ``c2c``, ``fabric``.
+        ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
     code
         The row letter of hardware.md's table for the built-in ones.
     """
@@ -214,11 +217,27 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Facts of the host; `None` is "not said"."""
+    """Facts of the host; `None` is "not said".
 
-    iommu: Literal["off", "passthrough", "on"] | None = None
+    Parameters
+    ----------
+    dynamic_routing
+        cuFile's routing policies in their order; empty when it is off.
+    gds_support
+        What the GDS driver supports; empty when nothing.
+    places
+        Where each is said, by its key in the file.
+    """
+
+    iommu: Literal["off", "passthrough", "on", "passthrough-or-on"] | None = None
     filesystem: str | None = None
     transport: Literal["rdma", "tcp"] | None = None
+    compat_mode: Literal["off", "allowed", "forced"] | None = None
+    dynamic_routing: tuple[str, ...] | None = None
+    direct_writes: Literal["off", "on"] | None = None
+    p2pdma: Literal["off", "on"] | None = None
+    gds_support: tuple[str, ...] | None = None
+    gds_denied: tuple[str, ...] | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
@@ -260,4 +279,4 @@ class Spec:
     file: str = ""
     findings: tuple[Finding, ...] = ()
     document: Document | None = field(default=None, compare=False, repr=False)
-    overrides: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    overrides: Mapping[str, Override] = field(default_factory=dict, compare=False, repr=False)

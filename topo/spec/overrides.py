@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.advice import did_you_mean
 from topo.catalogue.keys import KEYS
 from topo.document import parse
-from topo.document.nodes import Mapping, Scalar
+from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Finding, Place, UnknownNameError
 from topo.spec.python import node_of
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from topo.document.nodes import Node
+    from topo.spec.model import Override
     from topo.spec.names import Names
 
 __all__ = ["FILE", "Change", "Changes", "read_changes", "sort_changes", "with_entry"]
@@ -28,6 +29,7 @@ __all__ = ["FILE", "Change", "Changes", "read_changes", "sort_changes", "with_en
 FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
 _FIGURES: Final = frozenset(KEYS) | {"rate"}
+_NODES: Final = (Scalar, Sequence, Mapping)
 _SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")
 
 
@@ -41,8 +43,9 @@ class Change:
 
     @property
     def place(self) -> Place:
-        """Where the target stands."""
-        return Place(FILE, self.value.place.line, 1)
+        """Where the target stands, or the value where that was said elsewhere."""
+        place = self.value.place
+        return Place(FILE, place.line, 1) if place.file == FILE else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,11 @@ class Changes:
     links: list[Change] = field(default_factory=list)
 
 
-def read_changes(overrides: MappingOf[str, str]) -> tuple[Change, ...]:
-    """Read ``{"slot1.part": "connectx-8"}``; each key and value knows its place in ``--set``."""
+def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
+    """Read ``{"slot1.part": "connectx-8"}``; each key and value knows its place in ``--set``.
+
+    A value that is a node already keeps its own place.
+    """
     return tuple(
         _read_change(key.strip(), value, number)
         for number, (key, value) in enumerate(overrides.items(), start=1)
@@ -65,7 +71,10 @@ def read_changes(overrides: MappingOf[str, str]) -> tuple[Change, ...]:
 def _read_change(key: str, given: object, line: int) -> Change:
     text = given.strip() if isinstance(given, str) else ""
     place = Place(FILE, line, len(key) + 2, len(key) + 2 + len(text))
-    value = _value(text, place) if isinstance(given, str) else node_of(given, place)
+    if isinstance(given, str):
+        value = _value(text, place)
+    else:
+        value = given if isinstance(given, _NODES) else node_of(given, place)
     if " -- " in key:
         return Change(key, (), value)
     section, dot, rest = key.partition(".")
@@ -161,7 +170,8 @@ def _sourced(change: Change) -> Change:
     if not isinstance(value, Scalar) or not any(key.text in _FIGURES for key in change.keys):
         return change
     place = value.place
-    entries = ((Scalar("value", place), value), (Scalar("source", place), Scalar(FILE, place)))
+    source = FILE if place.file == FILE else f"{place.file}:{place.line}"
+    entries = ((Scalar("value", place), value), (Scalar("source", place), Scalar(source, place)))
     return replace(change, value=Mapping(entries, place))
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from topo.spec.devices import Group
     from topo.spec.expectations import Claim
     from topo.spec.links import Line
-    from topo.spec.model import DeviceSpec
+    from topo.spec.model import DeviceSpec, Override
     from topo.spec.workloads import Draft
 
 __all__ = ["VERSION", "describe", "read_spec", "vary"]
@@ -79,7 +79,7 @@ class _Shape:
 
 
 def read_spec(
-    document: Document, *, name: str = "", overrides: MappingOf[str, str] | None = None
+    document: Document, *, name: str = "", overrides: MappingOf[str, Override] | None = None
 ) -> Spec:
     """Read a document.
 
@@ -107,7 +107,7 @@ def read_spec(
     return replace(spec, document=document, overrides=dict(overrides or {}))
 
 
-def vary(spec: Spec, overrides: MappingOf[str, str]) -> Spec:
+def vary(spec: Spec, overrides: MappingOf[str, Override]) -> Spec:
     """Return what the same text says with other overrides laid over those it was read with.
 
     Parameters
@@ -131,7 +131,7 @@ def describe(
     report: Report,
     *,
     name: str = "",
-    overrides: MappingOf[str, str] | None = None,
+    overrides: MappingOf[str, Override] | None = None,
 ) -> Spec:
     """Read a document through every phase but physics."""
     check_commas(document.root, report)
@@ -183,7 +183,10 @@ def _read_version(document: Document, report: Report) -> Sections:
 
 
 def _sort(
-    groups: tuple[Group, ...], sections: Sections, overrides: MappingOf[str, str], report: Report
+    groups: tuple[Group, ...],
+    sections: Sections,
+    overrides: MappingOf[str, Override],
+    report: Report,
 ) -> Changes:
     if not overrides:
         return Changes()

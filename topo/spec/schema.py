@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.catalogue.index import part_names
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
 from topo.spec.keys import CABLE, DATA_PATH, DEVICE, MEASURED, MOVE, SETTINGS, TOP, WORKLOAD
-from topo.spec.vocabulary import IOMMU, MOVERS, NEEDS, STAGES, TRANSPORTS
+from topo.spec.vocabulary import (
+    COMPAT_MODES,
+    GDS_SUPPORT,
+    IOMMU,
+    MOVERS,
+    NEEDS,
+    ON_OFF,
+    ROUTING,
+    STAGES,
+    TRANSPORTS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +102,10 @@ VALUES: Final[Mapping[str, Schema]] = {
     "needs-list": _or_list(_words(*NEEDS)),
     "iommu": _either(_words(*IOMMU), {"type": "boolean"}),
     "transport": _words(*TRANSPORTS),
+    "on-off": _either(_words(*ON_OFF), {"type": "boolean"}),
+    "compat-mode": _either(_words(*COMPAT_MODES), {"type": "boolean"}),
+    "routing": _either(_words(*ON_OFF), {"type": "boolean"}, _or_list(_words(*ROUTING))),
+    "gds-support": _or_list(_words(*GDS_SUPPORT)),
     "part-name": _or_list(_ref("part-name")),
     **{name: _ref(name) for name in ("settings", "parts", "media", "data-paths", "devices")},
     **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},

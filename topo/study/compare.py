@@ -199,13 +199,20 @@ def _names(topology: Topology, name: str, other: str, *, want_source: bool) -> t
 def _workload(
     router: Router, workload: Workload, via: tuple[str, ...], basis: Basis
 ) -> WorkloadAnswer:
-    names = dict.fromkeys(via or workload.via or usual_paths(router.topology, workload))
-    spec = router.topology.spec
-    found = WorkloadAnswer(
-        workload=workload,
-        paths=tuple(answer(router, workload, data_path(spec, name), basis=basis) for name in names),
-    )
+    chosen = via or workload.via
+    names = dict.fromkeys(chosen or usual_paths(router.topology, workload))
+    paths = [_by(router, workload, name, basis) for name in names]
+    if not chosen:  # what is taken instead is asked about as well
+        taken = dict.fromkeys(
+            reason.instead for path in paths for reason in path.reasons if reason.instead
+        )
+        paths += [_by(router, workload, name, basis) for name in taken if name not in names]
+    found = WorkloadAnswer(workload=workload, paths=tuple(paths))
     return replace(found, insights=insights(router, found))
+
+
+def _by(router: Router, workload: Workload, name: str, basis: Basis) -> PathAnswer:
+    return answer(router, workload, data_path(router.topology.spec, name), basis=basis)
 
 
 def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Finding]:

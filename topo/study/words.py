@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.topology import Resource
+    from topo.routes import Reason
+    from topo.topology import Resource, Topology
 
-__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "class_words", "limited_by", "listed"]
+__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "cited", "class_words", "limited_by", "listed"]
 
 CLASS_WORDS: dict[str, tuple[str, str]] = {
     "storage-read": ("the storage's reads", "the storages' reads"),
@@ -49,6 +50,20 @@ def listed(names: Iterable[str], *, most: int = 4) -> str:
     if len(found) > most:
         found = [*found[: most - 1], f"{len(found) - most + 1} more"]
     return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)
+
+
+def cited(topology: Topology, reason: Reason) -> str:
+    """Return a reason's sentence, with file and line where another file than the machine's says it.
+
+    cufile.json and gdscheck's text say things of the host; what the machine's own file says, its
+    reader has before him.
+    """
+    place, document = reason.place, topology.spec.document
+    own = (document.name if document else "", "--set")
+    yaml = (".yaml", ".yml")
+    if place is None or not place.line or place.file in own or place.file.endswith(yaml):
+        return reason.text
+    return f"{reason.text} ({place.file}:{place.line})"
 
 
 def limited_by(resources: Iterable[Resource]) -> str:

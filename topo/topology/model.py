@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from topo.catalogue.model import Cable, Figure, Kind, Part
     from topo.errors import Place
-    from topo.spec.model import Basis, End, Settings, Spec
+    from topo.spec.model import Basis, End, Override, Settings, Spec
     from topo.spec.names import Names
     from topo.topology.tree import Tree
 
@@ -289,13 +289,14 @@ class Topology:
 
         return Tree(self)
 
-    def replace(self, changes: Mapping[str, str]) -> Topology:
+    def replace(self, changes: Mapping[str, Override]) -> Topology:
         """Return the topology of the same text with something changed, as ``--set`` does.
 
         Parameters
         ----------
         changes
-            What to change, by target: ``{"slot1.part": "connectx-8"}``.
+            What to change, by target: ``{"slot1.part": "connectx-8"}``; a value may be a node of a
+            document, which keeps its place.
 
         Raises
         ------

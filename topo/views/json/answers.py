@@ -190,6 +190,7 @@ def _reason(reason: Reason) -> dict[str, Any]:
         "effect": reason.effect,
         "text": reason.text,
         "place": place_document(reason.place),
+        "instead": reason.instead or None,
     }
 
 

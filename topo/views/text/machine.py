@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.spec.keys import SETTINGS
+from topo.spec.settings import settings_value
+from topo.study.words import cited
 from topo.topology import ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
@@ -150,13 +153,12 @@ def _ram(topology: Topology) -> Iterator[Text]:
 
 
 def _settings(topology: Topology) -> str:
-    settings = topology.settings
-    facts = {
-        "iommu": settings.iommu,
-        "filesystem": settings.filesystem,
-        "transport": settings.transport,
-    }
-    said = [f"{name} {value}" for name, value in facts.items() if value is not None]
+    facts = ((key, settings_value(topology.settings, key)) for key in SETTINGS)
+    said = [
+        f"{name} {' '.join(value) or 'none' if isinstance(value, list) else value}"
+        for name, value in facts
+        if value is not None
+    ]
     return ", ".join(said) or "none stated"
 
 
@@ -325,7 +327,7 @@ def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Bloc
         (Column(), Column(breaks=True)),
         tuple((Cell(one.data_path.name), _moves(one)) for one in found),
     )
-    against = tuple(_against(found))
+    against = tuple(_against(topology, found))
     if against:
         yield Heading("What stands against them")
         yield Table((Column(), Column(), Column(breaks=True)), against)
@@ -336,13 +338,15 @@ def _moves(one: PathSurvey) -> str:
     return "\n".join(filter(None, (one.data_path.title, ", ".join(moves))))
 
 
-def _against(found: Sequence[PathSurvey]) -> Iterator[tuple[str | Cell, ...]]:
+def _against(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[tuple[str | Cell, ...]]:
     """Yield a row for what stands against each data path, and for which workloads."""
     for one in found:
         texts: dict[tuple[str, str], list[str]] = {}
         for laid in one.laid:
             for effect in ("refused", "unknown", "slower"):
-                why = [reason.text for reason in laid.reasons if reason.effect == effect]
+                why = [
+                    cited(topology, reason) for reason in laid.reasons if reason.effect == effect
+                ]
                 if why:
                     key = (effect, shortened(why))
                     texts.setdefault(key, []).append(laid.workload.name)
@@ -374,7 +378,7 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
     if route.reasons:
         yield Table(
             (Column(), Column(breaks=True)),
-            tuple((reason.effect, reason.text) for reason in route.reasons),
+            tuple((reason.effect, cited(topology, reason)) for reason in route.reasons),
         )
     for branch in route.branches:
         yield _branch(branch, alone=len(route.branches) == 1)
