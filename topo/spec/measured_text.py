@@ -83,10 +83,10 @@ def with_measured(text: str, lines: Iterable[MeasuredLine], *, name: str = "<tex
 
     Examples
     --------
-    >>> line = MeasuredLine("ram0", "gpu0", 55.6e9, "nvbandwidth")
-    >>> before = "topo: 1\ndevices: {ram0: ddr5-4800, gpu0: l40s}\nlinks: []\n"
+    >>> line = MeasuredLine("cpu0", "gpu0", 55.6e9, "nvbandwidth")
+    >>> before = "topo: 1\ndevices: {cpu0: epyc-7742, gpu0: l40s}\n"
     >>> print(with_measured(before, [line]).splitlines()[-1])
-      - ram0 -> gpu0: {rate: 55.6 GB/s, source: "nvbandwidth"}
+      - cpu0 -> gpu0: {rate: 55.6 GB/s, source: "nvbandwidth"}
     """
     wanted = {(line.source, line.target): line for line in lines}
     if not wanted:
@@ -187,7 +187,8 @@ def _replaced(
         end = items[number + 1].start if number + 1 < len(items) else len(rows)
         old = rows[item.start : item.end]
         hit = [pair for pair in item.pairs if pair in wanted]
-        out += _renewed(old, item, [left.pop(pair) for pair in hit if pair in left]) if hit else old
+        new = [left.pop(pair) for pair in hit if pair in left]
+        out += _renewed(old, item, new, set(hit)) if hit else old
         if number + 1 == len(items):
             indent = _indent(rows[items[0].start])
             out += [indent + line.text for line in left.values()]
@@ -195,13 +196,13 @@ def _replaced(
     return out
 
 
-def _renewed(old: list[str], item: _Item, new: list[MeasuredLine]) -> list[str]:
+def _renewed(old: list[str], item: _Item, new: list[MeasuredLine], gone: set[Pair]) -> list[str]:
     """Return one item's rows anew: its comments, what is left of it, and the new lines."""
     indent = _indent(old[0])
     drawn = sketch("\n".join(old))
     comments = [drawn.of(token) for token in drawn.tokens if token.kind == "comment"]
     fresh = [indent + line.text for line in new]
-    stay = _rest(old, item, {(line.source, line.target) for line in new})
+    stay = _rest(old, item, gone)
     if stay:
         return [*stay, *fresh]
     if len(old) == 1 and comments and fresh:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
@@ -170,14 +171,19 @@ def _switches(topology: Topology, reading: Reading) -> tuple[Device, ...]:
     return tuple(one for one in devices if one.kind == "pcie-switch")
 
 
+def _has_own_rate(device: Device) -> bool:
+    figures = (device.part.figure(key) for key in ("read", "write"))
+    return all(one and one.value is not None and math.isfinite(one.value) for one in figures)
+
+
 def _storage_reasons(topology: Topology, reading: Reading) -> Iterator[str]:
     if reading.sample.via == "direct":
         yield "cuFile's compatibility mode: /proc/driver/nvidia-fs/stats proves the direct path"
     drives = [
         name
         for name in (*reading.sample.source, *reading.sample.target)
-        if topology[name].kind in _STORAGE and topology[name].part.figure("read") is None
+        if topology[name].kind in _STORAGE and not _has_own_rate(topology[name])
     ]
     if drives:
-        yield f"the file has no `read:` and `write:` of {listed(drives)}"
+        yield f"{listed(drives)} itself, whose `read:` and `write:` the file does not limit"
     yield "too few jobs or threads to fill it"

@@ -195,7 +195,7 @@ class Predictor:
             "",
         )
         at_end = [step for step in steps if device in (step.source, step.target)]
-        return at_end[0] if len(set(map(id, at_end))) == 1 else None
+        return at_end[0] if len({(id(step.link), step.source) for step in at_end}) == 1 else None
 
     # --- one transfer -------------------------------------------------------------------------
 

@@ -62,14 +62,12 @@ class Mapper:
 
     def sample(self, result: Result) -> Sample | None:
         """Return a result with the topology's names, `None` (and a line of `unmapped`) if none."""
-        first = self._ends(result.source) if result.source.kind != "ram" else ()
-        second = self._ends(result.target) if result.target.kind != "ram" else ()
+        first, second = self._named(result.source), self._named(result.target)
         other = (*first, *second)
         source = first or (self._near(other) if result.source.kind == "ram" else ())
         target = second or (self._near(other) if result.target.kind == "ram" else ())
         if not source or not target:
-            missing = result.source if not source else result.target
-            self._leave(f"{result.test}: {self._why(missing)}")
+            self._leave(f"{result.test}: {self._why(self._missing(result))}")
             return None
         port, several = self._port(result, other)
         return Sample(
@@ -84,6 +82,15 @@ class Mapper:
             unwritten=result.unwritten or several,
             date=self._results.date,
         )
+
+    def _missing(self, result: Result) -> End:
+        """Return the end that has no device: RAM only where the other end has one."""
+        ends = (result.source, result.target)
+        absent = [end for end in ends if end.kind != "ram" and not self._ends(end)]
+        return (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
+
+    def _named(self, end: End) -> tuple[str, ...]:
+        return () if end.kind == "ram" else self._ends(end)
 
     def _leave(self, line: str) -> None:
         if line not in self.unmapped:
