@@ -47,6 +47,11 @@ _DECIMAL: Final = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
 
 
+_DAY: Final = 86_400.0
+_YEAR: Final = 365.25 * _DAY
+_MANY: Final = 1e5  # from so many on, digits say nothing
+
+
 def _sizes() -> dict[str, _Worth]:
     decimal = {f"{prefix}B": (10**power, 1) for prefix, power in _DECIMAL.items()}
     return decimal | {f"{prefix}B": (2**power, 1) for prefix, power in _BINARY.items()}
@@ -283,15 +288,21 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people: four digits, ms and below for what is short.
+    """Write a duration for people: four digits, ms and below for what is short, days from two on.
 
     Examples
     --------
     >>> format_duration(1.4), format_duration(7 / 3), format_duration(0.0125)
     ('1.4 s', '2.333 s', '12.5 ms')
+    >>> format_duration(250_000), format_duration(1e9), format_duration(1e14)
+    ('2.894 days', '31.69 years', '3.2e+06 years')
     """
     if seconds == float("inf"):
         return "never"
+    for unit, worth in (("years", _YEAR), ("days", _DAY)):
+        if seconds >= 2 * worth:  # so that it is never "1 years"
+            number = seconds / worth
+            return f"{_four_digits(number) if number < _MANY else f'{number:.2g}'} {unit}"
     # Rounding first decides the unit, so that 0.99996 s is 1 s and not 1000 ms.
     for unit, worth in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         shown = _four_digits(seconds / worth)
