@@ -457,3 +457,10 @@ def test_a_thousand_gpus_are_answered():
         "appliance0/read",
         "appliance1/read",
     }
+
+
+def test_a_controller_that_stops_its_drives_is_called_what_it_is():
+    machine = shipped("l40s-two-switches", {"raid.read": "20 GB/s"})
+    found = compare(machine, workload="local").workloads[0]
+    assert [one.resource.kind for one in found["legacy"].bottlenecks] == ["controller-read"]
+    assert "both stop at the storage controller's reads (raid/read), 20 GB/s" in found.insights[0]

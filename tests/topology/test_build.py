@@ -79,9 +79,10 @@ def test_classes_of_dgx_h100(name, kind):
         ("sw0 -> cpu0", "uplink"),
         ("nic0 -> sw0", "card-pcie"),
         ("sw0 -> gpu0", "gpu-pcie"),
-        ("raid -> cpu1", "drive-pcie"),
+        ("raid -> cpu1", "controller-pcie"),
         ("nvme0 -> raid", "drive-pcie"),
-        ("raid/read", "drive-read"),
+        ("raid/read", "controller-read"),
+        ("raid/write", "controller-write"),
         ("nvme3/write", "drive-write"),
     ],
 )

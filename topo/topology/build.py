@@ -24,7 +24,6 @@ __all__ = ["build_topology"]
 _CARDS = ("nic", "dpu")
 _HOSTS = ("cpu", "root-complex")
 _GPU_SIDE = ("gpu", "nvswitch")
-_DRIVES = ("nvme", "hba")
 
 
 def build_topology(spec: Spec) -> Topology:
@@ -76,13 +75,15 @@ def _own(device: Device) -> Iterator[Resource]:
     return maker(device) if maker else iter(())
 
 
+_SIDES: dict[str, tuple[ResourceClass, ResourceClass]] = {
+    "storage": ("storage-read", "storage-write"),
+    "nvme": ("drive-read", "drive-write"),
+    "hba": ("controller-read", "controller-write"),
+}
+
+
 def _storage(device: Device) -> Iterator[Resource]:
-    kinds: tuple[ResourceClass, ResourceClass] = (
-        ("storage-read", "storage-write")
-        if device.kind == "storage"
-        else ("drive-read", "drive-write")
-    )
-    for key, kind in zip(("read", "write"), kinds, strict=True):
+    for key, kind in zip(("read", "write"), _SIDES[device.kind], strict=True):
         yield from _figure(device, key, key, kind)
 
 
@@ -261,8 +262,10 @@ def _way_kind(link: Link, source: End, target: End, devices: Mapping[str, Device
         return "uplink" if len(kinds) > 1 else "socket-link"
     if "gpu" in kinds:
         return "gpu-pcie" if link.cable.family == "pcie" else "c2c"
-    if kinds & set(_DRIVES):
+    if "nvme" in kinds:
         return "drive-pcie"
+    if "hba" in kinds:
+        return "controller-pcie"
     if "pcie-switch" in kinds:
         return "card-pcie" if kinds & set(_CARDS) else "uplink"
     bridges = any(devices[end.device].part.flag("bridge") for end in (source, target))
