@@ -180,6 +180,11 @@ def test_a_missing_figure_is_neither_unknown_nor_unlimited(lines, keys):
     assert "`unknown`" in finding.help
 
 
+def test_a_missing_figure_of_a_shipped_part_is_shown_written():
+    finding = wrong("raid: raid-card-gen4")
+    assert finding.help.endswith("`raid: {part: raid-card-gen4, read: unknown, write: unknown}`")
+
+
 def test_a_part_of_ones_own_must_state_its_figures_once():
     text = "topo: 1\nparts:\n  acme: {kind: storage, write: 9 GB/s}\ndevices: {a: acme, b: acme}\n"
     finding = only(text)

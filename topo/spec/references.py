@@ -94,8 +94,16 @@ def _check_figures(devices: tuple[DeviceSpec, ...], report: Report) -> None:
             "missing-figure",
             f"`{name}` does not say its {keys}, and {listed(ranged(d.name for d in who))} "
             f"need{'s' * (len(who) == 1)} it",
-            help=f"write {ways}",
+            help=f"write {ways}{_example(who[0], missing)}",
         )
+
+
+def _example(device: DeviceSpec, missing: tuple[str, ...]) -> str:
+    """Return how it may look at a device of a shipped part; a part of the file's own is there."""
+    if device.part.place is not None or not any(KEYS[key].unlimited for key in missing):
+        return ""
+    figures = ", ".join(f"{key}: unknown" for key in missing)
+    return f": `{device.name}: {{part: {device.part.name}, {figures}}}`"
 
 
 def _missing(part: Part) -> tuple[str, ...]:
