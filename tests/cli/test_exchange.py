@@ -71,3 +71,26 @@ def test_matrix_by_other_rules(topo):
     assert topo("matrix", "dgx-h100", "--release", "current").code == 2
     old = ("--rules", "nccl", "--release", "before-sapphire-rapids")
     assert "SYS 10" in topo("matrix", "dgx-h100", *old).out
+
+
+def test_import_of_two_sources(topo, tmp_path):
+    (tmp_path / "host.xml").write_bytes(two_sockets())
+    (tmp_path / "smi.txt").write_text(MATRIX, encoding="utf-8")
+    done = topo("import", "nccl", "host.xml", "--and", "nvidia-smi", "smi.txt")
+    assert done.code == 0
+    assert "# Combined with smi.txt (output of nvidia-smi topo -m)." in done.out
+    assert "sources-disagree" in done.err  # NVLinks to switches, and four between the pair
+    assert topo("import", "host.xml", "--and", "smi.txt").out == done.out
+    assert topo("import", "--and=smi.txt", "host.xml").out == done.out
+    assert topo("import", "host.xml", "--and", "-", stdin=MATRIX.encode()).code == 0
+    document = topo("import", "host.xml", "--and", "smi.txt", "--json").document
+    assert document["together"] == ["smi.txt (output of nvidia-smi topo -m)"]
+
+
+def test_import_of_a_second_source_that_is_none(topo, tmp_path):
+    (tmp_path / "host.xml").write_bytes(two_sockets())
+    assert topo("import", "host.xml", "--and").code == 2
+    assert topo("import", "-", "--and", "-").code == 2
+    wrong = topo("import", "host.xml", "--and", "nvidia-smi", "host.xml")
+    assert wrong.code == 1
+    assert "an NCCL topology file, not what `nvidia-smi` reads" in wrong.err

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from topo.cli.options import asks_json, example, lists
 from topo.cli.output import Session, put_document, put_text, write_file
 
+if TYPE_CHECKING:
+    from topo.exchange.sighting import Sighting
+
 _STDIN = "-"
 _MOST_WORDS = 2
+_AND = "--and"
+
+
+class _Import(click.Command):
+    """A command whose `--and` takes a KIND and a FILE, or a FILE alone."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give each `--and` both its values, an empty KIND where none is written."""
+        from topo.exchange import KINDS
+
+        whole: list[str] = []
+        left = list(reversed(args))
+        while left:
+            word = left.pop()
+            name, _, glued = word.partition("=")
+            if name != _AND:
+                whole.append(word)
+                continue
+            if not (glued or left):
+                raise click.UsageError("--and needs a FILE.")
+            first = glued or left.pop()
+            kind = first in KINDS and bool(left) and (left[-1] == _STDIN or left[-1][:1] != "-")
+            whole += [_AND, first, left.pop()] if kind else [_AND, "", first]
+        return super().parse_args(ctx, whole)
 
 
 @click.command(
+    cls=_Import,
     epilog=example(
         "topo import nccl topo.xml -o server.yaml",
         "nvidia-smi topo -m | topo import -",
         "topo import sysfs / -o this-machine.yaml",
-    )
+        "topo import nccl topo.xml --and nvidia-smi matrix.txt",
+    ),
 )
 @click.argument("words", metavar="[KIND] FILE", nargs=-1, required=True)
 @click.option(
@@ -29,10 +59,23 @@ _MOST_WORDS = 2
     help="A card that leads to storage, by its name, RDMA name or PCI address "
     "(repeatable, or a,b).",
 )
+@click.option(
+    _AND,
+    "others",
+    metavar="[KIND] FILE",
+    nargs=2,
+    multiple=True,
+    help="A further source of the same machine (repeatable): it fills the gaps of the first, "
+    "and where the two contradict each other, that is said.",
+)
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
 @asks_json
 def command(
-    words: tuple[str, ...], storage: tuple[str, ...], output: str | None, as_json: bool
+    words: tuple[str, ...],
+    storage: tuple[str, ...],
+    others: tuple[tuple[str, str], ...],
+    output: str | None,
+    as_json: bool,
 ) -> int:
     """Make a topology file of what a machine or a tool says of itself.
 
@@ -44,18 +87,15 @@ def command(
     """
     if len(words) > _MOST_WORDS:
         raise click.UsageError("a KIND and a FILE, or a FILE alone.")
-    kind, file = words if len(words) == _MOST_WORDS else (None, words[0])
+    kind, file = words if len(words) == _MOST_WORDS else ("", words[0])
+    sources = [(kind, file), *others]
+    if [one for _, one in sources].count(_STDIN) > 1:
+        raise click.UsageError("only one FILE can be standard input.")
     path = Path(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
-    from topo.exchange import import_folder, import_text
-    from topo.spec.loading import read_file
+    from topo.exchange import import_together
 
-    if file != _STDIN and path.is_dir():
-        found = import_folder(kind, path, file, storage=lists(storage))
-    else:
-        data = sys.stdin.buffer.read() if file == _STDIN else read_file(file)
-        name = "<stdin>" if file == _STDIN else file
-        found = import_text(kind, data, name, storage=lists(storage))
+    found = import_together([_seen(*source) for source in sources], storage=lists(storage))
     if output:
         write_file(output, found.yaml)
     if as_json:
@@ -63,9 +103,22 @@ def command(
             "schema": "topo.import/1",
             "kind": found.kind,
             "topology": found.spec.name,
+            "together": list(found.sighting.together),
             "left_out": list(found.sighting.left_out),
             "document": found.document,
             "yaml": found.yaml,
         }
         return put_document(document, found.findings)
     return put_text("" if output else found.yaml, found.findings)
+
+
+def _seen(kind: str, file: str) -> Sighting:
+    """Read one source: a file, a folder, or standard input."""
+    from topo.exchange import sight, sight_folder
+    from topo.spec.loading import read_file
+
+    path = Path(file)
+    if file != _STDIN and path.is_dir():
+        return sight_folder(kind or None, path, file)
+    data = sys.stdin.buffer.read() if file == _STDIN else read_file(file)
+    return sight(kind or None, data, "<stdin>" if file == _STDIN else file)

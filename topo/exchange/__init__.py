@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from topo.exchange.sighting import Sighting
     from topo.spec.model import Spec
 
-__all__ = ["KINDS", "Imported", "import_folder", "import_text", "sight"]
+__all__ = [
+    "KINDS",
+    "Imported",
+    "import_folder",
+    "import_text",
+    "import_together",
+    "sight",
+    "sight_folder",
+]
 
 # Each module has `read(data: bytes, name: str) -> Sighting`.
 KINDS: Final = {
@@ -101,6 +109,32 @@ def import_folder(
     ExchangeError
         If another kind is wanted, or nothing of a machine is in the folder.
     """
+    return written(sight_folder(kind, folder, name), storage=storage)
+
+
+def import_together(sightings: Sequence[Sighting], *, storage: Sequence[str] = ()) -> Imported:
+    """Import one machine from several sources, the first of which stands where they disagree.
+
+    Parameters
+    ----------
+    sightings
+        What `sight` or `sight_folder` read; at least one.
+    storage
+        As for `import_text`.
+    """
+    from topo.exchange.combine import combined
+
+    return written(combined(sightings), storage=storage)
+
+
+def sight_folder(kind: str | None, folder: Path, name: str) -> Sighting:
+    """Read a folder with a machine's ``/sys`` in it into a sighting.
+
+    Raises
+    ------
+    ExchangeError
+        If another kind is wanted, or nothing of a machine is in the folder.
+    """
     from topo.exchange.sysfs import read_folder
 
     if kind not in (None, "sysfs"):
@@ -109,7 +143,7 @@ def import_folder(
             Finding("wrong-kind", message, help=f"write `topo import sysfs {name}`")
         )
     this = not name.strip("/")
-    return written(read_folder(folder, "this machine" if this else name), storage=storage)
+    return read_folder(folder, "this machine" if this else name)
 
 
 def sight(kind: str | None, data: bytes, name: str) -> Sighting:

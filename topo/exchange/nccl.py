@@ -76,6 +76,7 @@ class _Reader:
         self.virtual: dict[str, SeenDevice] = {}
         self.fabric = Fabric()
         self.left_out: list[str] = []
+        self.places: list[tuple[str, str]] = []
         self.findings: list[Finding] = []
         self._unclassified: list[str] = []
         self._repeated: list[str] = []
@@ -116,6 +117,7 @@ class _Reader:
             self.cards.setdefault(key, []).append((element, here))
         elif kind == "unknown":
             self._unclassified.append(here)
+            self.places.append((here, parent))
             self.left_out.append(here)
         elif kind != "nvswitch":
             self._other(element, here, parent)
@@ -202,6 +204,7 @@ class _Reader:
             socket_cable=self.socket_cables[0] if len(set(self.socket_cables)) == 1 else "",
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
             left_out=tuple(self.left_out),
+            places=tuple(self.places),
             findings=(*self.findings, *self._of_switches(), *self.fabric.findings()),
         )
 

@@ -86,6 +86,8 @@ class SeenDevice:
         Further keys of the device with their values: ``(("chips", "4"), ("acs", "off"))``.
     said
         What was seen and in which attribute: it becomes a comment.
+    remarks
+        What must not be overlooked, each a comment on a line of its own above the device.
     """
 
     id: str
@@ -103,6 +105,7 @@ class SeenDevice:
     network: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     said: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,13 @@ class Sighting:
         Sentences for the head of the file: what the source could not tell.
     left_out
         What the source names and the topology does not get: virtual interfaces and the like.
+    places
+        PCI addresses that the source names without saying what stands there, each with the `id`
+        of what it hangs on. Another source may know the device.
+    fabric_told
+        Whether it is known which GPUs have links to each other, also where none has.
+    together
+        Further sources that were combined with this one: ``smi.txt (output of nvidia-smi)``.
     """
 
     kind: str
@@ -160,6 +170,9 @@ class Sighting:
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
+    fabric_told: bool = False
+    together: tuple[str, ...] = ()
 
     def title(self) -> str:
         """Return one line for headings: what the machine has."""
@@ -193,10 +206,10 @@ def by_depth(devices: Iterable[SeenDevice]) -> list[SeenDevice]:
     return sorted(known.values(), key=lambda device: depth(device.id))
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = _LONGEST) -> str:
     """Return text of a foreign file fit for one line: printable, plain spaces, not endless."""
     flat = " ".join("".join(one if one.isprintable() else " " for one in text).split())
-    return flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 3]}..."
+    return flat if len(flat) <= longest else f"{flat[: longest - 3]}..."
 
 
 def some_of(names: Sequence[str], few: int = 3) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from topo.exchange.fit import entries_of
-from topo.exchange.naming import file_title, is_next, machine_name, named, stem_of
+from topo.exchange.naming import file_title, is_next, machine_name, named, selection, stem_of
 from topo.exchange.sighting import printable
 from topo.exchange.supply import supplied
 from topo.exchange.wire import Wire, wire_lines
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["to_yaml"]
 
 _WIDTH: Final = 96
+_COMMENT: Final = 160
+_NOTE: Final = 400  # characters of a note, over several lines
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _./()+%-]*")
 _ADDRESS: Final = re.compile(r"[0-9a-fA-F:]+\.[0-7]")
 _ORDER: Final = {
@@ -37,7 +40,7 @@ _ORDER: Final = {
 }
 _LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
 
-Group = tuple[list[str], list["Entries"], list[str]]
+Group = tuple[list[str], list["Entries"], list["SeenDevice"]]
 
 
 def to_yaml(sighting: Sighting, *, storage: Sequence[str] = ()) -> tuple[str, Supply]:
@@ -76,9 +79,12 @@ def to_yaml(sighting: Sighting, *, storage: Sequence[str] = ()) -> tuple[str, Su
 
 def _head(sighting: Sighting) -> Iterator[str]:
     yield f"# Imported from {printable(file_title(sighting.file))} ({sighting.source})."
+    for other in sighting.together:
+        yield f"# Combined with {printable(other)}."
     yield "# What the source does not tell is `unknown`; memories and their buses are assumed."
     for note in sighting.notes:
-        yield f"# {printable(note)}"
+        lines = wrap(printable(note, _NOTE), _WIDTH, break_on_hyphens=False)
+        yield from (f"# {line}" for line in lines)
 
 
 def _parts(sighting: Sighting) -> Iterator[str]:
@@ -111,23 +117,24 @@ def _devices(sighting: Sighting, names: dict[str, str], supply: Supply) -> Itera
 def _add(groups: list[Group], name: str, entries: Entries, device: SeenDevice) -> None:
     """Put a device to the group before it where one entry can define both."""
     if groups:
-        members, values, said = groups[-1]
+        members, values, seen = groups[-1]
         same = is_next(members[-1], name) and [*values[-1]] == [*entries]
         if same and values[-1]["part"] == entries["part"]:
             members.append(name)
             values.append(entries)
-            said.append(device.said)
+            seen.append(device)
             return
-    groups.append(([name], [entries], [device.said]))
+    groups.append(([name], [entries], [device]))
 
 
-def _written(members: list[str], values: list[Entries], said: list[str]) -> Iterator[str]:
+def _written(members: list[str], values: list[Entries], seen: list[SeenDevice]) -> Iterator[str]:
+    yield from _remarks(members, seen)
     key = members[0]
     if len(members) > 1:
         stem = stem_of(key)
         key = f"{stem}[{key.removeprefix(stem)}-{members[-1].removeprefix(stem)}]"
     dealt = _dealt(values)
-    texts = list(dict.fromkeys(text for text in said if text))
+    texts = list(dict.fromkeys(one.said for one in seen if one.said))
     comment = texts[0] if len(texts) == 1 else f"{texts[0]}; others differ" if texts else ""
     flow = next(iter(values[0].values())) if len(values[0]) == 1 else _flow(dealt)
     line = f"  {key}: {flow}"
@@ -137,6 +144,16 @@ def _written(members: list[str], values: list[Entries], said: list[str]) -> Iter
     yield _commented(f"  {key}:", comment)
     for name, value in dealt.items():
         yield from _wrapped(f"    {name}: ", value)
+
+
+def _remarks(members: list[str], seen: list[SeenDevice]) -> Iterator[str]:
+    """Yield each remark once, with all devices that it is about."""
+    about: dict[str, list[str]] = {}
+    for name, device in zip(members, seen, strict=True):
+        for remark in device.remarks:
+            about.setdefault(remark, []).append(name)
+    for remark, names in about.items():
+        yield f"  # {selection(names, {})}: {printable(remark, _NOTE)}"
 
 
 def _dealt(values: list[Entries]) -> dict[str, Value | list[Value]]:
@@ -187,7 +204,7 @@ def _quoted(text: str) -> str:
 
 
 def _commented(line: str, comment: str) -> str:
-    return f"{line}  # {printable(comment)}" if comment else line
+    return f"{line}  # {printable(comment, _COMMENT)}" if comment else line
 
 
 # --- links ----------------------------------------------------------------------------------------
