@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.spec.reading import BOX, only, read
+from topo.spec import build, to_document
+from topo.spec.vocabulary import ROUTING
 
 
 @pytest.mark.parametrize(
@@ -23,8 +25,38 @@ def test_the_others():
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("compat-mode: allowed", "compat_mode", "allowed"),
+        ("compat-mode: yes", "compat_mode", "allowed"),
+        ("compat-mode: no", "compat_mode", "off"),
+        ("dynamic-routing: off", "dynamic_routing", ()),
+        ("dynamic-routing: true", "dynamic_routing", ROUTING),
+        ("dynamic-routing: [SYS_MEM, P2P]", "dynamic_routing", ("SYS_MEM", "P2P")),
+        ("dynamic-routing: SYS_MEM", "dynamic_routing", ("SYS_MEM",)),
+        ("direct-writes: false", "direct_writes", "off"),
+        ("p2pdma: on", "p2pdma", "on"),
+        ("gds-support: [nvme, lustre, nvme]", "gds_support", ("nvme", "lustre")),
+        ("gds-support: none", "gds_support", ()),
+        ("gds-support: []", "gds_support", ()),
+        ("gds-denied: [zfs, nvme]", "gds_denied", ("zfs", "nvme")),
+    ],
+)
+def test_what_cufile_is_told(text, name, value):
+    spec = read(f"{BOX}settings: {{{text}}}\n")
+    assert getattr(spec.settings, name) == value
+    again = build(to_document(spec))
+    assert getattr(again.settings, name) == value
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
+        ("{compat-mode: sometimes}", "unknown-word"),
+        ("{dynamic-routing: [SYS_MEM, WARP]}", "unknown-word"),
+        ("{dynamic-routing: {a: b}}", "wrong-shape"),
+        ("{direct-writes: maybe}", "unknown-word"),
+        ("{gds-support: [zfs]}", "unknown-word"),
         ("{iommu: maybe}", "unknown-word"),
         ("{iommu: {a: b}}", "wrong-shape"),
         ("{transport: roce}", "unknown-word"),

@@ -8,6 +8,7 @@ from topo.cli.options import (
     How,
     Machine,
     Question,
+    asks_host,
     asks_how,
     asks_json,
     asks_machine,
@@ -27,6 +28,7 @@ from topo.cli.output import put_document, put_page
     )
 )
 @asks_machine
+@asks_host
 @asks_question
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @draws_timeline
@@ -45,7 +47,8 @@ def command(
     """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
 
     Asks about the file's workloads by legacy and direct, or by each --via; with --from and --to
-    about those devices.
+    about those devices. With --cufile and --gdscheck the verdicts rest on what the host says of
+    itself.
     """
     if together:
         return _together(machine, question, how, picture=(output, theme), as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +22,7 @@ __all__ = [
     "How",
     "Machine",
     "Question",
+    "asks_host",
     "asks_how",
     "asks_json",
     "asks_machine",
@@ -41,12 +42,33 @@ class Machine:
 
     file: str
     overrides: dict[str, str]
+    cufile: str = ""
+    gdscheck: str = ""
 
     def load(self) -> Topology:
-        """Read it and build the topology."""
+        """Read it and build the topology, with what the host's own tools say of it."""
         from topo.topology.load import load
 
-        return load(self.file, overrides=self.overrides)
+        topology = load(self.file, overrides=self.overrides)
+        if not self.cufile and not self.gdscheck:
+            return topology
+        from topo.exchange.cufile import read_cufile
+        from topo.exchange.gdscheck import read_gdscheck
+        from topo.exchange.readiness import with_host_facts
+        from topo.spec.loading import read_file
+
+        cufile, gdscheck = self.cufile, self.gdscheck
+        return with_host_facts(
+            topology,
+            cufile=read_cufile(read_file(cufile), _shown(cufile)) if cufile else None,
+            gdscheck=read_gdscheck(read_file(gdscheck), _shown(gdscheck)) if gdscheck else None,
+        )
+
+
+def _shown(file: str) -> str:
+    """Return what a file is called: an absolute path is nobody's business."""
+    path = PurePath(file)
+    return path.name if path.is_absolute() else file
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +125,18 @@ def asks_machine(verb: _Verb) -> _Verb:
         path = PurePath(file)
         Session.current().folder = str(path.parent) if path.is_absolute() else ""
         return verb(machine=Machine(file, dict(overrides)), **rest)
+
+    return wrapped
+
+
+def asks_host(verb: _Verb) -> _Verb:
+    """Give a verb's `machine` what its host's tools say: ``--cufile`` and ``--gdscheck``."""
+
+    @click.option("--cufile", metavar="JSON", default="", help="The host's cufile.json.")
+    @click.option("--gdscheck", metavar="TEXT", default="", help="The text of `gdscheck -p` there.")
+    @wraps(verb)
+    def wrapped(*, machine: Machine, cufile: str, gdscheck: str, **rest: Any) -> int:
+        return verb(machine=replace(machine, cufile=cufile, gdscheck=gdscheck), **rest)
 
     return wrapped
 

@@ -8,6 +8,7 @@ from topo.cli.options import (
     How,
     Machine,
     Question,
+    asks_host,
     asks_how,
     asks_json,
     asks_machine,
@@ -24,6 +25,7 @@ from topo.cli.output import put_document, put_page
     )
 )
 @asks_machine
+@asks_host
 @asks_question
 @asks_how
 @asks_json

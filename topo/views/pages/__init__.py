@@ -28,6 +28,7 @@ _FILES: Final = (
     "physics",
     "yaml",
     "imports",
+    "host",
     "measuring",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
