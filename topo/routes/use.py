@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from topo.catalogue.model import Figure
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["PeerSite", "UseBuilder", "is_peer", "measured_pairs", "peer_sites", "total_use"]
 
 _CARDS = ("nic", "dpu")
+# The resource of its own that data meets where it rests; storage has one for each direction.
+_SIDES = {
+    "memory": "bus",
+    "cxl-memory": "bus",
+    "gpu": "hbm",
+    "storage": "",
+    "nvme": "",
+    "hba": "",
+}
 
 
 def total_use(branches: Iterable[Branch]) -> dict[str, float]:
@@ -122,37 +132,38 @@ class UseBuilder:
 
     def with_use(self, branch: Branch) -> Branch:
         """Return `branch` with the use of each of its legs filled in."""
-        return replace(
-            branch, legs=tuple(replace(leg, use=self._use(leg, branch)) for leg in branch.legs)
-        )
+        legs = tuple(replace(leg, use=self._use(leg, branch)) for leg in branch.legs)
+        return replace(branch, legs=legs)
 
     def _use(self, leg: Leg, branch: Branch) -> dict[str, float]:
-        use: dict[str, float] = {}
-        parts = (
-            self._steps(leg),
+        use = self._steps(leg)
+        own = chain(
             self._ends(leg),
             self._engine(leg, branch),
             self._peer(leg),
-            self._measured(leg),
+            self._measured(leg) if self._pairs else (),
             self._stage(leg),
         )
-        for resource, weight in (entry for part in parts for entry in part):
+        for resource, weight in own:
             if resource in self._topology.resources or resource in self.extra:
                 use[resource] = use.get(resource, 0.0) + weight
         return use
 
-    def _steps(self, leg: Leg) -> Iterator[tuple[str, float]]:
+    def _steps(self, leg: Leg) -> dict[str, float]:
+        """Return the use of link directions; a memory's link has none of its own."""
+        use: dict[str, float] = {}
         for step, share in leg.shares:
-            if step.resource is not None:
-                yield step.resource.id, share
+            way = step.resource
+            if way is not None:
+                use[way.id] = use.get(way.id, 0.0) + share
+        return use
 
     def _ends(self, leg: Leg) -> Iterator[tuple[str, float]]:
         """Yield the sides of storage, the memory buses and the GPU memories at a leg's ends."""
         for name in (leg.source, leg.target):
-            yield f"{name}/bus", 1.0
-            yield f"{name}/hbm", 1.0
-            if self._topology[name].kind in ("storage", "nvme", "hba"):
-                yield f"{name}/{self._direction}", 1.0
+            side = _SIDES.get(self._topology.devices[name].part.kind)
+            if side is not None:
+                yield f"{name}/{side or self._direction}", 1.0
 
     def _engine(self, leg: Leg, branch: Branch) -> Iterator[tuple[str, float]]:
         kind = self._topology[leg.engine].kind
