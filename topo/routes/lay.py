@@ -79,8 +79,9 @@ class Router:
         reasons = (
             *wrong_ends(self.topology, path, storages),
             *stated_needs(self.topology, path, storages, gpu, direction),
-            *self._diverted(path, storages, gpu),
         )
+        if verdict_of(reasons) != "refused":
+            reasons = (*reasons, *self._diverted(path, storages, gpu))
         if verdict_of(reasons) == "refused":
             return _refused(path, gpu, direction, reasons)
         branches: list[Branch] = []
