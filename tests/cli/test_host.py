@@ -35,6 +35,13 @@ def test_compare_says_where_the_host_contradicts_the_file(topo, host):
     assert "(gdscheck.txt:43)" in topo(*words).out
 
 
+def test_workloads_together_say_what_to_ask_instead(topo, host):
+    words = ("compare", "dgx-h100", "--together", "--cufile", "cufile.json")
+    done = topo(*words)
+    assert (done.code, "--via routed-sysmem" in done.err) == (1, True)
+    assert topo(*words, "--via", "legacy,routed-sysmem").code == 0
+
+
 def test_paths_take_them_as_well(topo, host):
     done = topo("paths", "dgx-h100", "--cufile", "cufile.json")
     assert "(cufile.json:11)" in " ".join(done.out.split())

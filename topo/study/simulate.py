@@ -264,9 +264,10 @@ def _check(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
     reasons = route_reasons(tuple(demand.route for demand in demands))
     refused = [reason.text for reason in reasons if reason.effect == "refused"]
     if refused:
-        raise NoRouteError(
-            Finding("refused", f"{workload.name} cannot go by {path}: {listed(refused)}")
-        )
+        instead = next((reason.instead for reason in reasons if reason.instead), "")
+        advice = f"what is taken instead: --via {instead}" if instead else ""
+        message = f"{workload.name} cannot go by {path}: {listed(refused)}"
+        raise NoRouteError(Finding("refused", message, help=advice))
 
 
 def _run(workload: Workload, path: str, matrix: UseMatrix, timeline: Timeline) -> Run:
