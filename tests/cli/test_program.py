@@ -14,6 +14,7 @@ import click
 import pytest
 
 import topo as package
+from tests.exchange.results import gdsio, nvbandwidth
 from topo.cli import main
 from topo.cli.program import program
 from topo.cli.verbs import VERBS, hint
@@ -58,7 +59,7 @@ def test_a_verb_is_listed_as_it_describes_itself(verb):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_examples_in_a_verbs_help_work(topo, verb):
+def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
     done = topo(verb, "--help")
     assert done.code == 0
     examples = examples_in(done.out)
@@ -66,6 +67,8 @@ def test_the_examples_in_a_verbs_help_work(topo, verb):
     last = examples[-1]
     assert last in done.out.rstrip().splitlines()[-1] or "|" in done.out.splitlines()[-1]
     topo("export", "nccl", "dgx-h100", "-o", "topo.xml")  # a file that examples read
+    (tmp_path / "nvbandwidth.json").write_bytes(nvbandwidth(("host_to_device_memcpy_ce", [[55]])))
+    (tmp_path / "gdsio.txt").write_bytes(gdsio((0, "READ", "GPUD", 20.0)))
     for example in examples:
         answer = None
         for command in example.split(" | "):

@@ -65,7 +65,7 @@ def test_a_new_section_ends_a_file_without_workloads():
 )
 def test_a_section_that_is_there(before, after):
     text = with_measured(f"{HEAD}measured:{before}\n{TAIL}", [NEW])
-    assert [row for row in section(text).split("\n")][0 if before.startswith(" ") else 1 :] == after
+    assert section(text).split("\n")[0 if before.startswith(" ") else 1 :] == after
     assert text.startswith(HEAD)
     assert text.endswith(TAIL)
     assert rates(text)["ram0", "gpu0"] == 55.6e9

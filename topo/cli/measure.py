@@ -21,9 +21,8 @@ _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
 
 @click.command(
     epilog=example(
-        "topo measure server.yaml nvbandwidth.json --date 2026-11-29",
-        "topo measure server.yaml gdsio.txt --storage nvme0 --gpus gpu2",
-        "topo measure dgx-h100 result.json -o measured.yaml",
+        "topo measure dgx-h100 nvbandwidth.json -o server.yaml",
+        "topo measure server.yaml gdsio.txt --storage storage --gpus gpu2 --date 2026-11-29",
     )
 )
 @click.argument("file", metavar="FILE")
@@ -56,7 +55,7 @@ def command(
     storage: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Put measured rates into a topology file, and show them beside what topo expected.
+    """Put measured rates into a file, beside what topo expected.
 
     RESULT is what nvbandwidth --json, fio --output-format=json, gdsio or perftest (ib_write_bw)
     printed. Its rates become `measured:` lines of FILE, whose comments and layout stay; a rate

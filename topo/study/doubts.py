@@ -24,11 +24,7 @@ _NEAR: Final = 0.12  # of a half or a quarter that still looks like one
 _TWICE: Final = 1.7  # times achievable, from where both directions may have been added
 _SHOWN: Final = 3  # pairs that a finding names
 _PEER_CLASSES: Final = ("PHB", "NODE", "SYS")
-_CODES: Final = {
-    "above": "measured-above",
-    "below": "measured-below",
-    "impossible": "measured-impossible",
-}
+_DOUBTED: Final = ("above", "below", "impossible")
 
 
 def doubts(topology: Topology, readings: Iterable[Reading]) -> tuple[Finding, ...]:
@@ -43,7 +39,7 @@ def doubts(topology: Topology, readings: Iterable[Reading]) -> tuple[Finding, ..
     """
     groups: dict[tuple[str, str, tuple[str, ...]], list[Reading]] = {}
     for reading in readings:
-        if reading.judged in _CODES:
+        if reading.judged in _DOUBTED:
             key = (reading.judged, reading.sample.test, _reasons(topology, reading))
             groups.setdefault(key, []).append(reading)
     return tuple(
@@ -62,8 +58,11 @@ def _finding(judged: str, test: str, reasons: tuple[str, ...], found: Sequence[R
     names = [ends_of(one) for one in found]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     where = ", ".join(names[:_SHOWN]) + more
+    code = "measured-above" if judged == "above" else "measured-below"
+    if judged == "impossible":
+        code = "measured-impossible"
     return Finding(
-        _CODES[judged],
+        code,
         f"{where}: {_how(judged, found)} ({test})",
         severity="warning",
         help=f"likely: {'; or '.join(reasons)}" if reasons else "",
