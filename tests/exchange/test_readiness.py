@@ -318,6 +318,23 @@ def test_damaged_checks(data):
     survives(check=data)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"properties.a :" + b"x " * 40_000 + b" " * 10_000 + b"x",
+        b"NVMe :" + b" " * 90_000 + b"x",
+        b"GPU index 0 " + b"a " * 40_000,
+        b"ACS " * 20_000,
+        b"IOMMU :" + b" a" * 40_000,
+        b" " * 90_000 + b"x",
+    ],
+    ids=lambda line: repr(line[:12]),
+)
+def test_long_lines_are_read_soon(line):
+    survives(check=gdscheck(1) + line + b"\n")
+    survives(cufile=b"{" + line + b"}")
+
+
 @given(data=st.binary(min_size=1, max_size=200))
 def test_any_bytes(data):
     survives(cufile=data)

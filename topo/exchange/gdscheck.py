@@ -43,10 +43,10 @@ _DRIVERS: Final = {
     "userspace rdma": "userspace-rdma",
 }
 _DIRECT: Final = frozenset({"supported", "nvfs", "p2pdma", "c2c"})
-_ROW: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ]{1,30}?)\s*:\s*(\S.*?)\s*")
+_ROW: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ]{1,30}?)\s*:\s*(\S.*)")
 _PROPERTY: Final = re.compile(
     r"\s*((?:properties|fs|block|profile|execution|denylist|miscellaneous)\.[\w.]{1,80})"
-    r"\s*:\s*(.*?)\s*"
+    r"\s*:(.*)"
 )
 _GPU: Final = re.compile(r"\s*GPU index\s+(\d{1,4})\s+(.{0,100}?)\s+bar\s*:.*")
 _GPU_IOMMU: Final = re.compile(r"IOMMU State\s*:\s*([A-Za-z-]+( or [A-Za-z]+)?)")
@@ -133,8 +133,9 @@ class _Reader:
 
     def line(self, line: str, number: int) -> None:
         """Take what a line says; one that says nothing known is passed over."""
+        line = line.rstrip()
         start = len(line) - len(line.lstrip()) + 1
-        place = Place(self._name, number, start, len(line.rstrip()) + 1)
+        place = Place(self._name, number, start, len(line) + 1)
         for key, pattern in _VERSIONS:
             if found := pattern.search(line):
                 self._versions.setdefault(key, found[1])
