@@ -382,3 +382,100 @@ def test_bottleneck_of_a_refused_path_is_the_reason(topo):
 
 def test_bottleneck_asks_about_one_path(topo):
     assert topo("bottleneck", "gds-textbook", "--via", "legacy,direct").code == 2
+
+
+def test_bottleneck_of_a_copy_takes_the_most_direct_way(topo):
+    asked = topo("bottleneck", "dgx-h100", "--from", "gpu", "--to", "gpu", "--json").document
+    assert (asked["data_path"], asked["verdict"]) == ("peer-nvlink", "ok")
+    asked = topo("bottleneck", "dgx-h100", "--from", "nic0", "--to", "gpu0", "--json").document
+    assert (asked["data_path"], asked["ladder"][0]["classes"][0]["class"]) == (
+        "nic-direct",
+        "nic-chip",
+    )
+
+
+@pytest.mark.parametrize("verb", ["bottleneck", "compare"])
+def test_wrong_ends_are_refused_in_one_sentence(topo, verb):
+    out = topo(verb, "dgx-h100", "--from", "gpu", "--to", "gpu", "--via", "direct").out
+    said = " ".join(out.split())
+    assert "direct is refused: direct joins a GPU with storage" in said
+    assert said.count("not with gpu0, gpu1") == said.count("joins a GPU with")
+
+
+def test_bottleneck_warns_of_what_is_unknown_as_compare_does(topo, box):
+    words = (box, "--set", "storage.read=unknown", "--workload", "load")
+    done = topo("bottleneck", *words)
+    assert "warning[unknown-capacity]: rates by direct are at most" in done.err
+    assert done.err == topo("compare", *words, "--via", "direct").err
+    told = topo("bottleneck", *words, "--json").document
+    assert "unknown-capacity" in {one["code"] for one in told["findings"]}
+
+
+# --- figures that are not there -------------------------------------------------------------------
+
+
+def test_rates_by_basis_are_null_where_nothing_was_measured(topo, box):
+    words = ("compare", box, "--workload", "load", "--json")
+    plain = paths_of(topo(*words).document, "load")["direct"]
+    assert plain["rates_by_basis_bytes_per_s"]["measured"] is None
+    assert plain["at_most_by_basis"] == dict.fromkeys(plain["at_most_by_basis"], False)
+    unknown = topo(*words, "--set", "storage.read=unknown").document
+    found = paths_of(unknown, "load")["direct"]
+    assert set(found["at_most_by_basis"].values()) == {True}
+    measured = paths_of(topo("compare", "gds-loses", "--json").document, "load")
+    assert measured["direct"]["rates_by_basis_bytes_per_s"]["measured"] == pytest.approx(
+        7.41e9, rel=1e-3
+    )
+    assert measured["legacy"]["rates_by_basis_bytes_per_s"]["measured"] is None
+
+
+def test_between_two_ends_nobody_says_a_size_so_there_are_rates_only(topo):
+    words = ("dgx-h100", "--from", "storage", "--to", "gpu0")
+    (workload,) = topo("compare", *words, "--json").document["workloads"]
+    assert (workload["bytes"], workload["note"]) == (None, "no size is said: rates only")
+    for path in workload["paths"]:
+        assert path["rate_bytes_per_s"] == 5e10
+        timed = ("time_s", "ram_traffic_bytes", "ram_floor_s", "dram_bytes", "dram_floor_s")
+        assert {path[key] for key in timed} == {None}
+    page = topo("compare", *words).out
+    assert "read, storage to gpu0; rates only, since no size is said" in page
+    assert "4 bytes on the memory buses per payload byte" in page
+    assert [word for word in ("1 GB,", "\ntime", "through RAM buffers") if word in page] == []
+    assert "50 GB/s in all: the card's chip binds." in topo("bottleneck", *words).out
+    (workload,) = topo("compare", "dgx-h100", "--workload", "load", "--json").document["workloads"]
+    assert (workload["bytes"], workload["note"]) == (6.4e11, None)
+
+
+def test_a_refused_path_moves_nothing(topo):
+    words = ("compare", "workstation-4gpu", "--via", "compat,direct", "--workload", "load")
+    refused = topo(*words, "--set", "nvme0.read=unknown", "--via", "nvme-tcp", "--json").document
+    path = paths_of(refused, "load")["nvme-tcp"]
+    assert path["verdict"] == "refused"
+    moved = ("ram_traffic_bytes", "ram_floor_s", "dram_bytes", "dram_floor_s")
+    assert {path[key] for key in (*moved, "physical_links_range")} == {None}
+    page = topo("compare", "workstation-4gpu", "--via", "nvme-tcp,legacy").out
+    (row,) = (line for line in page.splitlines() if line.startswith("RAM traversals"))
+    assert row.split()[2:] == ["-", "2"]
+
+
+def test_lengths_that_differ_from_branch_to_branch_are_a_range(topo):
+    words = ("compare", "dgx-h100", "--from", "gpu", "--to", "gpu", "--via", "peer-pcie")
+    (workload,) = topo(*words, "--json").document["workloads"]
+    (path,) = workload["paths"]
+    assert (path["physical_links"], path["physical_links_range"]) == (4, [4, 5])
+    assert (path["logical_hops"], path["logical_hops_range"]) == (2, [2, 2])
+    assert re.search(r"^links walked +4 to 5$", topo(*words).out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (("storage", "storage"), "storage is no GPU"),
+        (("storage", "slot1"), "neither storage nor slot1 is a GPU"),
+        (("cpu0", "gpu0"), "cpu0 is a cpu"),
+    ],
+)
+def test_ends_that_data_does_not_go_between(topo, ends, said):
+    done = topo("compare", "dgx-h100", "--from", ends[0], "--to", ends[1])
+    assert done.code == 1
+    assert f"data goes between a GPU and storage, a network card or another GPU; {said}" in done.err

@@ -45,9 +45,9 @@ def command(
 ) -> int:
     """Say what binds, whom it stops, what would bind next, what more is worth.
 
-    About one workload by one data path: the file's first and direct, unless --workload, --via, or
-    --from and --to say otherwise. A price is two numbers: what one GB/s more of a resource adds to
-    all together, and what one less costs.
+    About one workload by one data path: the file's first and direct (peer-nvlink or nic-direct for
+    a copy), unless --workload, --via, or --from and --to say otherwise. A price is two numbers:
+    what one GB/s more of a resource adds to all together, and what one less costs.
     """
     from topo.study import bottleneck, explain
 
@@ -57,18 +57,19 @@ def command(
     found = bottleneck(
         topology,
         workload=question.workload,
-        via=question.via[0] if question.via else "direct",
+        via=question.via[0] if question.via else "",
         source=question.source,
         target=question.target,
         at=how.at,
         policy=how.policy_for(topology),
     )
     matrix = found.answer.matrix
+    findings = (*topology.findings, *found.findings)
     explained = explain(matrix, rule=rule, each=each) if matrix is not None else None
     if as_json:
         from topo.views.json.answers import bottleneck_document
 
-        return put_document(bottleneck_document(topology, found, explained), topology.findings)
+        return put_document(bottleneck_document(topology, found, explained), findings)
     from topo.views.text.answers import bottleneck_page
 
-    return put_page(bottleneck_page(topology, found, explained), topology.findings)
+    return put_page(bottleneck_page(topology, found, explained), findings)

@@ -168,6 +168,9 @@ class Workload:
         End-to-end ratio (low, high), applied once to a theoretical result.
     weight, limit, start
         Fair-share weight; rate limit of the whole in bytes/s; start in seconds.
+    sized
+        Whether anybody said a size. Where nobody did, `size` stands for any, and only rates mean
+        something.
     """
 
     name: str
@@ -181,6 +184,7 @@ class Workload:
     limit: float | None = None
     start: float = 0.0
     place: Place | None = None
+    sized: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from topo.datapaths import count
 from topo.flows import at_basis, core_copy_rate, demands_of, use_matrix
+from topo.flows.ends import ends_of
 from topo.routes.model import merged
-from topo.routes.verdict import verdict_of
+from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve import max_min
 from topo.study.bounded import naming_demands
+from topo.study.lengths import hops_range, links_range
 from topo.study.model import Bottleneck, CopyingCores, PathAnswer
 from topo.topology import ram_rate
 
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
     from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
-__all__ = ["answer", "bottlenecks_of", "route_reasons", "solved"]
+__all__ = ["answer", "bottlenecks_of", "reasons_of", "route_reasons", "solved"]
 
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _TIE = 1e-9
+_WRONG_ENDS = "wrong-ends"
 
 
 def answer(
@@ -50,20 +53,24 @@ def answer(
     topology = router.topology
     demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
     routes = tuple(demand.route for demand in demands)
-    reasons = route_reasons(routes)
-    counts = count(path)
+    reasons = reasons_of(topology, workload, path, routes)
     known = PathAnswer(
         data_path=path,
         verdict=verdict_of(reasons),
         reasons=reasons,
         routes=routes,
-        counts=counts,
-        size=workload.size,
-        ram_floor=_floor(topology, counts.ram_traversals * workload.size, basis),
-        dram_floor=_floor(topology, counts.dram_bytes * workload.size, basis),
+        counts=count(path),
+        size=workload.size if workload.sized else None,
     )
     if known.verdict == "refused":
         return known
+    known = replace(
+        known,
+        ram_floor=_floor(topology, known.ram_traffic, basis),
+        dram_floor=_floor(topology, known.dram_bytes, basis),
+        hops_range=hops_range(topology, routes),
+        links_range=links_range(routes),
+    )
     return _solve(topology, workload, known, demands, basis)
 
 
@@ -78,7 +85,7 @@ def _solve(
     with naming_demands(matrix):
         allocation = max_min(matrix.system)
     rate = math.fsum(allocation.rates)
-    time = _time(matrix, allocation)
+    time = _time(matrix, allocation) if workload.sized else None
     ratio = workload.efficiency if basis == "theoretical" else None
     unknowns = tuple(
         resource.id for resource in matrix.resources if resource.capacity.at(basis).value is None
@@ -88,7 +95,7 @@ def _solve(
         rates={demand.gpu: given for demand, given in zip(demands, allocation.rates, strict=True)},
         rate=rate,
         time=time,
-        time_range=_time_range(time, ratio) if ratio else None,
+        time_range=_time_range(time, ratio) if ratio and time is not None else None,
         unknowns=unknowns,
         unlimited=tuple(
             resource.id
@@ -122,6 +129,19 @@ def chosen_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> t
 def route_reasons(routes: Iterable[Route]) -> tuple[Reason, ...]:
     """Return every reason of the routes once, with all devices that it holds for."""
     return merged(reason for route in routes for reason in route.reasons)
+
+
+def reasons_of(
+    topology: Topology, workload: Workload, path: DataPath, routes: Iterable[Route]
+) -> tuple[Reason, ...]:
+    """Return every reason of the routes once; what joins the wrong ends is said in one sentence."""
+    found = route_reasons(routes)
+    if not any(reason.code == _WRONG_ENDS for reason in found):
+        return found
+    asked = {name for ends in ends_of(topology, workload) for name in ends.far}
+    far = dict.fromkeys(name for name in (*workload.sources, *workload.targets) if name in asked)
+    rest = tuple(reason for reason in found if reason.code != _WRONG_ENDS)
+    return (*wrong_ends(topology, path, tuple(far)), *rest)
 
 
 def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottleneck, ...]:
@@ -224,11 +244,14 @@ def _cores(
     )
 
 
-def _floor(topology: Topology, traffic: float, basis: Basis) -> float | None:
+def _floor(topology: Topology, traffic: float | None, basis: Basis) -> float | None:
     """Return seconds that all system memories together need for `traffic` bytes at least.
 
-    Nothing takes no time; `None` when the rate of a memory is unknown or there is none.
+    Nothing takes no time; `None` when the rate of a memory is unknown or there is none, or when
+    nobody said how many bytes.
     """
+    if traffic is None:
+        return None
     if not traffic:
         return 0.0
     rate = ram_rate(topology, basis)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.study.compare import compare
+from topo.spec.model import Workload
+from topo.study.compare import ask, chosen_workloads, compare
 from topo.study.ladder import ladder
 from topo.study.model import Ladder
+from topo.study.simulate import path_of
 from topo.study.words import listed
 
 if TYPE_CHECKING:
     from topo.routes import Policy
-    from topo.spec.model import Basis, Workload
+    from topo.spec.model import Basis
     from topo.topology import Topology
 
 __all__ = ["bottleneck"]
@@ -21,7 +24,7 @@ def bottleneck(
     topology: Topology,
     *,
     workload: str | Workload | None = None,
-    via: str = "direct",
+    via: str = "",
     source: str = "",
     target: str = "",
     at: Basis = "theoretical",
@@ -36,7 +39,8 @@ def bottleneck(
     workload
         The workload or its name; the first of the file by default.
     via
-        The data path.
+        The data path: by default ``direct`` for storage, for a copy its own first, else
+        ``peer-nvlink`` between GPUs and ``nic-direct`` with a card.
     source, target
         Device names or stems: ask about these instead of a workload of the file.
     at
@@ -56,20 +60,23 @@ def bottleneck(
     >>> [round(rung.rate / 1e9, 2) for rung in found.rungs]
     [100.0, 126.03, 200.0, 504.12]
     """
-    if workload is None and not (source or target) and topology.spec.workloads:
-        workload = topology.spec.workloads[0]
-    found = compare(
-        topology,
-        workload=workload,
-        via=(via,),
-        source=source,
-        target=target,
-        at=at,
-        policy=policy,
-    )
-    (asked,) = found.workloads
-    (path,) = asked.paths
+    asked = _asked(topology, workload, source, target)
+    usual = path_of(topology, asked, "") if asked.direction == "copy" else "direct"
+    found = compare(topology, workload=asked, via=(via or usual,), at=at, policy=policy)
+    (path,) = found.workloads[0].paths
+    # no range of times is shown, so a workload's own efficiency is no matter
+    findings = tuple(one for one in found.findings if one.code != "efficiency-ignored")
     if path.matrix is None:
         why = listed(reason.text for reason in path.reasons if reason.effect == "refused")
-        return Ladder(asked.workload, path, (), f"{path.name} is refused: {why}", at)
-    return ladder(topology, asked.workload, path, basis=at)
+        return Ladder(asked, path, (), f"{path.name} is refused: {why}", at, findings)
+    return replace(ladder(topology, asked, path, basis=at), findings=findings)
+
+
+def _asked(
+    topology: Topology, workload: str | Workload | None, source: str, target: str
+) -> Workload:
+    if isinstance(workload, Workload):
+        return workload
+    if source or target:
+        return ask(topology, source, target)
+    return chosen_workloads(topology, workload)[0]

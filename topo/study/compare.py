@@ -10,6 +10,7 @@ from topo.errors import Finding, SpecError, UnknownNameError
 from topo.routes import Policy, Router
 from topo.routes.model import merged
 from topo.spec.model import Workload
+from topo.spec.shape import a_kind
 from topo.study.answer import answer
 from topo.study.insights import insights
 from topo.study.model import Comparison, WorkloadAnswer
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
 
 DEFAULT_PATHS = ("legacy", "direct")
+_ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
 _GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
 _CARD_PATHS = ("nic-ram", "nic-direct")
 # Where no storage is named: what is on the network, else the drives, else their controllers.
@@ -134,8 +136,8 @@ def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
     return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
 
 
-def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> Workload:
-    """Return a workload made from two names.
+def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:
+    """Return a workload made from two names; without a `size` only its rates mean something.
 
     It is a read when `source` is storage, a write when `target` is, else a copy between GPUs or
     a GPU and a network card.
@@ -153,20 +155,31 @@ def ask(topology: Topology, source: str, target: str, *, size: float = 1e9) -> W
     targets = _names(topology, target, source, want_source=False)
     ends = tuple(_end_of(topology, names) for names in (sources, targets))
     if "gpu" not in ends or "" in ends:
-        raise SpecError(
-            Finding(
-                "not-storage-and-gpu",
-                f"data goes between a GPU and storage, a network card or another GPU; "
-                f"{source or 'the storage'} and {target or 'the GPU'} are not that",
-            )
-        )
+        wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
+        message = f"data goes between a GPU and storage, a network card or another GPU; {wrong}"
+        raise SpecError(Finding("not-storage-and-gpu", message))
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
         direction=_direction(ends),
-        size=size,
+        size=_ANY_SIZE if size is None else size,
         sources=sources,
         targets=targets,
+        sized=size is not None,
     )
+
+
+def _wrong(topology: Topology, asked: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
+    """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
+    strange = [
+        f"{name} is {listed(a_kind(kind) for kind in kinds)}"
+        for name, (devices, end) in asked.items()
+        if not end
+        for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
+    ]
+    if strange:
+        return listed(strange)
+    names = list(asked)
+    return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
 
 
 def _end_of(topology: Topology, names: tuple[str, ...]) -> str:

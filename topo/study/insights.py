@@ -123,14 +123,20 @@ def _is(things: Sequence[object]) -> str:
 
 
 def _ram(path: PathAnswer) -> Iterator[str]:
-    if not path.counts.ram_traversals or path.ram_floor is None or path.dram_floor is None:
+    if not path.counts.ram_traversals:
+        return
+    start = f"{path.name} takes every byte through RAM {_times(path.counts.ram_traversals)}"
+    if path.ram_traffic is None or path.dram_bytes is None:
+        yield f"{start}: {path.counts.dram_bytes} bytes on the memory buses per payload byte."
         return
     yield (
-        f"{path.name} takes every byte through RAM {_times(path.counts.ram_traversals)}: "
-        f"{format_size(path.ram_traffic)} through buffers "
-        f"(at least {format_duration(path.ram_floor)}), {format_size(path.dram_bytes)} on the "
-        f"memory buses (at least {format_duration(path.dram_floor)})."
+        f"{start}: {format_size(path.ram_traffic)} through buffers{_floor(path.ram_floor)}, "
+        f"{format_size(path.dram_bytes)} on the memory buses{_floor(path.dram_floor)}."
     )
+
+
+def _floor(seconds: float | None) -> str:
+    return f" (at least {format_duration(seconds)})" if seconds else ""
 
 
 def _times(count: int) -> str:
@@ -142,7 +148,7 @@ def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[str]:
         return
     yield (
         f"{path.name} keeps about {_count_of_cores(path.cores.cores)} busy copying "
-        f"({format_rate(path.cores.rate_per_core)} a core, {path.cores.source})."
+        f"({format_rate(path.cores.rate_per_core)} a core, {_sort(path.cores.source)})."
     )
     direct = next((one for one in solved if not one.counts.ram_traversals), None)
     if path.serial_rate is None or direct is None or direct.rate is None:
@@ -153,6 +159,12 @@ def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[str]:
             f"{format_rate(path.serial_rate)}; {direct.name} is "
             f"{direct.rate / path.serial_rate:.1f} times as fast."
         )
+
+
+def _sort(source: str) -> str:
+    """Return what sort of figure it is, without the whole source: `topo show` has that."""
+    kind = source.partition(":")[0]
+    return {"guess": "a guess", "formula": "computed"}.get(kind, kind)
 
 
 def _count_of_cores(count: float) -> str:

@@ -58,6 +58,10 @@ class PathAnswer:
         One for each GPU, in the order of the workload.
     rates
         Bytes/s of each GPU by name; empty when refused.
+    size
+        Bytes in all; `None` where nobody said a size, and then there are no times.
+    ram_floor, dram_floor
+        Seconds that all memories need at least; `None` when refused, too.
     rate, time
         Of the whole: bytes/s while all run, and seconds until the last byte; `None` when refused.
     time_range
@@ -69,7 +73,9 @@ class PathAnswer:
     own_limits
         What stops the demands that no full resource does, in words: workers, a stated limit.
     by_basis
-        The rate at each basis.
+        The rate at each basis; see `rate_at`.
+    hops_range, links_range
+        The fewest and the most over all GPUs and branches.
     serial_rate
         Bytes/s of the whole with one serial worker a GPU.
     matrix
@@ -81,9 +87,11 @@ class PathAnswer:
     reasons: tuple[Reason, ...]
     routes: tuple[Route, ...]
     counts: Counts
-    size: float
-    ram_floor: float | None
-    dram_floor: float | None
+    size: float | None
+    ram_floor: float | None = None
+    dram_floor: float | None = None
+    hops_range: tuple[int, int] = (0, 0)
+    links_range: tuple[int, int] = (0, 0)
     rates: Mapping[str, float] = field(default_factory=dict)
     rate: float | None = None
     time: float | None = None
@@ -104,19 +112,37 @@ class PathAnswer:
         return self.data_path.name
 
     @property
-    def ram_traffic(self) -> float:
+    def ram_traffic(self) -> float | None:
         """Bytes resident in RAM buffers: traversals times size (the seed's count)."""
-        return self.counts.ram_traversals * self.size
+        return self._moved(self.counts.ram_traversals)
 
     @property
-    def dram_bytes(self) -> float:
+    def dram_bytes(self) -> float | None:
         """Bytes written to and read from memory (the physical count)."""
-        return self.counts.dram_bytes * self.size
+        return self._moved(self.counts.dram_bytes)
+
+    def _moved(self, times: int) -> float | None:
+        """Return so many times the size; `None` when refused, or where there is no size."""
+        refused = self.verdict == "refused"
+        return None if refused or self.size is None else times * self.size
 
     @property
     def time_s(self) -> float | None:
         """Seconds until the last byte."""
         return self.time
+
+    def rate_at(self, basis: Basis) -> float | None:
+        """Return bytes/s at a basis; `None` when refused, or measured where nothing was."""
+        if self.matrix is None:
+            return None
+        if basis == "measured" and not any(map(_is_measured, self.matrix.resources)):
+            return None
+        return self.by_basis[basis]
+
+    def at_most_at(self, basis: Basis) -> bool:
+        """Whether a capacity on the way is unknown at a basis."""
+        resources = self.matrix.resources if self.matrix else ()
+        return any(one.capacity.at(basis).value is None for one in resources)
 
     @property
     def logical_hops(self) -> int:
@@ -127,6 +153,11 @@ class PathAnswer:
     def physical_links(self) -> int:
         """Links walked by the first GPU's route."""
         return self.routes[0].physical_links if self.routes else 0
+
+
+def _is_measured(resource: Resource) -> bool:
+    capacity = resource.capacity
+    return capacity.measured is not None or capacity.theoretical.kind == "measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +216,7 @@ class Rung:
 class Ladder:
     """What binds, then what would bind next, until only what cannot be bought is left.
 
-    `end` says in words why it ends.
+    `end` says in words why it ends; `findings` are what the answer rests on.
     """
 
     workload: Workload
@@ -193,3 +224,4 @@ class Ladder:
     rungs: tuple[Rung, ...]
     end: str
     basis: Basis
+    findings: tuple[Finding, ...] = ()

@@ -9,7 +9,7 @@ from topo.datapaths import count, data_path, data_paths
 from topo.flows import demands_of
 from topo.routes import Policy, Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import chosen_split, route_reasons
+from topo.study.answer import chosen_split, reasons_of
 from topo.study.compare import ask, chosen_workloads
 
 if TYPE_CHECKING:
@@ -91,5 +91,5 @@ def survey(
 def _laid(router: Router, workload: Workload, path: DataPath, basis: Basis) -> Laid:
     demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
     routes = tuple(demand.route for demand in demands)
-    reasons = route_reasons(routes)
+    reasons = reasons_of(router.topology, workload, path, routes)
     return Laid(workload, verdict_of(reasons), reasons, routes)

@@ -39,9 +39,9 @@ def overlay_of(found: WorkloadAnswer) -> Overlay:
 
 def _caption(path: PathAnswer) -> str:
     assert path.rate is not None
-    assert path.time is not None
-    most, least = ("at most ", "at least ") if path.at_most else ("", "")
-    rate = f"{most}{format_rate(path.rate)}, {least}{format_duration(path.time)}"
+    rate = "at most " * path.at_most + format_rate(path.rate)
+    if path.time is not None:
+        rate += ", " + "at least " * path.at_most + format_duration(path.time)
     counts: dict[str, int] = {}
     for one in path.bottlenecks:
         counts[one.resource.kind] = counts.get(one.resource.kind, 0) + 1

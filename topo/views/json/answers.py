@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from topo.datapaths import Counts
     from topo.routes import Branch, Leg, Reason, Route
-    from topo.spec.model import Basis, Move
+    from topo.spec.model import Basis, Move, Workload
     from topo.study import (
         AtOnce,
         Bottleneck,
@@ -68,7 +68,7 @@ def bottleneck_document(
         "basis": found.basis,
         "workload": found.workload.name,
         "direction": found.workload.direction,
-        "bytes": found.workload.size,
+        **_size(found.workload),
         "data_path": path.name,
         "verdict": path.verdict,
         "reasons": [_reason(reason) for reason in path.reasons],
@@ -136,7 +136,7 @@ def _workload_answer(answer: WorkloadAnswer, basis: Basis) -> dict[str, Any]:
     return {
         "name": workload.name,
         "direction": workload.direction,
-        "bytes": workload.size,
+        **_size(workload),
         "from": list(workload.sources),
         "to": list(workload.targets),
         "efficiency": list(workload.efficiency) if workload.efficiency else None,
@@ -152,7 +152,9 @@ def _path_answer(found: PathAnswer, basis: Basis) -> dict[str, Any]:
         "verdict": found.verdict,
         "reasons": [_reason(reason) for reason in found.reasons],
         "logical_hops": found.logical_hops if found.rate is not None else None,
+        "logical_hops_range": _range(found.hops_range, found.rate),
         "physical_links": found.physical_links if found.rate is not None else None,
+        "physical_links_range": _range(found.links_range, found.rate),
         "waypoints": list(found.routes[0].waypoints) if found.routes else [],
         **_counted(found.counts),
         "ram_traffic_bytes": found.ram_traffic,
@@ -166,7 +168,8 @@ def _path_answer(found: PathAnswer, basis: Basis) -> dict[str, Any]:
         "bottlenecks": _bottlenecks(found, basis),
         "own_limits": list(found.own_limits),
         "rates_by_gpu_bytes_per_s": dict(found.rates),
-        "rates_by_basis_bytes_per_s": dict(found.by_basis),
+        "rates_by_basis_bytes_per_s": {basis: found.rate_at(basis) for basis in found.by_basis},
+        "at_most_by_basis": {basis: found.at_most_at(basis) for basis in found.by_basis},
         "serial_rate_bytes_per_s": found.serial_rate,
         "cores_needed": found.cores.cores if found.cores else 0 if found.rate is not None else None,
         "core_copy_bytes_per_s": found.cores.rate_per_core if found.cores else None,
@@ -174,6 +177,16 @@ def _path_answer(found: PathAnswer, basis: Basis) -> dict[str, Any]:
         "unknown": list(found.unknowns),
         "unlimited": list(found.unlimited),
     }
+
+
+def _size(workload: Workload) -> dict[str, Any]:
+    note = None if workload.sized else "no size is said: rates only"
+    return {"bytes": workload.size if workload.sized else None, "note": note}
+
+
+def _range(span: tuple[int, int], rate: float | None) -> list[int] | None:
+    """Return the fewest and the most over all GPUs and branches; null for a refused path."""
+    return None if rate is None else list(span)
 
 
 def _counted(counts: Counts) -> dict[str, Any]:

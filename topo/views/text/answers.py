@@ -8,7 +8,14 @@ from topo.study.words import class_words, listed
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import explanation_blocks
-from topo.views.text.words import shortened, sourced, title_of, verdict_cell, workload_sentence
+from topo.views.text.words import (
+    shortened,
+    sourced,
+    spanned,
+    title_of,
+    verdict_cell,
+    workload_sentence,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
         PathAnswer,
         WorkloadAnswer,
     )
-    from topo.topology import Resource, Topology
+    from topo.topology import Topology
     from topo.views.text.page import Block
 
 __all__ = ["basis_note", "bottleneck_page", "comparison_page"]
@@ -52,7 +59,7 @@ def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterato
     if meeting is not None:
         yield Text(meeting.sentence)
     yield Text(basis_note(found.basis), dim=True)
-    if any(path.counts.ram_traversals for answer in found.workloads for path in answer.paths):
+    if any(path.ram_traffic for answer in found.workloads for path in answer.paths):
         yield Text(
             "Through RAM buffers counts each stay of the payload once; on the memory buses counts "
             "every write and read (no cache hits, streaming stores). Their times hold for all "
@@ -87,10 +94,10 @@ def _table(answer: WorkloadAnswer, paths: tuple[PathAnswer, ...], basis: Basis) 
     ]
     for label, cell in _ROWS:
         cells = tuple(cell(path, basis) for path in paths)
-        if label in _ALWAYS or any(text != _NONE for text in cells):
+        if label == "rate" or any(text != _NONE for text in cells):
             strong = label in _STRONG
             rows.append((label, *(Cell(text) if strong else text for text in cells)))
-    if answer.workload.efficiency:
+    if answer.workload.efficiency and any(path.time_range for path in paths):
         rows.insert(_place_of(rows, "time") + 1, _range_row(answer, paths))
     rows += _basis_rows(paths, basis)
     columns = (Column(), *(Column(path.name, breaks=True) for path in paths))
@@ -117,30 +124,29 @@ def _time_range(path: PathAnswer) -> str:
 
 def _basis_rows(paths: tuple[PathAnswer, ...], basis: Basis) -> Iterator[tuple[str, ...]]:
     for other in _BASES:
-        if other != basis and any(other in path.by_basis for path in paths):
+        if other != basis and any(path.rate is not None for path in paths):
             yield (f"rate, {other}", *(_rate_at(path, other) for path in paths))
 
 
 def _rate_at(path: PathAnswer, basis: Basis) -> str:
-    if basis not in path.by_basis or path.matrix is None:
+    if path.rate is None:
         return _NONE
-    if basis == "measured" and not any(_measured(one) for one in path.matrix.resources):
+    rate = path.rate_at(basis)
+    if rate is None:
         return "nothing measured"
-    unknown = any(one.capacity.at(basis).value is None for one in path.matrix.resources)
-    return "at most " * unknown + format_rate(path.by_basis[basis])
-
-
-def _measured(resource: Resource) -> bool:
-    capacity = resource.capacity
-    return capacity.measured is not None or capacity.theoretical.kind == "measured"
+    return "at most " * path.at_most_at(basis) + format_rate(rate)
 
 
 def _hops(path: PathAnswer, _: Basis) -> str:
-    return str(path.logical_hops) if path.rate is not None else _NONE
+    return spanned(path.hops_range) if path.rate is not None else _NONE
 
 
 def _links(path: PathAnswer, _: Basis) -> str:
-    return str(path.physical_links) if path.rate is not None else _NONE
+    return spanned(path.links_range) if path.rate is not None else _NONE
+
+
+def _counted(path: PathAnswer, count: int) -> str:
+    return str(count) if path.rate is not None else _NONE
 
 
 def _ram(path: PathAnswer, _: Basis) -> str:
@@ -151,7 +157,7 @@ def _dram(path: PathAnswer, _: Basis) -> str:
     return _traffic(path.dram_bytes, path.dram_floor)
 
 
-def _traffic(size: float, floor: float | None) -> str:
+def _traffic(size: float | None, floor: float | None) -> str:
     if not size:
         return _NONE
     return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
@@ -219,9 +225,9 @@ def _serial(path: PathAnswer, _: Basis) -> str:
 _ROWS: Final[tuple[tuple[str, Callable[[PathAnswer, Basis], str]], ...]] = (
     ("hops", _hops),
     ("links walked", _links),
-    ("RAM traversals", lambda path, _: str(path.counts.ram_traversals)),
-    ("CPU memory copies", lambda path, _: str(path.counts.cpu_memory_copies)),
-    ("copies by a core", lambda path, _: str(path.counts.core_copies)),
+    ("RAM traversals", lambda path, _: _counted(path, path.counts.ram_traversals)),
+    ("CPU memory copies", lambda path, _: _counted(path, path.counts.cpu_memory_copies)),
+    ("copies by a core", lambda path, _: _counted(path, path.counts.core_copies)),
     ("through RAM buffers", _ram),
     ("on the memory buses", _dram),
     ("rate", _rate),
@@ -231,7 +237,6 @@ _ROWS: Final[tuple[tuple[str, Callable[[PathAnswer, Basis], str]], ...]] = (
     ("cores busy copying", _cores),
     ("one worker a GPU", _serial),
 )
-_ALWAYS: Final = ("rate", "time")
 _STRONG: Final = ("rate", "time")
 
 
@@ -278,9 +283,9 @@ def bottleneck_page(
 
 def _sentence(found: PathAnswer) -> str:
     assert found.rate is not None
-    assert found.time is not None
-    most, least = ("at most ", "at least ") if found.at_most else ("", "")
-    start = f"{most}{format_rate(found.rate)} in all, {least}{format_duration(found.time)}"
+    start = "at most " * found.at_most + f"{format_rate(found.rate)} in all"
+    if found.time is not None:
+        start += ", " + "at least " * found.at_most + format_duration(found.time)
     if not found.bottlenecks:
         return f"{start}: no capacity is full; it stops at {listed(found.own_limits)}."
     words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]

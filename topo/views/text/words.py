@@ -27,6 +27,7 @@ __all__ = [
     "figure_text",
     "shortened",
     "sourced",
+    "spanned",
     "title_of",
     "verdict_cell",
     "workload_sentence",
@@ -73,7 +74,21 @@ def sourced(figure: Figure) -> str:
 def workload_sentence(workload: Workload) -> str:
     """Return what a workload is: ``read 640 GB, storage to gpu[0-7]``."""
     ends = (shortened(workload.sources), shortened(workload.targets))
-    return f"{workload.direction} {format_size(workload.size)}, {ends[0]} to {ends[1]}"
+    size = f" {format_size(workload.size)}" if workload.sized else ""
+    rates = "" if workload.sized else "; rates only, since no size is said"
+    return f"{workload.direction}{size}, {ends[0]} to {ends[1]}{rates}"
+
+
+def spanned(span: tuple[int, int]) -> str:
+    """Return ``3`` or ``3 to 4``.
+
+    Examples
+    --------
+    >>> spanned((3, 3)), spanned((3, 4))
+    ('3', '3 to 4')
+    """
+    least, most = span
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def shortened(names: Iterable[str]) -> str:
