@@ -149,3 +149,19 @@ def test_the_shipped_machines_are_as_they_say(name):
     judgements = judge(shipped(name))
     assert judgements
     assert [one.finding.message for one in judgements if not one.holds] == []
+
+
+@pytest.mark.parametrize("limit", ["nic0/chip", "ram0/bus"])
+def test_past_an_unknown_capacity_nothing_is_known_to_limit(limit):
+    text = ONE_SOCKET.replace("read: 100 GB/s", "read: unknown")
+    found = judged(text, f"load via direct is limited by {limit}")
+    assert not found.holds
+    assert found.outcome == (
+        "it is limited by the network port (nic0/p1) and the card's chip (nic0/chip) at most: "
+        "unknown is how much passes storage/read"
+    )
+
+
+def test_what_limits_a_refused_path_is_why_it_is_refused():
+    found = judged(NO_P2P, "load via direct is limited by nic0/chip")
+    assert (found.holds, found.outcome.startswith("direct is refused: ")) == (False, True)

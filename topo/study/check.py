@@ -10,7 +10,7 @@ from topo.errors import Finding
 from topo.flows import demands_of
 from topo.routes import Policy, Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import answer, route_reasons
+from topo.study.answer import answer, reasons_of
 from topo.study.compare import ask, chosen_workloads
 from topo.study.words import limited_by, listed
 from topo.topology import locality
@@ -113,11 +113,16 @@ class _Judge:
 
     def _limited(self, one: Expectation) -> tuple[bool, str]:
         found = self._answer(one, one.via)
+        if found.rate is None:
+            return False, _refusal(found.name, found.reasons)
         names = {
             name for bind in found.bottlenecks for name in (bind.resource.name, bind.resource.id)
         }
         by = limited_by(bind.resource for bind in found.bottlenecks)
-        return one.what in names, f"it is limited by {by or 'nothing that the file states'}"
+        shown = f"it is limited by {by or 'nothing that the file states'}"
+        if found.at_most:  # what is unknown may be less, and bind instead
+            return False, f"{shown} at most: {_unknown(found)}"
+        return one.what in names, shown
 
     def _beats(self, one: Expectation) -> tuple[bool, str]:
         mine, other = self._answer(one, one.via), self._answer(one, one.what)
@@ -145,7 +150,7 @@ class _Judge:
         path = data_path(self._topology.spec, one.via)
         workload = ask(self._topology, one.subject, one.what)
         routes = [demand.route for demand in demands_of(self._router, workload, path)]
-        reasons = route_reasons(routes)
+        reasons = reasons_of(self._topology, workload, path, routes)
         refused = [route.verdict == "refused" for route in routes]
         if any(refused):
             outcome = _refusal(path.name, reasons)
