@@ -204,6 +204,18 @@ def test_a_rate_of_a_whole_path_is_compared_and_not_written(transfer, path):
     assert reading.forecast.theoretical == 7 * GB
 
 
+def test_a_bounce_that_beats_the_direct_path_is_said():
+    data = gdsio((1, "READ", "GPUD", 6.9), (1, "READ", "CPU_GPU", 20.6))
+    found = measure(built(TWO_SOCKETS), data)
+    assert "7.41 GB/s by direct, and 22.12 GB/s through RAM" in said(
+        found, "direct-measured-slower"
+    )
+    below = [one.help for one in found.findings if one.code == "measured-below"]
+    assert "between sockets (SYS)" in below[0]
+    fine = gdsio((1, "READ", "GPUD", 20.0), (1, "READ", "CPU_GPU", 20.6))
+    assert "direct-measured-slower" not in codes(measure(built(TWO_SOCKETS), fine))
+
+
 def test_several_drives_share_evenly():
     text = DRIVE.replace("  nvme0: drive", "  nvme[0-1]: drive").replace("- nvme0 --", "- nvme --")
     found = measure(built(text), gdsio((0, "READ", "GPUD", 10.0)), storage=["nvme"])

@@ -22,6 +22,7 @@ _CARDS: Final = ("nic", "dpu")
 _STORAGE: Final = ("storage", "nvme", "hba")
 _NEAR: Final = 0.12  # of a half or a quarter that still looks like one
 _TWICE: Final = 1.7  # times achievable, from where both directions may have been added
+_FASTER: Final = 1.05  # times, before a way is called faster
 _SHOWN: Final = 3  # pairs that a finding names
 _PEER_CLASSES: Final = ("PHB", "NODE", "SYS")
 _DOUBTED: Final = ("above", "below", "impossible")
@@ -38,13 +39,33 @@ def doubts(topology: Topology, readings: Iterable[Reading]) -> tuple[Finding, ..
         What `read_samples` gave.
     """
     groups: dict[tuple[str, str, tuple[str, ...]], list[Reading]] = {}
+    readings = tuple(readings)
     for reading in readings:
         if reading.judged in _DOUBTED:
             key = (reading.judged, reading.sample.test, _reasons(topology, reading))
             groups.setdefault(key, []).append(reading)
-    return tuple(
-        _finding(judged, test, reasons, found) for (judged, test, reasons), found in groups.items()
-    )
+    found = [_finding(*key, same) for key, same in groups.items()]
+    return (*found, *_slower_than_bounce(readings))
+
+
+def _slower_than_bounce(readings: Iterable[Reading]) -> Iterator[Finding]:
+    """Yield a finding for storage and GPU between which the way through RAM was faster."""
+    by_ends: dict[tuple[object, ...], dict[str, Reading]] = {}
+    for one in readings:
+        if one.sample.via:
+            by_ends.setdefault((one.sample.source, one.sample.target), {})[one.sample.via] = one
+    for paths in by_ends.values():
+        best = max(paths.values(), key=lambda one: one.sample.rate)
+        direct = paths.get("direct")
+        if direct is not None and direct.sample.rate < best.sample.rate / _FASTER:
+            yield Finding(
+                "direct-measured-slower",
+                f"{ends_of(direct)}: {format_rate(direct.sample.rate)} by direct, and "
+                f"{format_rate(best.sample.rate)} through RAM by {best.sample.via}",
+                severity="warning",
+                help="a direct path over the root or between sockets can lose: use a nearer card "
+                "or GPU (topo matrix --rules gds), or the way through RAM",
+            )
 
 
 def ends_of(reading: Reading) -> str:

@@ -27,8 +27,9 @@ Judged = Literal["fits", "above", "below", "impossible", "unknown"]
 _RAM: Final = ("memory", "cxl-memory")
 _CARDS: Final = ("nic", "dpu")
 _STORAGE: Final = ("storage", "nvme", "hba")
-ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
-BELOW: Final = 0.85  # times achievable
+_ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
+_EXPECTED: Final[tuple[Basis, Basis]] = ("theoretical", "achievable")
+_BELOW: Final = 0.85  # times achievable
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,9 @@ def _judged(reading: Reading) -> Judged:
         return "impossible"
     if forecast.theoretical is None or forecast.achievable is None:
         return "unknown"
-    if rate > forecast.theoretical * ABOVE:
+    if rate > forecast.theoretical * _ABOVE:
         return "above"
-    return "below" if rate < forecast.achievable * BELOW else "fits"
+    return "below" if rate < forecast.achievable * _BELOW else "fits"
 
 
 @dataclass(slots=True)
@@ -138,13 +139,7 @@ class _Use:
 
 
 class Predictor:
-    """Predicts single transfers on one topology, remembering what it searched.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    """
+    """Predicts single transfers on one `topology`, remembering what it searched."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -186,14 +181,8 @@ class Predictor:
         The other end is a GPU or a card.
         """
         steps = self.forecast(sample).steps
-        device = next(
-            (
-                name
-                for name in (*sample.source, *sample.target)
-                if self.topology[name].kind not in _RAM
-            ),
-            "",
-        )
+        ends = (*sample.source, *sample.target)
+        device = next((name for name in ends if self.topology[name].kind not in _RAM), "")
         at_end = [step for step in steps if device in (step.source, step.target)]
         return at_end[0] if len({(id(step.link), step.source) for step in at_end}) == 1 else None
 
@@ -208,6 +197,7 @@ class Predictor:
                 why = "; ".join(one.text for one in route.reasons if one.effect == "refused")
                 return Forecast(refused=f"{path} is refused: {why}", locality=near)
             use, redirected = _of_route(route), _redirected(route)
+            near = near or locality(self.topology, route.branches[0].legs[0].engine, route.gpu)
         else:
             use, redirected = self._copy(sample), ""
         self._add_port(use, sample)
@@ -251,8 +241,7 @@ class Predictor:
 
     def _add_port(self, use: _Use, sample: Sample) -> None:
         """Add the card's chip and the port by which a network test went."""
-        ends = (("out", sample.target), ("in", sample.source))
-        for direction, names in ends:
+        for direction, names in (("out", sample.target), ("in", sample.source)):
             for name in names:
                 if self.topology[name].kind in _CARDS:
                     port = sample.port or f"{name}/p1"
@@ -265,17 +254,15 @@ class Predictor:
             for name, weight in use.weights.items()
             if (resource := self.topology.resources.get(name) or use.extra.get(name)) is not None
         }
-        times = 2.0 if both else 1.0
-        theoretical = _least(found, "theoretical")
-        achievable = _least(found, "achievable")
+        theoretical, achievable = (_least(found, at) for at in _EXPECTED)
         limit = min(
             (resource for resource, _ in found.values()),
             key=lambda one: one.capacity.rate("achievable") / found[one.id][1],
             default=None,
         )
         return Forecast(
-            theoretical=theoretical * times if theoretical else None,
-            achievable=achievable * times if achievable else None,
+            theoretical=theoretical * (1 + both) if theoretical else None,
+            achievable=achievable * (1 + both) if achievable else None,
             limit=limit if achievable else None,
             locality=near,
             redirected=redirected,
