@@ -479,3 +479,19 @@ def test_ends_that_data_does_not_go_between(topo, ends, said):
     done = topo("compare", "dgx-h100", "--from", ends[0], "--to", ends[1])
     assert done.code == 1
     assert f"data goes between a GPU and storage, a network card or another GPU; {said}" in done.err
+
+
+def test_branches_and_resources_that_are_alike_are_told_once(topo):
+    words = ("paths", "l40s-two-switches", "--from", "nvme", "--to", "gpu0", "--via", "legacy")
+    out = topo(*words).out
+    assert "by nvme[0-3], 25 % each:\n" in out
+    assert "nvme[0-3] -> raid -> cpu1 -> cpu0 -> ram0" in out
+    assert re.search(r"^nvme\[0-3\]/read +0\.25 +6\.8 GB/s ", out, re.MULTILINE)
+    assert out.count("links walked") == 2  # one line for the route, one table for all branches
+
+
+def test_the_shares_of_alike_branches_add_up(topo):
+    words = ("paths", "dgx-a100", "--from", "nvme", "--to", "gpu0", "--via")
+    legacy, direct = (topo(*words, via).out for via in ("legacy", "direct"))
+    assert "by nvme[0-3], 12.5 % each:\n" in legacy  # each of them by four memories
+    assert re.search(r"hops, 2 to 5 links walked", direct)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from topo.study.lengths import links_range
 from topo.study.words import class_words
 from topo.views.json.shares import explanation_document
 from topo.views.json.values import figure_document, place_document, resource_document
@@ -279,6 +280,7 @@ def _laid(found: Laid, shown: tuple[Topology, Basis] | None) -> dict[str, Any]:
         "reasons": [_reason(reason) for reason in found.reasons],
         "logical_hops": None if refused else first.logical_hops,
         "physical_links": None if refused else first.physical_links,
+        "physical_links_range": None if refused else list(links_range(found.routes)),
     }
     if shown:
         document["routes"] = [_route(route, *shown) for route in found.routes]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from topo.spec.keys import SETTINGS
 from topo.spec.settings import settings_value
+from topo.study.lengths import hops_range, links_range
 from topo.study.words import cited
 from topo.topology import ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
@@ -15,7 +17,9 @@ from topo.views.text.words import (
     figure_text,
     shortened,
     sourced,
+    spanned,
     title_of,
+    unnumbered,
     verdict_cell,
     workload_sentence,
 )
@@ -308,7 +312,7 @@ def paths_page(topology: Topology, found: Sequence[PathSurvey]) -> Iterator[Bloc
         Column("RAM traversals", right=True),
         Column("CPU memory copies", right=True),
         Column("copies by a core", right=True),
-        Column("DRAM bytes a byte", right=True),
+        Column("DRAM bytes per payload byte", right=True),
     )
     rows: tuple[tuple[str | Cell, ...], ...] = tuple(
         (
@@ -370,9 +374,10 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
     way = "into" if route.direction == "read" else "out of"
     yield Heading(f"{route.data_path.name} {way} {route.gpu}: {route.verdict}")
     if route.waypoints:
+        hops = spanned(hops_range(topology, [route]))
+        links = spanned(links_range([route]))
         yield Text(
-            f"{' -> '.join(route.waypoints)} ({route.logical_hops} hops, "
-            f"{route.physical_links} links walked)",
+            f"{' -> '.join(route.waypoints)} ({hops} hops, {links} links walked)",
             hang=2,
         )
     if route.reasons:
@@ -380,48 +385,71 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
             (Column(), Column(breaks=True)),
             tuple((reason.effect, cited(topology, reason)) for reason in route.reasons),
         )
-    for branch in route.branches:
-        yield _branch(branch, alone=len(route.branches) == 1)
+    for group in _alike(route.branches):
+        yield from _branches(group, alone=len(route.branches) == 1)
     if route.use:
         yield _use(topology, route, basis)
 
 
-def _branch(branch: Branch, *, alone: bool) -> Table:
-    by = branch.card or branch.storage
-    title = f"by {by}" if alone else f"by {by}, {format_ratio(branch.share)}"
-    columns = (Column(title), Column("engine"), Column("links walked", breaks=True))
-    rows = tuple(
-        (f"{leg.move.source} -> {leg.move.target}", leg.engine, _walk(leg)) for leg in branch.legs
-    )
-    return Table(columns, rows)
+def _alike(branches: Iterable[Branch]) -> list[list[Branch]]:
+    """Return the branches that differ in numbers only: same share, same moves, walks as long."""
+    groups: dict[object, list[Branch]] = {}
+    for branch in branches:
+        legs = tuple(
+            (leg.move.source, leg.move.target, unnumbered(_walk(leg))) for leg in branch.legs
+        )
+        groups.setdefault((f"{branch.share:.9g}", legs), []).append(branch)
+    return list(groups.values())
+
+
+def _branches(group: Sequence[Branch], *, alone: bool) -> Iterator[Block]:
+    """Yield by what the branches of one group go, their share, and the links each move walks."""
+    names = dict.fromkeys(branch.card or branch.storage for branch in group)
+    share = format_ratio(math.fsum(branch.share for branch in group) / len(names))
+    each = " each" if len(names) > 1 else ""
+    yield Text(f"by {shortened(names)}" if alone else f"by {shortened(names)}, {share}{each}:")
+    columns = (Column("move"), Column("engine"), Column("links walked", breaks=True))
+    yield Table(columns, tuple(map(_moved, zip(*(branch.legs for branch in group), strict=True))))
+
+
+def _moved(legs: tuple[Leg, ...]) -> tuple[str, str, str]:
+    """Return one row for the same move of several branches."""
+    move, alternatives = legs[0].move, legs[0].alternatives
+    others = f" (one of {alternatives} equal ways)" if alternatives > 1 else ""
+    engines, walks = (shortened(map(find, legs)) for find in (_engine, _walk))
+    return f"{move.source} -> {move.target}", engines, walks + others
+
+
+def _engine(leg: Leg) -> str:
+    return leg.engine
 
 
 def _walk(leg: Leg) -> str:
     if not leg.walk:
         return f"inside {leg.source}"
-    stations = [leg.walk[0].source, *(step.target for step in leg.walk)]
-    others = f" (one of {leg.alternatives} equal ways)" if leg.alternatives > 1 else ""
-    return " -> ".join(stations) + others
+    return " -> ".join([leg.walk[0].source, *(step.target for step in leg.walk)])
 
 
 def _use(topology: Topology, route: Route, basis: Basis) -> Table:
+    """Return what a payload byte uses, resources with equal figures on one row."""
     extra = {resource.id: resource for resource in route.extra}
-    rows = []
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for name, weight in route.use.items():
-        capacity = (topology.resources.get(name) or extra[name]).capacity
-        figure = capacity.at(basis)
-        rows.append(
-            (
-                Cell(name),
-                f"{weight:.4g}",
-                figure_text(figure),
-                capacity.used(basis),
-                sourced(figure),
-            )
+        resource = topology.resources.get(name) or extra[name]
+        figure = resource.capacity.at(basis)
+        row = (
+            f"{weight:.4g}",
+            figure_text(figure),
+            resource.capacity.used(basis),
+            sourced(figure),
         )
+        groups.setdefault((resource.kind, row), []).append(name)
+    rows: list[tuple[str | Cell, ...]] = [
+        (Cell(shortened(names)), *row) for (_, row), names in groups.items()
+    ]
     columns = (
-        Column("resource"),
-        Column("bytes a byte", right=True),
+        Column("resource", breaks=True),
+        Column("bytes per payload byte", right=True),
         Column("capacity", right=True),
         Column("figure"),
         Column("kind and source", breaks=True),

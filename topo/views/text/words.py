@@ -29,6 +29,7 @@ __all__ = [
     "sourced",
     "spanned",
     "title_of",
+    "unnumbered",
     "verdict_cell",
     "workload_sentence",
 ]
@@ -77,6 +78,11 @@ def workload_sentence(workload: Workload) -> str:
     size = f" {format_size(workload.size)}" if workload.sized else ""
     rates = "" if workload.sized else "; rates only, since no size is said"
     return f"{workload.direction}{size}, {ends[0]} to {ends[1]}{rates}"
+
+
+def unnumbered(name: str) -> str:
+    """Return a name with its numbers taken out, the same for all that differ in them only."""
+    return _NUMBER.sub("#", name)
 
 
 def spanned(span: tuple[int, int]) -> str:
