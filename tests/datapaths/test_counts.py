@@ -106,7 +106,15 @@ def test_a_file_may_change_a_shipped_path_and_keeps_its_moves():
 
 
 def test_an_unknown_path_has_a_near_name():
-    with pytest.raises(UnknownNameError, match=r"no data path legcy.*did you mean legacy"):
+    with pytest.raises(UnknownNameError, match=r"no data path `legcy`.*did you mean `legacy`"):
         data_path(loads(OWN), "legcy")
     with pytest.raises(UnknownNameError):
         built_in("nothing-like-it")
+
+
+def test_where_no_name_is_near_a_few_are_told():
+    with pytest.raises(UnknownNameError) as caught:
+        built_in("zzz")
+    (finding,) = caught.value.findings
+    assert finding.help.startswith("the nearest of 17 are ")
+    assert finding.help.count(",") == 3

@@ -93,7 +93,7 @@ def test_data_goes_between_storage_and_a_gpu(source, target):
     ("keywords", "message"),
     [
         ({"workload": "lod"}, "no workload lod"),
-        ({"via": ["dirct"]}, "no data path dirct.*did you mean direct"),
+        ({"via": ["dirct"]}, "no data path `dirct`.*did you mean `direct`"),
         ({"source": "storge", "target": "gpu"}, "no device storge"),
     ],
 )

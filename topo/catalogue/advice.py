@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "near_names"]
+__all__ = ["did_you_mean", "near_names", "nearest_names"]
 
 _SHORTEST = 3  # letters that a part of a name must have before it counts as a hint
 _MOST = 3  # names offered at once
+_FEW = 5  # names listed where none is near
 _CUTOFF = 0.72  # difflib's likeness
 
 
@@ -59,6 +60,29 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
         return ""
     listed = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} or {near[-1]}"
     return f"did you mean {listed}?"
+
+
+def nearest_names(name: str, names: Iterable[str]) -> str:
+    """Return advice with the near names, or else the few that are least far: never a long list.
+
+    Examples
+    --------
+    >>> nearest_names("legcy", ["legacy", "direct", "mmap"])
+    'did you mean `legacy`?'
+    >>> nearest_names("zzz", ["legacy", "direct", "mmap"])
+    'there are legacy, direct and mmap'
+    """
+    from difflib import SequenceMatcher
+
+    known = tuple(names)
+    near = did_you_mean(name, known)
+    if near:
+        return near
+    far = sorted(known, key=lambda one: -SequenceMatcher(None, name, one).ratio())
+    shown = far[:_FEW] if len(known) > _FEW else known
+    listed = " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+    more = len(known) - len(shown)
+    return f"there are {listed}" if not more else f"the nearest of {len(known)} are {listed}"
 
 
 def _plain(name: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from topo.catalogue.advice import nearest_names
 from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import Finding, SpecError, UnknownNameError
@@ -74,9 +74,4 @@ def _checked_already() -> Report:
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> Finding:
-    near = get_close_matches(name, known, n=1)
-    return Finding(
-        "unknown-data-path",
-        f"no data path {name}",
-        help=f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}",
-    )
+    return Finding("unknown-data-path", f"no data path `{name}`", help=nearest_names(name, known))

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.advice import did_you_mean
+from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import UnitError
 from topo.spec.model import Expectation
@@ -209,7 +209,7 @@ def _of_workload(
 
 def _check_path(path: str, known: tuple[str, ...], node: Scalar, report: Report) -> None:
     if path and path not in known:
-        advice = did_you_mean(path, known) or f"there are {listed(known)}"
+        advice = nearest_names(path, known)
         report.add(node, "unknown-name", f"no data path `{path}`", help=advice)
 
 

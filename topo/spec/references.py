@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.advice import did_you_mean
+from topo.catalogue.advice import nearest_names
 from topo.catalogue.keys import KEYS
 from topo.spec.names import ranged
 from topo.spec.shape import a_kind, listed
@@ -119,5 +119,5 @@ def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
     for path in own:
         if path.falls_back_to and path.falls_back_to not in known and path.place is not None:
             message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"
-            advice = did_you_mean(path.falls_back_to, known) or f"there are {listed(known)}"
+            advice = nearest_names(path.falls_back_to, known)
             report.add(path.place, "unknown-name", message, help=advice)

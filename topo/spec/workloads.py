@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from topo.catalogue.advice import did_you_mean
+from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.errors import UnitError
 from topo.spec.keys import WORKLOAD
 from topo.spec.model import Direction, Workload
@@ -179,7 +179,7 @@ def _resolve(
     for text in draft.via:
         if text.text not in data_paths:
             message = f"no data path `{text.text}`"
-            advice = did_you_mean(text.text, data_paths) or f"there are {listed(data_paths)}"
+            advice = nearest_names(text.text, data_paths)
             report.add(text, "unknown-name", message, help=advice)
     gpus = sources if draft.direction == "write" else targets
     return Workload(
