@@ -12,7 +12,7 @@ import pytest
 
 import topo as package
 from topo.cli.output import write_file
-from topo.datapaths import BUILT_IN
+from topo.datapaths import BUILT_IN, built_in
 from topo.errors import TopoError
 from topo.study.words import CLASS_WORDS
 from topo.topology.locality import CLASSES
@@ -159,6 +159,13 @@ def test_classes_and_words_are_explained(word):
 def test_a_data_path_is_explained_by_its_moves(topo, name):
     done = topo("explain", name)
     assert (done.code, "1. " in done.out, "Source: " in done.out) == (0, True, True)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_buffer_and_waypoint_of_a_data_path_is_explained(name):
+    ends = {end for move in built_in(name).moves for end in (move.source, move.target)}
+    for word in (*sorted(ends - {"peer"}), "PCIe", "NVLink", "NVLink-C2C", "xGMI", "NIC"):
+        assert page_of(word) is not None, word
 
 
 def test_explain_joins_its_words(topo):
