@@ -14,12 +14,12 @@ Compiled if numba is installed; the same code runs without it, slowly.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from topo.solve.compiling import compiled
+from topo.solve.heap import arrange, drop_least, settle_down
 from topo.solve.kernel import limits_and_numbers, rows_of
 
 if TYPE_CHECKING:
@@ -368,7 +368,11 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
             held[number] = 0.0
         left[number] = max(0.0, net.capacities[members.resources[number]] - held[number])
     user, filled = np.empty(entries, np.int32), first.copy()
-    heap = [(left[number] / pull[number], np.int64(number)) for number in range(count)]
+    keys = np.empty(count + members.sizes[0])
+    things = np.empty(keys.size, np.int64)
+    for number in range(count):
+        keys[number], things[number] = left[number] / pull[number], number
+    size = count
     for place in range(members.sizes[0]):
         demand = members.demands[place]
         members.rates[demand] = NOBODY
@@ -377,16 +381,18 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
             user[filled[number]] = demand
             filled[number] += 1
         if net.caps[demand] < np.inf:
-            heap.append((net.caps[demand] / net.weights[demand], np.int64(~demand)))
-    heapify(heap)
+            keys[size], things[size] = net.caps[demand] / net.weights[demand], ~demand
+            size += 1
+    arrange(keys, things, size)
 
     levels, tops = np.full(count, -1.0), np.zeros(count)
     waiting = members.sizes[0]
     level = 0.0
     alone = np.empty(1, np.int32)
     while waiting > 0:
-        share, index = heappop(heap)
+        share, index = keys[0], things[0]
         if index < 0:
+            size = drop_least(keys, things, size)
             if members.rates[~index] >= 0.0:
                 continue
             alone[0] = ~index
@@ -394,11 +400,14 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
             level = max(level, share)
         else:
             if users[index] == 0:
+                size = drop_least(keys, things, size)
                 continue
             share = max(0.0, left[index]) / pull[index] if pull[index] > 0.0 else level
-            if len(heap) > 0 and share > heap[0][0]:
-                heappush(heap, (share, index))
+            if share > keys[0]:
+                keys[0] = share
+                settle_down(keys, things, size, 0)
                 continue
+            size = drop_least(keys, things, size)
             level = max(level, share)
             levels[index] = level
             freezing = user[first[index] : first[index + 1]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.solve.checks import check, plain
-from topo.solve.maxmin import max_min
+from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import System
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ __all__ = ["Span", "Timeline", "complete"]
 
 _SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""
-_SPANS_DEMANDS = 100
-"""Up to so many demands the spans are kept: their size, and the time they take, grow with the
-square and worse."""
+_ANEW_ENTRIES = 200_000
+"""So many entries of the use matrix may be solved anew in plain Python, over all events together,
+before those are left alone that an event does not touch: that has to be compiled first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def complete(
     arrivals
         Seconds at which each demand starts; all at 0 when not given.
     spans
-        Whether to keep what ran when; for many demands that takes much longer. When not given, they
-        are kept up to a hundred demands.
+        Whether to keep what ran when: with many demands and many events, this takes much longer.
+        When not given, spans are kept if they are few for the number of demands.
 
     Returns
     -------
@@ -127,10 +127,15 @@ def complete(
                         f"the {noun} of demand {demand} is {value!r}; expected zero or more",
                     )
                 )
-    few = len(sizes) <= _SPANS_DEMANDS
-    if few or spans:
-        keep = few if spans is None else spans
-        return _simulate(system, [float(size) for size in sizes], starts, keep=keep)
+    timeline = _simulate(
+        system,
+        [float(size) for size in sizes],
+        starts,
+        keep=spans is not False,
+        most=math.inf if spans else _ANEW_ENTRIES,
+    )
+    if timeline is not None:
+        return timeline
     from topo.solve.arrays import Arrays, floats
     from topo.solve.events import finishes
 
@@ -138,14 +143,17 @@ def complete(
     return Timeline(finishes=tuple(ends.tolist()))
 
 
-def _simulate(system: System, sizes: list[float], arrivals: list[float], *, keep: bool) -> Timeline:
-    """Find all rates anew at each event."""
+def _simulate(
+    system: System, sizes: list[float], arrivals: list[float], *, keep: bool, most: float
+) -> Timeline | None:
+    """Find all rates anew at each event; give up after solving `most` entries."""
     coming = sorted(range(len(sizes)), key=lambda demand: (arrivals[demand], demand), reverse=True)
     left = list(sizes)
     finishes = list(arrivals)
     running: list[int] = []
     spans: list[Span] = []
     clock = 0.0
+    work = 0
     while running or coming:
         if not running:
             clock = max(clock, arrivals[coming[-1]])
@@ -156,7 +164,11 @@ def _simulate(system: System, sizes: list[float], arrivals: list[float], *, keep
         if not running:
             continue
         running.sort()
-        allocation = max_min(_only(system, running))
+        part = _only(system, running)
+        work += len(part.resources)
+        if work > most:
+            return None
+        allocation = max_min_unchecked(part)
         ends = [
             clock + left[demand] / rate
             for demand, rate in zip(running, allocation.rates, strict=True)
@@ -181,6 +193,8 @@ def _simulate(system: System, sizes: list[float], arrivals: list[float], *, keep
 
 def _only(system: System, demands: list[int]) -> System:
     """Take some demands of a system, with all resources."""
+    if len(demands) == system.demand_count:
+        return system
     starts, resources = plain(system.starts), plain(system.resources)
     multiplicities = plain(system.multiplicities)
     weights, limits = plain(system.weights), plain(system.limits)

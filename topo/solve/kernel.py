@@ -8,12 +8,12 @@ again, and in a fabric they are most.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topo.solve.compiling import compiled
+from topo.solve.heap import arrange, drop_least, settle_down
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["fill", "limits_and_numbers", "rows_of"]
 
 LEFT, PULL, USERS, FIRST_PULL = range(4)
-GONE = 0.03125
+GONE = 0.0625
 """Below this part of what it was, a running sum is made afresh."""
 
 
@@ -134,22 +134,27 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
         state[resource, LEFT] = capacities[resource]
         state[resource, USERS] = columns[resource + 1] - columns[resource]
         state[resource, FIRST_PULL] = state[resource, PULL]
-    heap = [
-        (state[resource, LEFT] / state[resource, PULL], resource)
-        for resource in range(capacities.size)
-    ]
+    # The levels at which something is full: of resources, then (as ``~demand``) of limits.
+    keys = np.empty(capacities.size + weights.size)
+    things = np.empty(keys.size, np.int64)
+    size = capacities.size
+    for resource in range(size):
+        keys[resource] = state[resource, LEFT] / state[resource, PULL]
+        things[resource] = resource
     for demand in range(weights.size):
         if caps[demand] < np.inf:
-            heap.append((caps[demand] / weights[demand], ~demand))  # noqa: PERF401 - not compiled
-    heapify(heap)
+            keys[size], things[size] = caps[demand] / weights[demand], ~demand
+            size += 1
+    arrange(keys, things, size)
 
     rates = np.full(weights.size, -1.0)
     waiting = weights.size
     level = 0.0
     alone = np.empty(1, np.int32)
     while waiting > 0:
-        share, index = heappop(heap)
+        share, index = keys[0], things[0]
         if index < 0:
+            size = drop_least(keys, things, size)
             if rates[~index] >= 0.0:
                 continue
             alone[0] = ~index
@@ -157,12 +162,16 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
             level = max(level, share)
         else:
             if state[index, USERS] == 0.0:
+                size = drop_least(keys, things, size)
                 continue
             left, pull = state[index, LEFT], state[index, PULL]
             share = left / pull if pull > 0.0 else level
-            if len(heap) > 0 and share > heap[0][0]:
-                heappush(heap, (share, index))
+            if share > keys[0]:
+                # It was outdated. Should it be the least still, it comes up again at once.
+                keys[0] = share
+                settle_down(keys, things, size, 0)
                 continue
+            size = drop_least(keys, things, size)
             if left < GONE * capacities[index] or pull < GONE * state[index, FIRST_PULL]:
                 # Running sums have lost digits: add up what is left from the users themselves.
                 left, pull = capacities[index], 0.0

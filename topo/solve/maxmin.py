@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["plain", "rounds", "kernel"]
 
-__all__ = ["Method", "max_min"]
+__all__ = ["Method", "max_min", "max_min_unchecked", "rates_of"]
 
 _PLAIN_ENTRIES = 5_000
 """Up to here plain Python is done before NumPy is imported."""
@@ -75,6 +75,11 @@ def max_min(system: System, *, method: Method | None = None) -> Allocation:
     ((70.0, 30.0), ((0,), ()))
     """
     check(system)
+    return max_min_unchecked(system, method=method)
+
+
+def max_min_unchecked(system: System, *, method: Method | None = None) -> Allocation:
+    """Answer as `max_min` does, of a system that was checked before."""
     chosen = method or _method(len(system.resources))
     if chosen == "plain":
         return _described(system, fill(system))

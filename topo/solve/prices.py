@@ -88,6 +88,11 @@ def price(
     SolverError
         The group is empty, or names what is not there; and whatever `answer` raises.
 
+    Notes
+    -----
+    Slopes are taken over millionths of a capacity, so `answer` must be exact to twelve digits: for
+    a linear program of more than ten thousand entries, ask for ``method="simplex"`` or ``"ipm"``.
+
     Examples
     --------
     A card of 50 and a memory bus of 200, four demands that cross it four times:
