@@ -60,3 +60,21 @@ def test_a_wrong_kind_says_the_right_command():
     with pytest.raises(ExchangeError) as caught:
         import_text("nvidia-smi", two_sockets(), "a.xml")
     assert caught.value.findings[0].help == "write `topo import nccl a.xml`"
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "help"),
+    [
+        (b"Machine (P#0 total=1)\n", "text of lstopo, not what `nccl` reads", "`lstopo x.xml`"),
+        (b"GPU0 X OK\nGPU1 OK X\n", "topo -p2p`, not what `nccl`", "run `nvidia-smi topo -m`"),
+        (b"# note\nname: x\nlanes: 4\n", "a YAML file, not what `nccl` reads", "topo imports"),
+        (b"topo: 1\nname: x\n", "a topology file of topo", "it needs no import"),
+        (b"dear all", "no XML, so not what `nccl` reads", "topo imports"),
+    ],
+)
+def test_an_explicit_kind_is_told_what_the_file_is(data, words, help):
+    with pytest.raises(ExchangeError, match=words) as caught:
+        import_text("nccl", data, "x")
+    (said,) = caught.value.findings
+    assert said.code == "wrong-kind"
+    assert help in said.help

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from topo.exchange.kinds import Guess
     from topo.exchange.sighting import Sighting
     from topo.spec.model import Spec
 
@@ -160,17 +161,29 @@ def sight(kind: str | None, data: bytes, name: str) -> Sighting:
         message = f"`{name}` has {len(data) >> 20} MiB, more than {_LARGEST >> 20}"
         raise ExchangeError(Finding("import-too-big", message))
     guess = guess_kind(data)
-    wanted = kind or guess.kind
-    if wanted not in KINDS:
-        message = f"`{name}` is {guess.words}" if kind is None else f"no importer reads `{kind}`"
-        raise ExchangeError(Finding("wrong-kind", message, help=f"topo imports {', '.join(KINDS)}"))
-    if guess.kind != wanted and guess.words != "no file that topo knows":
-        message = f"`{name}` is {guess.words}, not what `{wanted}` reads"
-        help = f"write `topo import {guess.kind} {name}`" if guess.kind in KINDS else ""
-        raise ExchangeError(Finding("wrong-kind", message, help=help))
-    found: Sighting = import_module(KINDS[wanted]).read(data, name)
+    _refuse_wrong(kind, guess, data, name)
+    found: Sighting = import_module(KINDS[kind or guess.kind]).read(data, name)
     _refuse_crowds(found)
     return found
+
+
+def _refuse_wrong(kind: str | None, guess: Guess, data: bytes, name: str) -> None:
+    """Name a file for what it is, where it is not what the wanted importer reads."""
+    all_kinds = f"topo imports {', '.join(KINDS)}"
+    if kind is not None and kind not in KINDS:
+        message = f"no importer reads `{kind}`"
+        raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
+    if not guess.kind and (kind is None or guess.known):
+        other = f", not what `{kind}` reads" if kind else ""
+        message = f"`{name}` is {guess.words}{other}"
+        raise ExchangeError(Finding("wrong-kind", message, help=guess.help or all_kinds))
+    if kind is not None and guess.kind not in ("", kind):
+        message = f"`{name}` is {guess.words}, not what `{kind}` reads"
+        help = f"write `topo import {guess.kind} {name}`"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
+    if kind in ("nccl", "hwloc") and b"<" not in data:
+        message = f"`{name}` is no XML, so not what `{kind}` reads"
+        raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
 
 
 def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:

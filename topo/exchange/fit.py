@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
 from topo.exchange.addresses import short_address
+from topo.exchange.naming import runs
 from topo.units import spell_rate
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def entries_of(device: SeenDevice, sighting: Sighting, *, domains: bool) -> Entr
         **dict(device.facts),
         "pci": _one_or_many(addresses),
         "rdma": _one_or_many(list(device.rdma)),
-        "numa": _one_or_many([str(number) for number in device.numa]),
+        "numa": runs(device.numa),
     }
     return {key: value for key, value in found.items() if value}
 

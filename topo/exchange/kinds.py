@@ -14,12 +14,29 @@ _HEAD: Final = 65536  # bytes that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The importer that reads a file (``""`` when none does), and the file's kind in words."""
+    """What a file is.
+
+    Parameters
+    ----------
+    kind
+        The importer that reads it, ``""`` when none does.
+    words
+        The same in words.
+    help
+        What to give instead, where that is known.
+    """
 
     kind: str
     words: str
+    help: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether anything in the file told what it is."""
+        return self.words != _NOTHING
 
 
+_NOTHING: Final = "no file that topo knows"
 _ROOT: Final = re.compile(rb"<\s*([A-Za-z_][\w:.-]{0,60})")
 _PROLOG: Final = re.compile(rb"\s*(<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
 _ROOTS: Final = {
@@ -27,7 +44,9 @@ _ROOTS: Final = {
     b"cpu": Guess("", "a piece of an NCCL topology file without its <system>"),
     b"graphs": Guess("", "an NCCL graph dump (NCCL_GRAPH_DUMP_FILE), not a topology"),
     b"topology": Guess("hwloc", "an hwloc XML file"),
-    b"nvidia_smi_log": Guess("", "the XML of `nvidia-smi -q -x`, which has no topology"),
+    b"nvidia_smi_log": Guess(
+        "", "the XML of `nvidia-smi -q -x`, which has no topology", "run `nvidia-smi topo -m`"
+    ),
     b"svg": Guess("", "an SVG picture"),
     b"html": Guess("", "a web page"),
     b"mxfile": Guess("", "a draw.io drawing"),
@@ -36,6 +55,7 @@ _ROOTS: Final = {
     b"sys-sage": Guess("", "a sys-sage file"),
 }
 _ESCAPES: Final = re.compile(rb"\x1b\[[0-9;]*m")
+_NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
     (
@@ -46,7 +66,8 @@ _TEXTS: Final = (
     (
         rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b",
         "",
-        "a peer-to-peer matrix of `nvidia-smi topo -p2p`, not of `topo -m`",
+        "a peer-to-peer matrix of `nvidia-smi topo -p2p`",
+        "run `nvidia-smi topo -m`",
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
@@ -56,16 +77,22 @@ _TEXTS: Final = (
         "lspci",
         "output of lspci",
     ),
-    (rb"(?m)^Machine \(", "", "text of lstopo; its XML is what topo reads: lstopo x.xml"),
-    (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi; `nvidia-smi topo -m` has the topology"),
-    (rb"(?m)^available: \d+ nodes?", "", "output of numactl --hardware"),
-    (rb"(?m)^topo:[ \t]*1\b", "", "a topology file of topo, which needs no import"),
-    (rb"NCCL INFO", "", "a log of NCCL; NCCL_TOPO_DUMP_FILE writes what topo reads"),
+    (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
+    (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
+    (rb"(?m)^available: \d+ nodes?", "", "output of numactl --hardware", _NODES),
+    (
+        rb"(?m)^topo:[ \t]*1\b",
+        "",
+        "a topology file of topo",
+        "it needs no import: `topo show FILE`",
+    ),
+    (rb"NCCL INFO", "", "a log of NCCL", "run with NCCL_TOPO_DUMP_FILE=topo.xml and import that"),
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
-    (rb"IoType: \w+ XferType:", "", "output of gdsio"),
+    (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
     (rb"strict graph|digraph", "", "a Graphviz file"),
+    (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", "a YAML file"),
 )
-_PLAIN: Final = tuple((re.compile(pattern), Guess(kind, words)) for pattern, kind, words in _TEXTS)
+_PLAIN: Final = tuple((re.compile(pattern), Guess(*said)) for pattern, *said in _TEXTS)
 _MAGIC: Final = (
     (0, b"\x1f\x8b", Guess("sysfs", "a gzip archive")),
     (0, b"BZh", Guess("sysfs", "a bzip2 archive")),
@@ -77,8 +104,8 @@ _MAGIC: Final = (
     (0, b"\x7fELF", Guess("", "a program")),
 )
 _JSON: Final = (
-    (b'"nvbandwidth"', "results of nvbandwidth"),
-    (b'"fio version"', "results of fio"),
+    (b'"nvbandwidth"', "results of nvbandwidth, for `topo measure`"),
+    (b'"fio version"', "results of fio, for `topo measure`"),
     (b'"properties"', "a cufile.json"),
     (b'"schema"', "a JSON document of topo"),
 )
@@ -123,7 +150,7 @@ def _plain(head: bytes) -> bytes:
 
 
 _JSON_FILE: Final = Guess("", "a JSON file")
-_UNKNOWN: Final = Guess("", "no file that topo knows")
+_UNKNOWN: Final = Guess("", _NOTHING)
 
 
 def _markup(head: bytes) -> Guess:

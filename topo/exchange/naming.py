@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from topo.exchange.sighting import SeenDevice
 
-__all__ = ["file_title", "is_next", "machine_name", "named", "selection"]
+__all__ = ["file_title", "is_next", "machine_name", "named", "runs", "selection"]
 
 STEMS: Final[Mapping[str, str]] = {
     "storage": "storage",
@@ -28,6 +28,7 @@ STEMS: Final[Mapping[str, str]] = {
     "network-switch": "leaf",
 }
 _FEW: Final = 2
+_ENDINGS: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORECASE)
 
 
 def named(devices: Iterable[SeenDevice]) -> dict[str, str]:
@@ -57,7 +58,7 @@ def selection(names: list[str], everyone: Mapping[str, list[str]]) -> str:
     if names == everyone.get(stem):
         return stem
     numbers = [int(name.removeprefix(stem)) for name in names]
-    return f"{stem}[{_runs(numbers)}]"
+    return f"{stem}[{runs(numbers)}]"
 
 
 def stem_of(name: str) -> str:
@@ -72,14 +73,15 @@ def is_next(name: str, other: str) -> bool:
     return stem_of(other) == stem and bool(digits) and int(next_digits) == int(digits) + 1
 
 
-def _runs(numbers: list[int]) -> str:
-    runs: list[list[int]] = []
+def runs(numbers: Sequence[int]) -> str:
+    """Return rising numbers as a topology file writes them: ``0,3-9``."""
+    found: list[list[int]] = []
     for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
         else:
-            runs.append([number])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) >= _FEW else str(run[0]) for run in runs)
+            found.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) >= _FEW else str(run[0]) for run in found)
 
 
 def file_title(file: str) -> str:
@@ -94,7 +96,9 @@ def machine_name(file: str) -> str:
     --------
     >>> machine_name("dumps/node 7.xml"), machine_name("<stdin>"), machine_name("8gpu.txt")
     ('node-7', 'stdin', 'host-8gpu')
+    >>> machine_name("g5.48xl.tar.gz")
+    'g5-48xl'
     """
-    stem = file_title(file).partition(".")[0]
+    stem = _ENDINGS.sub("", file_title(file))
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-_") or "imported"
     return plain if plain[0].isalpha() else f"host-{plain}"
