@@ -9,7 +9,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,12 @@ from topo.spec.model import End
 from topo.topology import Topology, build_topology
 from topo.views.draw import THEMES, Picture, draw
 from topo.views.draw import engine as engines
-from topo.views.draw.sheet import WIDEST
+from topo.views.draw.canvas import Canvas
+from topo.views.draw.courses import buffer_places, courses
+from topo.views.draw.labels import BAND, bands, blocks
+from topo.views.draw.paint import Painter
+from topo.views.draw.sheet import WIDEST, _Sheet
+from topo.views.draw.untangle import tangles
 
 MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 
@@ -220,8 +225,6 @@ def two_targets():
 
 def test_every_card_of_a_route_leads_to_its_gpu_and_none_back_to_the_storage(two_targets):
     # four cards feed gpu0: they share the last hop, and each has its own way through the CPUs
-    from topo.views.draw.courses import courses
-
     topology, route = two_targets
     (scene,) = scenes(topology, direct=route)
     drawn = courses(scene)
@@ -378,8 +381,6 @@ def test_identical_servers_are_drawn_once():
 
 
 def scenes(topology, **routes):
-    from topo.views.draw.sheet import _Sheet
-
     sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
     return [panel.scene for panel in sheet.panels("auto")]
 
@@ -394,37 +395,152 @@ def overlap(one, other):
 
 
 def labels(scene):
-    """Return the rectangle of each wire's label."""
-    from topo.views.draw.geometry import Rect
-    from topo.views.draw.metrics import height
-
-    for key, lines in scene.labels.items():
-        track = scene.layout.tracks[key]
-        wide, high = max(line.width for line in lines), height(lines)
-        x, y = track.label
-        if track.across:
-            yield key, Rect(x - wide / 2, y - 5 - high, wide, high)
-        else:
-            yield key, Rect(x + 6, y - high / 2, wide, high)
+    """Return the rectangles of each wire's label."""
+    drawn = courses(scene)
+    for key in scene.labels:
+        for place, block in enumerate(blocks(scene, drawn, key)):
+            yield (key, place), block.rect
 
 
-@pytest.mark.parametrize("routed", [False, True], ids=["plain", "routed"])
-@pytest.mark.parametrize("name", MACHINES)
-def test_nothing_overlaps(name, routed):
+def drawn_scenes(name, path, alarms):
+    """Return the scene of a machine with a route, and with all its resources as bottlenecks."""
     topology = build_topology(load(name))
-    gpu = topology.of_kind("gpu")[-1].name
-    storage = topology.of_kind("storage", "nvme")[0].name
-    routes = routes_of(topology, "legacy", gpu=gpu, storage=storage) if routed else {}
-    for scene in scenes(topology, **routes):
+    gpu = topology.of_kind("gpu")[0].name
+    storage = tuple(one.name for one in topology.of_kind("storage") or topology.of_kind("nvme"))
+    limits = {path or "all": tuple(topology.resources)} if alarms else {}
+    found = data_path(topology.spec, path) if path else None
+    routes = {path: Router(topology).route(found, storage, gpu, "read")} if found else {}
+    sheet = _Sheet(topology, routes, limits, {}, THEMES["light"], "theoretical", apart=True)
+    return [panel.scene for panel in sheet.panels("auto")]
+
+
+def uprights(points):
+    for (x, y), (end_x, end_y) in pairwise(points):
+        if abs(x - end_x) < 1:
+            yield x, min(y, end_y), max(y, end_y)
+
+
+ALARMS = pytest.mark.parametrize("alarms", [False, True], ids=["calm", "alarmed"])
+
+
+@ALARMS
+@pytest.mark.parametrize("path", [None, "legacy", "direct"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_nothing_overlaps(name, path, alarms):
+    for scene in drawn_scenes(name, path, alarms):
         boxes = scene.layout.boxes
         for one, other in combinations(boxes, 2):
             assert not overlap(boxes[one], boxes[other]), (one, other)
         found = dict(labels(scene))
         for one, other in combinations(found, 2):
-            assert not overlap(found[one], found[other]), (scene.labels[one], scene.labels[other])
-        for key, rect in found.items():
+            assert not overlap(found[one], found[other]), (one, other, scene.labels[one[0]])
+        for (key, _), rect in found.items():
             for box in boxes:
                 assert not overlap(rect, boxes[box]), (scene.labels[key], box)
+
+
+@ALARMS
+@pytest.mark.parametrize("path", [None, "legacy", "direct"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_labels_keep_clear_of_wires_bands_and_frames(name, path, alarms):
+    for scene in drawn_scenes(name, path, alarms):
+        lines = [
+            (key, x, top, bottom, BAND / 2 if key in scene.alarms else 2.5)
+            for key, track in scene.layout.tracks.items()
+            for points in bands(scene, courses(scene), key)
+            for x, top, bottom in uprights(points)
+        ]
+        for (key, _), rect in labels(scene):
+            if alarms and scene.layout.tracks[key].across:
+                continue  # an alarm may be wider than what is free between two sockets
+            for other, x, top, bottom, half in lines:
+                beside = rect.x >= x + half + 1 or rect.right <= x - half - 1
+                assert beside or rect.bottom <= top or rect.y >= bottom, (scene.labels[key], other)
+            for frame in scene.layout.frames:
+                for x in (frame.rect.x, frame.rect.right):
+                    beside = rect.x >= x + 2 or rect.right <= x - 2
+                    above = rect.bottom <= frame.rect.y or rect.y >= frame.rect.bottom
+                    assert beside or above, (scene.labels[key], frame.title)
+
+
+def test_the_border_of_a_bottleneck_is_inside_its_rectangle():
+    (scene,) = drawn_scenes("gds-textbook", "legacy", True)
+    canvas = Canvas((scene.layout.width, scene.layout.height), THEMES["light"], "x")
+    Painter(canvas, scene, (0.0, 0.0)).boxes()
+    found = re.search(r"\tslot1 \[.*peripheries=2.* width=([0-9.]+)", canvas.text)
+    outer = float(found[1]) * 72 + 2 * 4 + 2.6  # Graphviz draws the second line 4 points outside
+    assert scene.layout.boxes["slot1"].w == pytest.approx(outer, abs=1)
+
+
+@pytest.mark.parametrize("name", ["dgx-a100", "l40s-two-switches"])
+def test_what_a_wire_is_stands_below_the_text_of_its_alarm(name):
+    (scene,) = drawn_scenes(name, "direct", True)
+    drawn = courses(scene)
+    beside = [key for key in scene.labels if not scene.layout.tracks[key].across]
+    alarmed = [key for key in beside if key in scene.alarms]
+    assert alarmed
+    for key in alarmed:
+        alarm, said = blocks(scene, drawn, key)
+        assert said.rect.y == pytest.approx(alarm.rect.bottom)
+        assert said.rect.x == alarm.rect.x + 5
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+RAM_PATHS = ["legacy", "legacy-pageable", "odirect-pinned", "direct", "compat"]
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+@pytest.mark.parametrize("path", RAM_PATHS)
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_hops_of_a_route_do_not_cross(name, path, direction):
+    topology = build_topology(load(name))
+    storage = tuple(one.name for one in topology.of_kind("storage") or topology.of_kind("nvme"))
+    router = Router(topology)
+    gpus = topology.of_kind("gpu")
+    for gpu in (gpus[0], gpus[len(gpus) // 2], gpus[-1]):
+        route = router.route(data_path(topology.spec, path), storage, gpu.name, direction)
+        (scene,) = scenes(topology, **{path: route})
+        crossed = [(one.label, other.label) for one, other in tangles(courses(scene))]
+        assert not crossed, gpu.name
+
+
+def test_the_first_buffer_stands_nearer_to_a_card_on_the_right():
+    (scene,) = drawn_scenes("gds-textbook", "legacy", False)
+    assert scene.layout.boxes["slot1"].x > scene.layout.boxes["ram0"].right
+    places = buffer_places(scene, "ram0", scene.order)
+    assert places["user-buffer"].right < places["kernel-buffer"].x
+    (copy,) = [course for course in courses(scene) if course.source == course.target]
+    ((start, stop),) = copy.pieces
+    assert start[0] > stop[0]
+
+
+def test_two_drives_join_at_one_port_of_the_buffer():
+    topology = build_topology(load("workstation-4gpu"))
+    router = Router(topology)
+    path = data_path(topology.spec, "legacy")
+    route = router.route(path, ("nvme0", "nvme1"), "gpu0", "read")
+    (scene,) = scenes(topology, legacy=route)
+    first = [course for course in courses(scene) if course.label == "1"]
+    assert len(first) == 2
+    assert len({course.pieces[-1][-1] for course in first}) == 1
+
+
+def test_hops_in_and_out_of_one_buffer_stand_side_by_side(small):
+    route = routes_of(small, "odirect-pinned")["odirect-pinned"]
+    (scene,) = scenes(small, odirect=route)
+    (name,) = [buffer.name for buffer in scene.buffers["ram0"]]
+    rect = buffer_places(scene, "ram0", scene.order)[name]
+    drawn = courses(scene)
+    ends = [x for one in drawn for points in one.pieces for x, y in points if y == rect.bottom]
+    assert len(ends) == 2
+    assert abs(ends[0] - ends[1]) >= 20
+
+
+def test_a_hop_that_goes_on_inside_a_bar_has_no_head(both):
+    lines = re.findall(r'"(legacy|direct)/hop (\d)[^"]*" -> .*', both.dot)
+    heads = re.findall(r'"(legacy|direct)/hop (\d)[^"]*" -> .*dir=forward', both.dot)
+    assert set(lines) - set(heads) == {("legacy", "4"), ("direct", "2")}
 
 
 @pytest.mark.parametrize("name", MACHINES)

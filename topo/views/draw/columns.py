@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from topo.views.draw.ends import Ends
     from topo.views.draw.zones import Node, Server, Zones
 
-__all__ = ["GAP", "PAD", "Columns", "stand"]
+__all__ = ["GAP", "PAD", "REACH", "Columns", "stand"]
 
 GAP = 12.0  # between columns
+REACH = 8.0  # how far beyond a column the labels in it reach
 PAD = 12.0  # between a frame and what is in it
 _UPLINK = 60.0  # a switch's part under its CPU, when the rest is under its cards
 _LEFT = 20.0  # at least so much of a box is on the left of its wire
@@ -80,9 +81,9 @@ class Columns:
             if left + 12 < straight < right - 12 and not self.ends.at(kid, "bottom")[1:]:
                 return straight
         label = self._label(wires)
-        x = max(min(x, right + GAP - label), left + 12)
+        x = max(min(x, right + REACH - label), left + 12)
         if any(x - 8 < one < x + label for one in self.passing):
-            middle = free_place(left + 4, right + GAP, self.passing, label + 8)
+            middle = free_place(left + 4, right + REACH, self.passing, label + 8)
             return max(middle - label / 2 + 4, left + 12)
         return x
 
@@ -136,7 +137,7 @@ class Columns:
         width = room if bar else min(own, self._stretched(box))
         left = start + (room - (own if not bar else width)) / 2
         self.spans[box] = (left, left + width)
-        self.edges[box] = left + max(own, width) + GAP
+        self.edges[box] = left + max(own, width) + REACH
 
     def _stretched(self, box: str) -> float:
         """Return how wide a box may get where the labels beside it need more room than it."""

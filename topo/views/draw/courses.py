@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE, Rect
-from topo.views.draw.lanes import BARS, each_hop, kind_of, moves_of, onward_of, passes_of, uses_of
+from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT, Rect
+from topo.views.draw.lanes import BARS, kind_of, placed, ports_of, ways_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Mapping
 
     from topo.views.draw.geometry import Point
     from topo.views.draw.hops import Hop
-    from topo.views.draw.lanes import Move, Pass
-    from topo.views.draw.scene import Overlay, Scene
+    from topo.views.draw.lanes import Move, Order, Pass, Way
+    from topo.views.draw.scene import Scene
 
-__all__ = ["Course", "buffer_places", "courses", "crossings"]
+__all__ = ["Course", "Tracer", "buffer_places", "courses", "crossings"]
 
 _STUB = 9.0
 _JOG = 30.0  # a course is not bent for less
+_COPY = 12.0  # the same for a copy, from the border of the buffer that it leaves
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
 
 
@@ -29,7 +30,8 @@ _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's
 class Course:
     """One hop's line: broken where it runs through a box that has no room for it.
 
-    `badges` are the places of its number, `lines` its parts along wires, each by wire.
+    `badges` are the places of its number, `lines` its parts along wires, each by wire. `ends` is
+    false where the next hop takes up its line inside a bar: there is no arrow's head there.
     """
 
     look: int
@@ -39,11 +41,12 @@ class Course:
     pieces: tuple[tuple[Point, ...], ...]
     badges: tuple[tuple[Hashable, Point], ...]
     lines: tuple[tuple[Hashable, tuple[Point, ...]], ...] = ()
+    ends: bool = True
 
 
 def courses(scene: Scene) -> tuple[Course, ...]:
     """Return the course of every hop of a laid-out scene."""
-    return tuple(_Tracer(scene).all())
+    return Tracer(scene).courses(scene.order)
 
 
 def crossings(scene: Scene, bar: str, drawn: tuple[Course, ...]) -> tuple[float, ...]:
@@ -59,62 +62,76 @@ def crossings(scene: Scene, bar: str, drawn: tuple[Course, ...]) -> tuple[float,
     return tuple(found)
 
 
-def buffer_places(scene: Scene, box: str) -> Mapping[str, Rect]:
+def buffer_places(scene: Scene, box: str, order: Order) -> Mapping[str, Rect]:
     """Return where each buffer of a memory stands, by its name."""
     own = scene.buffers.get(box, ())
     if not own:
         return {}
-    rect = scene.layout.boxes[box]
+    rect = scene.inner(box)
     wide = len(own) * BUFFER[0] + (len(own) - 1) * BUFFER_GAP
     left, top = rect.cx - wide / 2, rect.bottom - 6 - BUFFER[1]
     return {
-        buffer.name: Rect(left + place * (BUFFER[0] + BUFFER_GAP), top, *BUFFER)
-        for place, buffer in enumerate(own)
+        buffer.name: Rect(
+            left + placed(order, ("buffers", box), number) * (BUFFER[0] + BUFFER_GAP), top, *BUFFER
+        )
+        for number, buffer in enumerate(own)
     }
 
 
-def _leads(hop: Hop, following: Hop) -> bool:
-    """Whether the move of `hop` goes on with `following`: branches may share the latter."""
-    if hop.onward is None or not following.steps:
+def _follows(way: Way, following: Way) -> bool:
+    """Whether the move of `way` goes on with `following`: branches may share the latter."""
+    hop = way.hop
+    if way.overlay is not following.overlay or hop.onward is None or not following.hop.steps:
         return False
-    first = following.steps[0]
+    first = following.hop.steps[0]
     return first.link is hop.onward.link and first.source == hop.onward.source
 
 
-class _Tracer:
+class Tracer:
     """Draws hops one after the other, remembering which lanes and places beside wires are taken."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.uses = uses_of(scene)
+        self.ways = ways_of(scene)
+        self.uses = Counter(move.track for way in self.ways for move in way.moves)
+        self.ports = ports_of(scene)
+        self.onward = [
+            next((place for place, one in enumerate(self.ways) if _follows(way, one)), None)
+            for way in self.ways
+        ]
+        self.order: Order = {}
         self.used: Counter[Hashable] = Counter()
         self.lanes: Counter[tuple[str, str]] = Counter()
 
-    def all(self) -> Iterator[Course]:
-        """Yield the courses in order."""
-        plans = [(overlay, hop, self._offsets(hop)) for overlay, hop in each_hop(self.scene)]
-        drawn: list[tuple[Overlay, Hop, list[tuple[Point, ...]]]] = []
-        for overlay, hop, own in plans:
-            before = (line for by, one, line in drawn if by is overlay and _leads(one, hop))
+    def courses(self, order: Order) -> tuple[Course, ...]:
+        """Return the course of every hop, with what is side by side in this order."""
+        self.order = order
+        self.used, self.lanes = Counter(), Counter()
+        offsets = [self._offsets(way) for way in self.ways]
+        drawn: list[list[tuple[Point, ...]]] = []
+        for place, way in enumerate(self.ways):
+            before = (lines for lines, to in zip(drawn, self.onward, strict=False) if to == place)
             entry = next((lines[-1][-1] for lines in before), None)
-            drawn.append((overlay, hop, self._lines(hop, own, entry)))
-        for overlay, hop, lines in drawn:
-            after = (line for by, one, line in drawn if by is overlay and _leads(hop, one))
-            yield self._course(overlay, hop, lines, next(after, []))
+            drawn.append(self._lines(way, offsets[place], entry))
+        return tuple(
+            self._course(way, drawn[place], drawn[to] if to is not None else [])
+            for place, (way, to) in enumerate(zip(self.ways, self.onward, strict=True))
+        )
 
-    def _offsets(self, hop: Hop) -> list[float]:
+    def _offsets(self, way: Way) -> list[float]:
         found = []
-        for move in moves_of(self.scene, hop):
+        for move in way.moves:
             count = self.uses[move.track]
-            found.append((self.used[move.track] - (count - 1) / 2) * ASIDE)
+            place = placed(self.order, ("wire", move.track), self.used[move.track])
+            found.append((place - (count - 1) / 2) * ASIDE)
             self.used[move.track] += 1
         return found
 
     def _lines(
-        self, hop: Hop, offsets: list[float], entry: Point | None
+        self, way: Way, offsets: list[float], entry: Point | None
     ) -> list[tuple[Point, ...]]:
         """Return the line along each wire of a hop; `entry` is where it comes in."""
-        moves = moves_of(self.scene, hop)
+        hop, moves = way.hop, way.moves
         found: list[tuple[Point, ...]] = []
         for place, (move, offset) in enumerate(zip(moves, offsets, strict=True)):
             track = self.scene.layout.tracks[move.track]
@@ -124,9 +141,9 @@ class _Tracer:
             else:
                 line = [(x + offset, y) for x, y in points]
             if place == 0 and hop.source_buffer:
-                line = self._at_buffer(move.source, hop.source_buffer, line[::-1])[::-1]
+                line = self._at_buffer(way, line[::-1], into=False)[::-1]
             if place == len(moves) - 1 and hop.target_buffer:
-                line = self._at_buffer(move.target, hop.target_buffer, line)
+                line = self._at_buffer(way, line, into=True)
             if entry and not (hop.target_buffer and place == len(moves) - 1):
                 line = self._straightened(move, entry, line)
             found.append(tuple(line))
@@ -145,74 +162,78 @@ class _Tracer:
             return [(entry[0], y), (entry[0], end_y)]
         return line
 
-    def _at_buffer(self, box: str, name: str, line: list[Point]) -> list[Point]:
-        """Return a line that ends at a buffer's lower side."""
-        place = buffer_places(self.scene, box).get(name)
-        if place is None:
+    def _at_buffer(self, way: Way, line: list[Point], *, into: bool) -> list[Point]:
+        """Return a line that ends at a port of a buffer's lower side."""
+        hop = way.hop
+        name = hop.target_buffer if into else hop.source_buffer
+        box = way.moves[-1].target if into else way.moves[0].source
+        rect = buffer_places(self.scene, box, self.order).get(name)
+        if rect is None:
             return line
-        return [*((place.cx, y) for _, y in line[:-1]), (place.cx, place.bottom)]
+        ports = self.ports[box, name]
+        port = ports.index((way.overlay.look, hop.label, into))
+        place = placed(self.order, ("ports", box, name), port)
+        apart = min(PORT, rect.w / len(ports))
+        x = rect.cx + (place - (len(ports) - 1) / 2) * apart
+        return [*((x, y) for _, y in line[:-1]), (x, rect.bottom)]
 
     def _course(
-        self,
-        overlay: Overlay,
-        hop: Hop,
-        lines: list[tuple[Point, ...]],
-        onward: list[tuple[Point, ...]],
+        self, way: Way, lines: list[tuple[Point, ...]], onward: list[tuple[Point, ...]]
     ) -> Course:
         box_of = self.scene.grouping.box_of
+        hop, look = way.hop, way.overlay.look
         source, target = box_of[hop.source], box_of[hop.target]
         if not lines:
             piece, badge = self._copy(source, hop)
             drawn = (piece,) if piece else ()
-            return Course(overlay.look, hop.label, source, target, drawn, ((None, badge),))
-        passes = {(one.entry, one.leave): one for one in passes_of(self.scene, hop)}
-        moves = moves_of(self.scene, hop)
+            return Course(look, hop.label, source, target, drawn, ((None, badge),))
+        passes = {(one.entry, one.leave): one for one in way.passes}
         pieces: list[list[Point]] = [list(lines[0])]
-        for place in range(1, len(moves)):
-            through = passes.get((moves[place - 1].track, moves[place].track))
+        for place in range(1, len(way.moves)):
+            through = passes.get((way.moves[place - 1].track, way.moves[place].track))
             if through is None:
                 pieces.append(list(lines[place]))
             else:
                 pieces[-1] += self._through(through, pieces[-1][-1], lines[place][0])
                 pieces[-1] += lines[place]
-        last = onward_of(self.scene, hop, moves[-1])
-        if last is not None and onward:
-            through = passes[moves[-1].track, last.track]
+        goes_on = way.onward is not None and bool(onward)
+        if way.onward is not None and onward:
+            through = passes[way.moves[-1].track, way.onward.track]
             pieces[-1] += [
                 *self._through(through, pieces[-1][-1], onward[0][0]),
                 onward[0][0],
             ]
-        badges = tuple(
-            (move.track, self._badge(move, line)) for move, line in zip(moves, lines, strict=True)
-        )
         return Course(
-            overlay.look,
+            look,
             hop.label,
             source,
             target,
             tuple(tuple(piece) for piece in pieces),
-            badges,
-            tuple(zip((move.track for move in moves), lines, strict=True)),
+            tuple(
+                (move.track, self._badge(move, line))
+                for move, line in zip(way.moves, lines, strict=True)
+            ),
+            tuple(zip((move.track for move in way.moves), lines, strict=True)),
+            ends=not goes_on,
         )
 
     def _through(self, one: Pass, entry: Point, leave: Point) -> list[Point]:
         """Return the points inside a bar, between the ends of two wires at its border."""
-        rect = self.scene.layout.boxes[one.bar]
-        lane = self.lanes[one.bar, one.strip]
+        rect = self.scene.inner(one.bar)
+        lane = placed(self.order, ("lanes", one.bar, one.strip), self.lanes[one.bar, one.strip])
         self.lanes[one.bar, one.strip] += 1
         down = LANE * (lane + 0.5) + 2
         y = rect.y + down if one.strip == "top" else rect.bottom - down
         if abs(entry[0] - leave[0]) < 1:
             return []
-        return [*self._turn(rect, entry, y), *reversed(self._turn(rect, leave, y))]
+        return [*self._turn(one.bar, entry, y), *reversed(self._turn(one.bar, leave, y))]
 
-    @staticmethod
-    def _turn(rect: Rect, point: Point, y: float) -> list[Point]:
+    def _turn(self, bar: str, point: Point, y: float) -> list[Point]:
         """Return the corners between a point on a bar's border and a lane inside."""
-        if abs(point[0] - rect.x) < 1:
-            return [(rect.x + _STUB, point[1]), (rect.x + _STUB, y)]
-        if abs(point[0] - rect.right) < 1:
-            return [(rect.right - _STUB, point[1]), (rect.right - _STUB, y)]
+        rect, inner = self.scene.layout.boxes[bar], self.scene.inner(bar)
+        for side, x in ((rect.x, inner.x + _STUB), (rect.right, inner.right - _STUB)):
+            if abs(point[0] - side) < 1:
+                return [(x, point[1]), (x, y)]
         return [(point[0], y)]
 
     def _badge(self, move: Move, line: tuple[Point, ...]) -> Point:
@@ -227,10 +248,11 @@ class _Tracer:
 
     def _copy(self, box: str, hop: Hop) -> tuple[tuple[Point, ...], Point]:
         """Return the line of a copy inside one memory, and where its number stands."""
-        places = buffer_places(self.scene, box)
+        places = buffer_places(self.scene, box, self.order)
         if not {hop.source_buffer, hop.target_buffer} <= set(places):
             rect = self.scene.layout.boxes[box]
             return (), (rect.right - 8, rect.y)
         start, stop = places[hop.source_buffer], places[hop.target_buffer]
-        points = ((start.right, start.cy), (stop.x, stop.cy))
-        return points, (start.right + 12, start.cy)
+        if start.x < stop.x:
+            return ((start.right, start.cy), (stop.x, stop.cy)), (start.right + _COPY, start.cy)
+        return ((start.x, start.cy), (stop.right, stop.cy)), (start.x - _COPY, start.cy)

@@ -13,7 +13,9 @@ __all__ = [
     "ASIDE",
     "BUFFER",
     "BUFFER_GAP",
+    "EDGE",
     "LANE",
+    "PORT",
     "Frame",
     "Layout",
     "Point",
@@ -28,6 +30,8 @@ BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
 ASIDE = 20.0  # between two hops along one wire
 LANE = 16.0  # a route's way inside a bar
+PORT = 28.0  # between two hops that end at one buffer
+EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
 
 Point = tuple[float, float]
 Side = Literal["top", "bottom", "left", "right"]
@@ -65,6 +69,10 @@ class Rect:
     def moved(self, dx: float, dy: float) -> Rect:
         """Return it somewhere else."""
         return Rect(self.x + dx, self.y + dy, self.w, self.h)
+
+    def within(self, edge: float) -> Rect:
+        """Return what is left of it inside an edge."""
+        return Rect(self.x + edge, self.y + edge, self.w - 2 * edge, self.h - 2 * edge)
 
 
 @dataclass(frozen=True, slots=True)

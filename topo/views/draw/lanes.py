@@ -18,15 +18,24 @@ if TYPE_CHECKING:
 __all__ = [
     "BARS",
     "Move",
+    "Order",
     "Pass",
+    "Way",
     "each_hop",
     "kind_of",
     "lanes_of",
     "moves_of",
     "onward_of",
     "passes_of",
+    "placed",
+    "ports_of",
     "uses_of",
+    "ways_of",
 ]
+
+# What is side by side, by what it is (lanes of a strip, hops along a wire, buffers of a memory,
+# ports of a buffer), and at which place each of them stands; without an entry, as it comes.
+Order = dict[tuple[object, ...], tuple[int, ...]]
 
 BARS = ("cpu", "root-complex", "pcie-switch", "hba", "network-switch", "nvswitch", "mesh")
 
@@ -48,6 +57,54 @@ class Pass:
     entry: Hashable
     leave: Hashable
     strip: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A hop with the wires that it runs along, the bars it runs through, and where it goes on."""
+
+    overlay: Overlay
+    hop: Hop
+    moves: tuple[Move, ...]
+    passes: tuple[Pass, ...]
+    onward: Move | None
+
+
+def ways_of(scene: Scene) -> tuple[Way, ...]:
+    """Return the way of every hop to draw."""
+    found = []
+    for overlay, hop in each_hop(scene):
+        moves = moves_of(scene, hop)
+        onward = onward_of(scene, hop, moves[-1]) if moves else None
+        found.append(Way(overlay, hop, moves, tuple(passes_of(scene, hop)), onward))
+    return tuple(found)
+
+
+def placed(order: Order, key: tuple[object, ...], place: int) -> int:
+    """Return the place of the `place`-th of what is side by side."""
+    places = order.get(key)
+    return places[place] if places else place
+
+
+def ports_of(scene: Scene) -> dict[tuple[str, str], tuple[object, ...]]:
+    """Return what ends at the lower side of each buffer, by memory and buffer.
+
+    Hops with one number and one direction end at the same port: there they join.
+    """
+    box_of = scene.grouping.box_of
+    found: dict[tuple[str, str], list[object]] = {}
+    for overlay, hop in each_hop(scene):
+        if not hop.steps:
+            continue
+        for device, buffer, into in (
+            (hop.source, hop.source_buffer, False),
+            (hop.target, hop.target_buffer, True),
+        ):
+            ports = found.setdefault((box_of[device], buffer), []) if buffer else []
+            port = (overlay.look, hop.label, into)
+            if port not in ports:
+                ports.append(port)
+    return {key: tuple(ports) for key, ports in found.items()}
 
 
 def lanes_of(scene: Scene) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topo.views.draw.geometry import Rect
 from topo.views.draw.metrics import Line
-from topo.views.draw.strokes import stroke
+from topo.views.draw.strokes import sample
 
 if TYPE_CHECKING:
     from topo.views.draw.canvas import Canvas
@@ -61,12 +61,34 @@ def legend_items(scenes: tuple[Scene, ...]) -> tuple[Item, ...]:
 
 
 def _rows(items: tuple[Item, ...], wide: float) -> list[list[Item]]:
+    """Return the items in as few rows as fit, about as many in each."""
+    least = len(_filled(items, wide))
+    for count in range(-(-len(items) // least), len(items)):
+        rows = [list(items[place : place + count]) for place in range(0, len(items), count)]
+        if len(rows) == least and all(_fits(row, wide) for row in rows):
+            return rows
+    return _filled(items, wide)
+
+
+def _filled(items: tuple[Item, ...], wide: float) -> list[list[Item]]:
     rows: list[list[Item]] = [[]]
     for item in items:
-        if rows[-1] and sum(one.width for one in rows[-1]) + item.width - _GAP > wide:
+        if rows[-1] and not _fits([*rows[-1], item], wide):
             rows.append([])
         rows[-1].append(item)
     return rows
+
+
+def _fits(row: list[Item], wide: float) -> bool:
+    return sum(one.width for one in row) - _GAP <= wide
+
+
+def _widths(rows: list[list[Item]], wide: float) -> list[float]:
+    """Return how wide each place of a row is: the same in all rows, where that fits."""
+    places = [
+        max(row[place].width for row in rows if place < len(row)) for place in range(len(rows[0]))
+    ]
+    return places if len(rows) > 1 and sum(places) - _GAP <= wide else []
 
 
 def legend_size(items: tuple[Item, ...], wide: float) -> float:
@@ -80,14 +102,16 @@ def paint_legend(canvas: Canvas, items: tuple[Item, ...], at: Point, wide: float
         return
     y = at[1] + 12 + _ROW / 2
     count = 0
-    for row in _rows(items, wide):
+    rows = _rows(items, wide)
+    places = _widths(rows, wide)
+    for row in rows:
         x = at[0]
-        for item in row:
+        for place, item in enumerate(row):
             count += 1
             _sign(canvas, item, f"sign {count}", (x, y))
             text = (Line(item.text, tone="soft"),)
             canvas.words(f"meaning {count}", (x + _SIGN + 6, y), text, left=True)
-            x += item.width
+            x += places[place] if places else item.width
         y += _ROW
 
 
@@ -120,10 +144,10 @@ def _line_sign(canvas: Canvas, item: Item, name: str, at: Point) -> None:
     look = theme.routes[item.look]
     ends = [(x, y), (x + _SIGN, y)]
     if item.sign == "route":
-        stroke(canvas, (name, name), ends, look)
+        sample(canvas, name, ends, look)
     elif item.sign == "hop":
         colours = {"fill": look.colour, "border": theme.paper, "text": look.text}
-        canvas.badge(name, name, (x + _SIGN - 14, y), "1", **colours)
+        canvas.badge(name, name, (x + _SIGN / 2, y), "1", **colours)
     elif item.sign == "unknown":
         canvas.line(name, name, ends, color=theme.wire, penwidth="0.8", style="dashed")
     else:

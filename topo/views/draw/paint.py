@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from topo.views.draw.courses import buffer_places, courses, crossings
 from topo.views.draw.geometry import LANE, Rect, free_place
+from topo.views.draw.labels import BAND, bands, blocks
 from topo.views.draw.metrics import Line, height
-from topo.views.draw.strokes import pieces, stroke
+from topo.views.draw.strokes import hollow, pieces, stroke
 from topo.views.draw.words import pen, rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from topo.views.draw.canvas import Canvas
+    from topo.views.draw.courses import Course
     from topo.views.draw.geometry import Point, Track
     from topo.views.draw.group import Wire
     from topo.views.draw.scene import Scene
     from topo.views.draw.themes import RouteLook, Theme
 
 __all__ = ["Painter"]
-
-_LABEL = 6.0  # between a wire and its text
-_ROUTE_LABEL = 13.0  # the same where a number stands on the wire
 
 
 class Painter:
@@ -63,19 +62,23 @@ class Painter:
             if key not in drawn or key in self.scene.alarms:
                 self._wire(key, track)
             if key in self.scene.labels:
-                self._label(key, track, on=key in walked)
+                self._label(key, on=key in walked)
 
     def routes(self) -> None:
         """Paint the routes, all lines first and then all numbers.
 
         An engine draws edges in the order of the nodes that they start from, so every hop starts
-        from a node of its own, made after everything that it runs over.
+        from a node of its own, made after everything that it runs over. Hops with one number are
+        painted as one, so that they join without a seam.
         """
-        for place, course in enumerate(self.courses):
-            ends = (self._anchor(f"hop {course.label}.{place}"), self._name(course.target))
-            for piece in course.pieces:
-                moved = [self._moved(point) for point in piece]
-                stroke(self.canvas, ends, moved, self.theme.routes[course.look])
+        numbered = enumerate(self.courses)
+        for _, group in groupby(numbered, key=lambda pair: (pair[1].look, pair[1].label)):
+            alike = list(group)
+            for place, course in alike:
+                self._course(course, f"hop {course.label}.{place}", stroke)
+            if self.theme.routes[alike[0][1].look].stroke == "hollow":
+                for place, course in alike:
+                    self._course(course, f"hollow {course.label}.{place}", hollow)
         for place, course in enumerate(self.courses):
             look = self.theme.routes[course.look]
             ends = (self._anchor(f"number {course.label}.{place}"), self._name(course.target))
@@ -89,6 +92,15 @@ class Painter:
                     text=look.text,
                 )
 
+    def _course(self, course: Course, key: str, painted: Callable[..., None]) -> None:
+        """Paint a hop's line; only its last piece has an arrow's head."""
+        ends = (self._anchor(key), self._name(course.target))
+        look = self.theme.routes[course.look]
+        for place, piece in enumerate(course.pieces, 1):
+            moved = [self._moved(point) for point in piece]
+            head = course.ends and place == len(course.pieces)
+            painted(self.canvas, ends, moved, look, head=head)
+
     def _anchor(self, key: str) -> str:
         """Return a new node that is not seen."""
         corner = self._moved((0.0, 0.0))
@@ -98,7 +110,7 @@ class Painter:
     # --- boxes ----------------------------------------------------------------------------------
 
     def _box(self, key: str) -> None:
-        rect = self.layout.boxes[key].moved(*self.at)
+        rect = self.scene.inner(key).moved(*self.at)
         lines, on = self.scene.lines[key], self._on(key)
         attributes = self._colours(key, on=on)
         box = self.scene.grouping.boxes.get(key)
@@ -155,7 +167,8 @@ class Painter:
 
     def _buffers(self, key: str) -> None:
         for buffer in self.scene.buffers.get(key, ()):
-            rect = buffer_places(self.scene, key)[buffer.name].moved(*self.at)
+            places = buffer_places(self.scene, key, self.scene.order)
+            rect = places[buffer.name].moved(*self.at)
             look = self.theme.routes[self.scene.overlays[0].look]
             lines = (
                 Line(buffer.name, 10.0, bold=True),
@@ -175,7 +188,7 @@ class Painter:
     def _wire(self, key: Hashable, track: Track) -> None:
         names = (self._name(track.a), self._name(track.b))
         if key in self.scene.alarms:
-            self._alarm(key, track, names)
+            self._alarm(key, names)
             return
         attributes = self._stroke_of(key)
         for points, hidden in pieces(track, self.layout.boxes):
@@ -183,12 +196,11 @@ class Painter:
             moved = [self._moved(point) for point in points]
             self.canvas.line(*names, moved, **{**attributes, **style})
 
-    def _alarm(self, key: Hashable, track: Track, names: tuple[str, str]) -> None:
+    def _alarm(self, key: Hashable, names: tuple[str, str]) -> None:
         """Paint a wire that binds, under the hops that run along it."""
-        hops = [line for course in self.courses for own, line in course.lines if own == key]
-        for points in hops or [track.points]:
+        for points in bands(self.scene, self.courses, key):
             moved = [self._moved(point) for point in points]
-            self.canvas.line(*names, moved, color=self.theme.alarm, penwidth="13")
+            self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
 
     def _stroke_of(self, key: Hashable) -> dict[str, str]:
         wires = {wire.key: wire for wire in self.scene.grouping.wires}
@@ -217,30 +229,13 @@ class Painter:
                 return mesh.wires[0]
         return None
 
-    def _label(self, key: Hashable, track: Track, *, on: bool) -> None:
-        lines = self.scene.labels[key]
-        x, y = self._moved(track.label)
+    def _label(self, key: Hashable, *, on: bool) -> None:
         name = self._name(f"label {key}")
         colour = "" if on or not self.scene.dimmed else self.theme.faint
-        if track.across:
-            ys = (at[1] for course in self.courses for own, at in course.badges if own == key)
-            top = min((y, *(one + self.at[1] for one in ys)))
-            up = height(lines) / 2 + (12 if on else 5)
-            self.canvas.words(name, (x, top - up), lines, colour=colour)
-            return
-        x = self._beside(key, track, max(line.width for line in lines)) + self.at[0]
-        beside = _ROUTE_LABEL if on or key in self.scene.alarms else _LABEL
-        self.canvas.words(name, (x + beside, y), lines, colour=colour, left=True)
-
-    def _beside(self, key: Hashable, track: Track, wide: float) -> float:
-        """Return the x on the right of which a wire's label stands: between its hops, or after."""
-        xs = sorted(
-            badge[0] for course in self.courses for own, badge in course.badges if own == key
-        )
-        for x, following in pairwise(xs):
-            if following - x > wide + 2 * _ROUTE_LABEL:
-                return x
-        return xs[-1] if xs else track.label[0]
+        for place, block in enumerate(blocks(self.scene, self.courses, key)):
+            own = f"{name}.{place}" if place else name
+            at = self._moved(block.at)
+            self.canvas.words(own, at, block.lines, colour=colour, left=block.left)
 
     # --- what is on a route ---------------------------------------------------------------------
 

@@ -21,20 +21,25 @@ SAMPLE = 56.0  # a piece of a route, beside its title
 
 @dataclass(frozen=True)
 class Panel:
-    """One scene with its header; `prefix` keeps its names apart from the other panels'."""
+    """One scene with its header; `prefix` keeps its names apart from the other panels'.
+
+    `least` is the header's height in the panels beside it, `broad` the width of those below it.
+    """
 
     scene: Scene
     prefix: str
     header: tuple[Line, ...]
     look: int | None
     least: float = 0.0
+    broad: float = 0.0
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height with border and header."""
         border = 2 * BORDER if self.look is not None else 0.0
+        wide = max(self.scene.layout.width, NARROWEST if self.header else 0.0) + border
         return (
-            max(self.scene.layout.width, NARROWEST if self.header else 0.0) + border,
+            max(wide, self.broad),
             self.scene.layout.height + border + self.header_height,
         )
 

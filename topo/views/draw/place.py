@@ -23,6 +23,7 @@ __all__ = ["finish"]
 
 _SOCKET, _SERVER = 10.0, 20.0  # frames round what is in them, above and below
 _STRIP = 20.0
+_ASIDE = 14.0  # between a wire, with its arrow's head, and a title
 
 
 def finish(
@@ -97,7 +98,9 @@ def _frames(
 def _title_x(title: str, rect: Rect, crossing: tuple[float, ...]) -> float:
     """Return the left end of a title: at the left side, or beside a wire that comes down."""
     wide = width(title, bold=True) + 8
-    for start in (rect.x + 10, *sorted(x + 8 for x in crossing if rect.x < x < rect.right)):
-        if start + wide <= rect.right and not any(start - 6 < x < start + wide for x in crossing):
+    for start in (rect.x + 10, *sorted(x + _ASIDE for x in crossing if rect.x < x < rect.right)):
+        if start + wide <= rect.right and not any(
+            start - _ASIDE < x < start + wide for x in crossing
+        ):
             return start
     return rect.x + 10

@@ -7,14 +7,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from topo.units import format_rate
+from topo.views.draw.columns import GAP
 from topo.views.draw.ends import ends_of
-from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE
+from topo.views.draw.geometry import ASIDE, BUFFER, BUFFER_GAP, EDGE, LANE, PORT
 from topo.views.draw.group import group
 from topo.views.draw.hops import Buffer, buffers, hops, touched
-from topo.views.draw.lanes import lanes_of, uses_of
+from topo.views.draw.lanes import lanes_of, ports_of, uses_of
 from topo.views.draw.metrics import Line, height
 from topo.views.draw.place import finish
 from topo.views.draw.plan import Plan
+from topo.views.draw.untangle import untangled
 from topo.views.draw.words import box_lines, mesh_lines, socket_title, wire_lines
 from topo.views.draw.zones import sort_into_zones
 
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from topo.spec.model import Basis
     from topo.topology import Resource, Topology
     from topo.views.draw.ends import Ends
-    from topo.views.draw.geometry import Layout
+    from topo.views.draw.geometry import Layout, Rect
     from topo.views.draw.group import Grouping
     from topo.views.draw.hops import Hop
+    from topo.views.draw.lanes import Order
     from topo.views.draw.rows import Row
     from topo.views.draw.zones import Zones
 
@@ -35,6 +38,7 @@ __all__ = ["Overlay", "Scene", "lay_out", "scene_of"]
 
 BESIDE, BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
 _MARGIN = (7.0, 5.0)
+_STUBS = 24.0  # room beside a bar's text for the hops that come in by a side
 _ARROW = 12.0  # more room between rows where arrows run
 _BRANCHES = 4  # branches of one route that are drawn with arrows; more are only coloured
 
@@ -55,7 +59,8 @@ class Overlay:
 class Scene:
     """One machine with its routes; `layout` is set when its rows are known.
 
-    `dimmed` says that something runs over it, so that the rest steps back.
+    `dimmed` says that something runs over it, so that the rest steps back; `order` is how what is
+    side by side (buffers, lanes, hops along one wire) is swapped so that no lines cross.
     """
 
     topology: Topology
@@ -81,6 +86,16 @@ class Scene:
             for wire in self.grouping.wires
             if any(id(link) in links for link in wire.links)
         )
+
+    def inner(self, box: str) -> Rect:
+        """Return a box's rectangle without the border that marks a bottleneck."""
+        rect = self.layout.boxes[box]
+        return rect.within(EDGE) if box in self.alarms else rect
+
+    @cached_property
+    def order(self) -> Order:
+        """How what is side by side is swapped, once the layout is known."""
+        return untangled(self)
 
     @property
     def dimmed(self) -> bool:
@@ -264,21 +279,37 @@ def _alarm_lines(found: list[Resource], basis: Basis | None = None) -> tuple[Lin
 
 
 def _size(scene: Scene, key: str) -> tuple[float, float]:
-    """Return a box's size: its text, its buffers, its lanes."""
-    lines = scene.lines[key]
+    """Return a box's size: its text, its buffers, its lanes, the border of a bottleneck."""
+    lines, walked = scene.lines[key], uses_of(scene).keys()
     wide = max(line.width for line in lines) + 2 * _MARGIN[0]
     high = height(lines) + 2 * _MARGIN[1]
     count = len(scene.buffers.get(key, ()))
     if count:
         wide = max(wide, count * BUFFER[0] + (count - 1) * BUFFER_GAP + 2 * _MARGIN[0])
+        wide = max(wide, 2 * _right_of_ports(scene, key) - GAP)
         high += BUFFER[1] + _MARGIN[1]
+    wide += _STUBS * sum(bool(walked & {*scene.ends.at(key, side)}) for side in ("left", "right"))
     above, below = scene.lanes.get(key, (0, 0))
-    return wide, high + LANE * (above + below)
+    edge = 2 * EDGE if key in scene.alarms else 0.0
+    return wide + edge, high + LANE * (above + below) + edge
+
+
+def _right_of_ports(scene: Scene, key: str) -> float:
+    """Return how far right of a memory's middle the label of its wire reaches.
+
+    Between two buffers there is room for it; beside a single one it stands after the last hop.
+    """
+    if len(scene.buffers[key]) > 1:
+        return 0.0
+    ports = len(ports_of(scene).get((key, scene.buffers[key][0].name), ()))
+    labels = [scene.labels[wire] for wire in scene.ends.at(key, "bottom") if wire in scene.labels]
+    wide = max((line.width for lines in labels for line in lines), default=0.0)
+    return PORT * (ports - 1) / 2 + BESIDE_ROUTE + wide
 
 
 def _extent(scene: Scene, wire: Hashable, lines: tuple[Line, ...]) -> tuple[float, float]:
     """Return the size of a wire's label, with its distance from the wire."""
     wide = max(line.width for line in lines)
     if wire not in scene.walked:
-        return wide + BESIDE, height(lines)
+        return wide + (BESIDE_ROUTE if wire in scene.alarms else BESIDE), height(lines)
     return wide + BESIDE_ROUTE + max(uses_of(scene)[wire] - 1, 0) * ASIDE / 2, height(lines)

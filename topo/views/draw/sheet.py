@@ -16,7 +16,7 @@ from topo.views.draw.paint import Painter
 from topo.views.draw.panel import BORDER, NARROWEST, SAMPLE, Panel, header_of
 from topo.views.draw.picture import Picture
 from topo.views.draw.scene import lay_out, scene_of
-from topo.views.draw.strokes import stroke
+from topo.views.draw.strokes import sample
 from topo.views.draw.themes import THEMES
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ class _Sheet:
 
     def picture(self, panels: tuple[Panel, ...], *, legend: bool) -> Picture:
         """Return the picture of these panels."""
+        panels = self._aligned(panels)
         places, (wide, high) = self._places(panels)
         title = wrapped(self.topology.title, max(wide, NARROWEST) / 1.1, 18.0, lines=2)
         head = tuple(Line(text, 18.0, bold=True) for text in title)
@@ -229,7 +230,14 @@ class _Sheet:
         name = f"{panel.prefix}route sample"
         x, y = right
         canvas.box(name, Rect(x - SAMPLE, y, 1, 1), style="invis")
-        stroke(canvas, (name, name), [(x - SAMPLE, y), (x, y)], self.theme.routes[panel.look])
+        sample(canvas, name, [(x - SAMPLE, y), (x, y)], self.theme.routes[panel.look])
+
+    def _aligned(self, panels: tuple[Panel, ...]) -> tuple[Panel, ...]:
+        """Return panels that stand one below the other as wide as the widest."""
+        if self._width(panels) <= WIDEST:
+            return panels
+        widest = max(panel.size[0] for panel in panels)
+        return tuple(replace(panel, broad=widest) for panel in panels)
 
     def _places(
         self, panels: tuple[Panel, ...]

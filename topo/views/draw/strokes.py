@@ -11,40 +11,53 @@ if TYPE_CHECKING:
     from topo.views.draw.geometry import Point, Rect, Track
     from topo.views.draw.themes import RouteLook
 
-__all__ = ["pieces", "stroke"]
+__all__ = ["hollow", "pieces", "sample", "stroke"]
 
 _PEN = 5.0
+_HEAD = 15.0  # the length of an arrow's head
 
 
 def stroke(
-    canvas: Canvas, ends: tuple[str, str], points: list[Point], look: RouteLook, wide: float = _PEN
+    canvas: Canvas,
+    ends: tuple[str, str],
+    points: list[Point],
+    look: RouteLook,
+    *,
+    head: bool = True,
 ) -> None:
-    """Draw a route's line in its own way."""
+    """Draw a route's line in its own way, with an arrow's head or to its end without one."""
     style = {"dashed": "dashed", "dotted": "dotted"}.get(look.stroke, "solid")
-    thin = wide - 2 if style != "solid" else wide
-    canvas.line(
-        *ends,
-        points,
-        color=look.colour,
-        penwidth=f"{thin:g}",
-        style=style,
-        dir="forward",
-        arrowsize="1.1",
-    )
+    thin = _PEN - 2 if style != "solid" else _PEN
+    arrow = {"dir": "forward", "arrowsize": "1.1"} if head else {}
+    canvas.line(*ends, points, color=look.colour, penwidth=f"{thin:g}", style=style, **arrow)
+
+
+def hollow(
+    canvas: Canvas,
+    ends: tuple[str, str],
+    points: list[Point],
+    look: RouteLook,
+    *,
+    head: bool = True,
+) -> None:
+    """Draw the inside of a hollow line, after all lines that join it."""
+    del look
+    inside = [*points[:-1], _before(points)] if head else points
+    canvas.line(*ends, inside, color=canvas.theme.paper, penwidth=f"{_PEN * 0.4:g}")
+
+
+def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
+    """Draw a piece of a route that explains it."""
+    stroke(canvas, (name, name), points, look)
     if look.stroke == "hollow":
-        canvas.line(
-            *ends,
-            [*points[:-1], _before(points)],
-            color=canvas.theme.paper,
-            penwidth=f"{wide * 0.4:g}",
-        )
+        hollow(canvas, (name, name), points, look)
 
 
 def _before(points: list[Point]) -> Point:
     """Return where the inside of a hollow line ends: before the arrow's head."""
     (x, y), (end_x, end_y) = points[-2:]
     length = max(abs(end_x - x), abs(end_y - y), 1e-9)
-    part = max(1 - 12 / length, 0.0)
+    part = max(1 - _HEAD / length, 0.0)
     return (x + (end_x - x) * part, y + (end_y - y) * part)
 
 
