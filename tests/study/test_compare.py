@@ -464,3 +464,9 @@ def test_a_controller_that_stops_its_drives_is_called_what_it_is():
     found = compare(machine, workload="local").workloads[0]
     assert [one.resource.kind for one in found["legacy"].bottlenecks] == ["controller-read"]
     assert "both stop at the storage controller's reads (raid/read), 20 GB/s" in found.insights[0]
+
+
+def test_sentences_name_many_alike_as_a_range_and_a_guess_as_one():
+    said = compare(shipped("dgx-a100"), workload="local").workloads[0].insights
+    assert "both stop at the drives' reads (nvme[0-7]/read), 54.4 GB/s" in said[0]
+    assert "legacy keeps about 5.4 cores busy copying (10 GB/s a core, a guess)." in said

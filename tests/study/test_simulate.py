@@ -145,8 +145,8 @@ def test_a_comparison_says_what_happens_at_once():
         "direct": pytest.approx({"load": 6.4, "checkpoint": 1.4}),
     }
     assert meeting.sentence == (
-        "Run together, direct wins: load is done at 6.4 s and checkpoint at 1.4 s; by legacy load "
-        "is done at 7.8 s and checkpoint at 2.8 s, sharing the RAM buses."
+        "Run together, direct wins: load is done at 6.4 s and checkpoint at 1.4 s; by legacy, "
+        "load is done at 7.8 s and checkpoint at 2.8 s, sharing the RAM buses."
     )
 
 

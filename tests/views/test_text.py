@@ -25,6 +25,11 @@ def test_a_paragraph_is_wrapped_and_a_name_is_not_broken():
     assert text == "see\n  https://example.org/a-very-long-name-that-has-hyphens\n  twice\n"
 
 
+def test_no_line_ends_between_a_number_and_its_unit():
+    text = render((Text("it is done at 6.4 s by 100 GB/s or 50 % of 12 cores"),), width=16)
+    assert text == "it is done at\n6.4 s by\n100 GB/s or 50 %\nof 12 cores\n"
+
+
 def test_a_table_aligns_its_columns():
     table = Table((Column("name"), Column("rate", right=True)), (("a", "1"), (Cell("bb"), "100")))
     assert render((table,)) == "name  rate\na        1\nbb     100\n"

@@ -95,8 +95,8 @@ def _sentence(found: AtOnce) -> str:
         names = listed(one for one, _ in found.runs)
         return f"{opening}, {names} are done at the same time: {_done(found, name, best)}."
     wins = all(_beats(best, run) for _, run in others)
-    start = f"{opening}, {name} wins: " if wins else f"{opening}, by {name} "
-    rest = "; ".join(f"by {one} {_done(found, one, run)}{_where(run)}" for one, run in others)
+    start = f"{opening}, {name} wins: " if wins else f"{opening}, by {name}, "
+    rest = "; ".join(f"by {one}, {_done(found, one, run)}{_where(run)}" for one, run in others)
     return f"{start}{_done(found, name, best)}; {rest}."
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.study.ranges import ranges
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -70,13 +72,19 @@ def cited(topology: Topology, reason: Reason) -> str:
 
 
 def limited_by(resources: Iterable[Resource]) -> str:
-    """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class."""
+    """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class.
+
+    More than two that differ in their numbers only are a range: ``nvme[0-7]/read``.
+    """
     groups: dict[str, list[str]] = {}
     for resource in resources:
         names = groups.setdefault(resource.kind, [])
         if resource.name not in names:
             names.append(resource.name)
-    words = [f"{class_words(kind, len(names))} ({listed(names)})" for kind, names in groups.items()]
+    words = [
+        f"{class_words(kind, len(names))} ({listed(ranges(names))})"
+        for kind, names in groups.items()
+    ]
     return listed(words, most=len(words))
 
 

@@ -61,9 +61,9 @@ def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterato
     yield Text(basis_note(found.basis), dim=True)
     if any(path.ram_traffic for answer in found.workloads for path in answer.paths):
         yield Text(
-            "Through RAM buffers counts each stay of the payload once; on the memory buses counts "
-            "every write and read (no cache hits, streaming stores). Their times hold for all "
-            "memories together with nothing else to do.",
+            "`through RAM buffers` counts each stay of the payload once, `on the memory buses` "
+            "every write and read (no cache hits, streaming stores). Their times are the least "
+            "that all memories together need, with nothing else to do.",
             dim=True,
         )
 
@@ -81,7 +81,7 @@ def basis_note(basis: Basis) -> str:
     if basis == "theoretical":
         return (
             "Rates are theoretical: formula or datasheet, encoding taken off, protocol overhead "
-            "not. --at achievable and --at measured ask the other way."
+            "not. --at achievable and --at measured take the other figures."
         )
     if basis == "achievable":
         return "Rates are achievable: theoretical figures times the efficiency of medium or part."

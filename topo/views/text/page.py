@@ -7,6 +7,7 @@ bytes wherever they are not shown on a terminal.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -75,6 +76,9 @@ class Table:
 
 Block: TypeAlias = "Heading | Text | Lines | Bullets | Table"
 
+# The space between a number and its unit, where no line ends.
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")
+_UNBROKEN = "\u00a0"
 _GAP = 2  # between columns
 _BREAKS_AT = 12  # a column that breaks is at least as wide
 _TONES = {
@@ -145,13 +149,14 @@ def _print(console: Console, block: Block, width: int) -> None:
 def _wrapped(text: str, width: int, *, hang: int) -> str:
     from textwrap import fill
 
-    return fill(
-        text,
+    filled = fill(
+        _UNIT.sub(_UNBROKEN, text),
         width,
         subsequent_indent=" " * hang,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace(_UNBROKEN, " ")
 
 
 def _table(block: Table) -> RenderableType:
