@@ -25,6 +25,7 @@ from topo.views.draw import engine as engines
 from topo.views.draw.canvas import Canvas
 from topo.views.draw.courses import buffer_places, courses
 from topo.views.draw.labels import BAND, bands, blocks
+from topo.views.draw.legend import _rows, legend_items
 from topo.views.draw.paint import Painter
 from topo.views.draw.sheet import WIDEST, _Sheet
 from topo.views.draw.untangle import tangles
@@ -734,3 +735,23 @@ def test_the_legend_explains_what_is_there_and_nothing_else(small, both):
     assert "outside this machine" in plain
     assert "bottleneck" not in plain
     assert "outside this machine" not in texts(draw(small, legend=False))
+
+
+def test_a_legend_of_two_rows_is_balanced():
+    (scene,) = drawn_scenes("gds-loses", "legacy", True)
+    items = legend_items((scene,))
+    for wide in range(300, 1400, 20):
+        rows = _rows(items, float(wide))
+        assert [item for row in rows for item in row] == list(items)
+        assert all(sum(item.width for item in row) - 18 <= wide for row in rows)
+        if len(rows) == 2:
+            assert len(rows[1]) >= 2
+
+
+def test_panels_below_each_other_are_equally_wide():
+    topology = build_topology(load("dgx-a100"))
+    routes = routes_of(topology, "legacy", "direct")
+    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
+    panels = sheet._aligned(sheet.panels("auto"))
+    assert sheet._width(panels) > WIDEST
+    assert len({panel.size[0] for panel in panels}) == 1
