@@ -495,3 +495,28 @@ def test_the_shares_of_alike_branches_add_up(topo):
     legacy, direct = (topo(*words, via).out for via in ("legacy", "direct"))
     assert "by nvme[0-3], 12.5 % each:\n" in legacy  # each of them by four memories
     assert re.search(r"hops, 2 to 5 links walked", direct)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("l40s-two-switches", "--workload", "local"),
+            "a drive, where the storage controller's reads bind;",
+        ),
+        (("l40s-two-switches", "--workload", "local", "--set", "raid.read=9 GB/s"), "reads bind."),
+        (("dgx-h100", "--from", "storage", "--to", "gpu0"), "the card's chip binds."),
+        (("gds-textbook",), "a card, where the slots' PCIe binds;"),
+    ],
+)
+def test_the_verb_fits_what_binds(topo, words, said):
+    assert said in " ".join(topo("bottleneck", *words).out.split())
+
+
+def test_bottleneck_tells_resources_that_are_alike_on_one_row(topo):
+    out = topo("bottleneck", "l40s-two-switches", "--workload", "local").out
+    assert re.search(r"^nvme\[0-3\]/read +6\.8 GB/s each +6\.8 GB/s each +gpu", out, re.MULTILINE)
+    refused = topo("bottleneck", "workstation-4gpu", "--from", "gpu", "--to", "gpu").out
+    assert "peer-nvlink is refused: no GPU links lead to gpu[0-3]; it falls back to peer-pcie." in (
+        refused
+    )

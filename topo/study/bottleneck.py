@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from topo.spec.model import Workload
 from topo.study.compare import ask, chosen_workloads, compare
+from topo.study.insights import refusal
 from topo.study.ladder import ladder
 from topo.study.model import Ladder
 from topo.study.simulate import path_of
-from topo.study.words import listed
 
 if TYPE_CHECKING:
     from topo.routes import Policy
@@ -67,8 +67,8 @@ def bottleneck(
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = tuple(one for one in found.findings if one.code != "efficiency-ignored")
     if path.matrix is None:
-        why = listed(reason.text for reason in path.reasons if reason.effect == "refused")
-        return Ladder(asked, path, (), f"{path.name} is refused: {why}", at, findings)
+        end = refusal(topology, path).removesuffix(".")
+        return Ladder(asked, path, (), end, at, findings)
     return replace(ladder(topology, asked, path, basis=at), findings=findings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from topo.study.words import cited, limited_by, listed
+from topo.study.words import cited, is_plural, limited_by, listed
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from topo.routes import Router
     from topo.study.model import PathAnswer, WorkloadAnswer
-    from topo.topology import Topology
+    from topo.topology import Resource, Topology
 
-__all__ = ["insights"]
+__all__ = ["insights", "refusal"]
 
 _SAME = 1e-6
 
@@ -26,7 +26,9 @@ def insights(router: Router, found: WorkloadAnswer) -> tuple[str, ...]:
     sentences: list[str] = []
     for path in found.paths:
         sentences.extend(
-            _refused(router.topology, path) if path.rate is None else _unsure(router.topology, path)
+            [refusal(router.topology, path)]
+            if path.rate is None
+            else _unsure(router.topology, path)
         )
     if len(solved) > 1:
         sentences.extend(_ranking(solved))
@@ -37,18 +39,18 @@ def insights(router: Router, found: WorkloadAnswer) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentences))
 
 
-def _refused(topology: Topology, path: PathAnswer) -> Iterator[str]:
+def refusal(topology: Topology, path: PathAnswer) -> str:
+    """Return why a path is refused and what happens instead, as a sentence."""
     reasons = [reason for reason in path.reasons if reason.effect == "refused"]
     why = listed(cited(topology, reason) for reason in reasons)
     others = dict.fromkeys(reason.instead for reason in reasons)
     if all(others):
-        yield f"{path.name} becomes {listed(others)}: {why}."
-        return
+        return f"{path.name} becomes {listed(others)}: {why}."
     instead = path.data_path.falls_back_to
     ending = f"; it falls back to {instead}" if instead else ""
     if instead == "compat" and topology.settings.compat_mode == "off":
         ending = "; with its compatibility mode off cuFile returns an error"
-    yield f"{path.name} is refused: {why}{ending}."
+    return f"{path.name} is refused: {why}{ending}."
 
 
 def _unsure(topology: Topology, path: PathAnswer) -> Iterator[str]:
@@ -110,12 +112,16 @@ def _no_faster(mine: PathAnswer, other: PathAnswer, rate: str) -> str:
     both = [one.resource for one in other.bottlenecks if one.resource.id in names]
     rest = [one.resource for one in other.bottlenecks if one.resource.id not in names]
     end = f"both stop at {limited_by(both)}," if both else "both reach"
-    also = f"; on {other.name} {limited_by(rest)} {_is(rest)} full as well" if both and rest else ""
+    also = f"; on {other.name} {limited_by(rest)} {_be(rest)} full as well" if both and rest else ""
     return f"{mine.name} is no faster than {other.name} here: {end} {rate}{also}."
 
 
 def _stops(path: PathAnswer) -> str:
     return limited_by(one.resource for one in path.bottlenecks) or listed(path.own_limits)
+
+
+def _be(resources: Sequence[Resource]) -> str:
+    return "are" if is_plural(resources) else "is"
 
 
 def _is(things: Sequence[object]) -> str:

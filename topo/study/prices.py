@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from topo.solve import max_min, price
 from topo.solve.prices import Price
 from topo.study.alike import alike
-from topo.study.words import class_words, classes_of
+from topo.study.words import class_words, classes_of, is_plural
 from topo.units import format_rate
 
 if TYPE_CHECKING:
@@ -270,15 +270,8 @@ def _in_all(found: ClassPrice) -> str:
 def _until(found: Price, bound: tuple[Resource, ...], each: str) -> str:
     if found.gain <= _SAME or math.isinf(found.range_up):
         return ""
-    by = f", where {classes_of(bound)} {_bind(bound)}" if bound else ""
+    by = f", where {classes_of(bound)} {'bind' if is_plural(bound) else 'binds'}" if bound else ""
     return f", up to +{_headroom(found.range_up)}{each}{by}"
-
-
-def _bind(bound: tuple[Resource, ...]) -> str:
-    """Return the verb: the slots' PCIe binds, the cards' chips bind."""
-    kinds = {one.kind for one in bound}
-    one_noun = len(bound) == 1 or classes_of(bound).endswith(("PCIe", "memory", "copying"))
-    return "binds" if len(kinds) == 1 and one_noun else "bind"
 
 
 def _alone(found: ClassPrice) -> str:

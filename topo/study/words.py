@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from topo.routes import Reason
     from topo.topology import Resource, Topology
 
-__all__ = ["CLASS_WORDS", "NOT_FOR_SALE", "cited", "class_words", "limited_by", "listed"]
+__all__ = [
+    "CLASS_WORDS",
+    "NOT_FOR_SALE",
+    "cited",
+    "class_words",
+    "classes_of",
+    "is_plural",
+    "limited_by",
+    "listed",
+]
 
 CLASS_WORDS: dict[str, tuple[str, str]] = {
     "storage-read": ("the storage's reads", "the storages' reads"),
@@ -47,6 +56,17 @@ NOT_FOR_SALE = frozenset({"gpu-pcie", "gpu-memory", "c2c"})
 def class_words(kind: str, count: int) -> str:
     """Return the words for `count` resources of one class."""
     return CLASS_WORDS[kind][count != 1]
+
+
+def is_plural(resources: Iterable[Resource]) -> bool:
+    """Whether they take a plural verb: the slots' PCIe binds, the drive's reads bind."""
+    found = {resource.id: resource.kind for resource in resources}
+    if len(set(found.values())) != 1:
+        return True
+    words = class_words(next(iter(found.values())), len(found))
+    if words.endswith(("PCIe", "memory", "copying")):
+        return False
+    return len(found) > 1 or words.endswith(("reads", "writes"))
 
 
 def listed(names: Iterable[str], *, most: int = 4) -> str:

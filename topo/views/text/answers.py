@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.study.words import class_words, listed
+from topo.study.words import class_words, is_plural, listed
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import explanation_blocks
@@ -290,25 +290,27 @@ def _sentence(found: PathAnswer) -> str:
         return f"{start}: no capacity is full; it stops at {listed(found.own_limits)}."
     words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]
     tie = " together (a tie)" if len(words) > 1 else ""
-    bind = "binds" if len(found.bottlenecks) == 1 else "bind"
+    bind = "bind" if is_plural(one.resource for one in found.bottlenecks) else "binds"
     return f"{start}: {listed(words)} {bind}{tie}."
 
 
 def _binding(found: PathAnswer, basis: Basis) -> Table:
-    rows = []
+    """Return the full resources, those that differ in nothing but their names on one row."""
+    groups: dict[tuple[str, ...], list[str]] = {}
     for one in found.bottlenecks:
-        figure = one.resource.capacity.at(basis)
-        rows.append(
-            (
-                Cell(one.resource.name),
-                format_rate(one.load),
-                format_rate(one.capacity),
-                shortened(name.rpartition(" ")[2] for name in one.stops),
-                sourced(figure),
-            )
+        row = (
+            format_rate(one.load),
+            format_rate(one.capacity),
+            shortened(name.rpartition(" ")[2] for name in one.stops),
+            sourced(one.resource.capacity.at(basis)),
         )
+        groups.setdefault((one.resource.kind, *row), []).append(one.resource.name)
+    rows: list[tuple[str | Cell, ...]] = []
+    for (_, load, capacity, stops, source), names in groups.items():
+        each = " each" * (len(names) > 1)
+        rows.append((Cell(shortened(names)), load + each, capacity + each, stops, source))
     columns = (
-        Column("full"),
+        Column("full", breaks=True),
         Column("load", right=True),
         Column("capacity", right=True),
         Column("stops", breaks=True),
