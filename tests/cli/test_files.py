@@ -78,7 +78,15 @@ def test_the_schema_is_one_document_either_way(topo):
 
 # --- explain --------------------------------------------------------------------------------------
 
-_PLACE_OF_CODE = {"Finding": 0, "Reason": 0, "UnitError": 0, "finding": 0, "_find": 0, "add": 1}
+_PLACE_OF_CODE = {
+    "Finding": 0,
+    "Reason": 0,
+    "UnitError": 0,
+    "finding": 0,
+    "_find": 0,
+    "_of": 1,
+    "add": 1,
+}
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 

@@ -238,7 +238,7 @@ def test_a_socket_links_label_stands_above_all_hops_that_cross_it(two_targets):
     topology, route = two_targets
     root = ET.fromstring(draw(topology, routes={"direct": route}).svg())
     found = [
-        (element.text, float(element.get("x")), float(element.get("y")))
+        (element.text, float(element.get("x", 0)), float(element.get("y", 0)))
         for element in root.iter("{http://www.w3.org/2000/svg}text")
     ]
     ((_, x, y),) = [one for one in found if one[0] == "128 GB/s"]
