@@ -495,6 +495,9 @@ def test_the_shares_of_alike_branches_add_up(topo):
     legacy, direct = (topo(*words, via).out for via in ("legacy", "direct"))
     assert "by nvme[0-3], 12.5 % each:\n" in legacy  # each of them by four memories
     assert re.search(r"hops, 2 to 5 links walked", direct)
+    document = topo("paths", "dgx-a100", "--from", "nvme", "--to", "gpu0", "--json").document
+    (_, laid) = (one["workloads"][0] for one in document["data_paths"])
+    assert laid["physical_links_range"] == [2, 5]
 
 
 @pytest.mark.parametrize(
