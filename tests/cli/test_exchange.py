@@ -94,3 +94,9 @@ def test_import_of_a_second_source_that_is_none(topo, tmp_path):
     wrong = topo("import", "host.xml", "--and", "nvidia-smi", "host.xml")
     assert wrong.code == 1
     assert "an NCCL topology file, not what `nvidia-smi` reads" in wrong.err
+
+
+def test_import_of_an_endless_file(topo):
+    done = topo("import", "lspci", "/dev/zero")
+    assert done.code == 1
+    assert "has more than 64 MiB" in done.err

@@ -114,11 +114,12 @@ def command(
 
 def _seen(kind: str, file: str) -> Sighting:
     """Read one source: a file, a folder, or standard input."""
-    from topo.exchange import sight, sight_folder
+    from topo.exchange import LARGEST, sight, sight_folder
     from topo.spec.loading import read_file
 
     path = Path(file)
     if file != _STDIN and path.is_dir():
         return sight_folder(kind or None, path, file)
-    data = sys.stdin.buffer.read() if file == _STDIN else read_file(file)
+    most = LARGEST + 1
+    data = sys.stdin.buffer.read(most) if file == _STDIN else read_file(file, most)
     return sight(kind or None, data, "<stdin>" if file == _STDIN else file)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "LARGEST",
     "Imported",
     "import_folder",
     "import_text",
@@ -39,7 +40,7 @@ KINDS: Final = {
     "sysfs": "topo.exchange.sysfs",
     "rocm-smi": "topo.exchange.rocm_smi",
 }
-_LARGEST: Final = 64 * 2**20
+LARGEST: Final = 64 * 2**20  # bytes of a file
 _MOST_DEVICES: Final = 4096
 _MOST_CPUS: Final = 128
 
@@ -157,8 +158,8 @@ def sight(kind: str | None, data: bytes, name: str) -> Sighting:
     """
     from topo.exchange.kinds import guess_kind
 
-    if len(data) > _LARGEST:
-        message = f"`{name}` has {len(data) >> 20} MiB, more than {_LARGEST >> 20}"
+    if len(data) > LARGEST:
+        message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))
     guess = guess_kind(data)
     _refuse_wrong(kind, guess, data, name)

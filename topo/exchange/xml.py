@@ -14,6 +14,16 @@ __all__ = ["read_xml"]
 
 _DEEPEST: Final = 200
 _MOST: Final = 500_000
+_LARGEST: Final = 16 * 2**20
+# The parser begins a tag anew with each piece that it gets: small pieces make a long tag slow.
+_PIECE: Final = 2**20
+
+
+class _Pieces(BytesIO):
+    """Bytes that are read in pieces of `_PIECE`, however few are asked for."""
+
+    def read(self, _size: int | None = -1, /) -> bytes:
+        return super().read(_PIECE)
 
 
 def read_xml(data: bytes, name: str, *, doctype: bool = False) -> Element:
@@ -36,7 +46,10 @@ def read_xml(data: bytes, name: str, *, doctype: bool = False) -> Element:
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import iterparse
 
-    events = iterparse(BytesIO(data), events=("start", "end"), forbid_dtd=not doctype)
+    if len(data) > _LARGEST:
+        message = f"`{name}` has {len(data) >> 20} MiB of XML, more than {_LARGEST >> 20}"
+        raise ExchangeError(Finding("import-too-big", message))
+    events = iterparse(_Pieces(data), events=("start", "end"), forbid_dtd=not doctype)
     root: Element | None = None
     depth = count = 0
     try:

@@ -121,8 +121,15 @@ def _find_builtin(name: str) -> Path:
     )
 
 
-def read_file(text: str) -> bytes:
+def read_file(text: str, most: int = -1) -> bytes:
     """Return the bytes of a file.
+
+    Parameters
+    ----------
+    text
+        Its path.
+    most
+        The most bytes that are wanted, since a file can be endless; all when negative.
 
     Raises
     ------
@@ -131,7 +138,10 @@ def read_file(text: str) -> bytes:
     """
     path = Path(text)
     try:
-        return path.read_bytes()
+        if most < 0:
+            return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
     except FileNotFoundError:
         raise TopoError(_absent(text)) from None
     except IsADirectoryError:
