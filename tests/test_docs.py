@@ -13,6 +13,7 @@ from topo.cli.program import main
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```\w+ (\S+\.\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(language):
@@ -55,6 +56,9 @@ def test_a_session_shows_what_happens(command, output, tmp_path, monkeypatch, ca
         name = re.search(r"^name: (\S+)", block.values[0], re.MULTILINE)
         if name:
             (tmp_path / f"{name[1]}.yaml").write_text(block.values[0], encoding="utf-8")
+    for page in PAGES:  # a block that names a file, such as ```xml host.xml
+        for block in FILE.finditer(page.read_text(encoding="utf-8")):
+            (tmp_path / block[1]).write_text(block[2], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     main(shlex.split(command)[1:])
