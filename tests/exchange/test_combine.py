@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
 
-from tests.exchange import trees
+from tests.exchange import trees, twins
 from tests.exchange.test_corpus import CORPUS
+from tests.exchange.test_mutations import damaged
 from tests.exchange.twins import card, cpu, gpu, pci, switch, system
+from topo.errors import ExchangeError, TopoError
 from topo.exchange import import_text, import_together, sight
 from topo.topology import build_topology, locality
 
@@ -204,6 +208,50 @@ def test_three_sources():
     found = together(LSPCI, smi(code="SYS", near="PHB"), smi(code="NV4", near="PHB"))
     assert disagreements(found) == ["gpu0 to gpu1: NVLinks 0 in a.txt with b.txt, 4 in c.txt"]
     assert len(found.sighting.together) == 2
+
+
+# --- anything with anything -----------------------------------------------------------------------
+
+SOURCES = [
+    *(nccl(), twins.two_sockets(), twins.eight_switches(), smi(), twins.MATRIX.encode()),
+    *(LSPCI, trees.verbose().encode(), trees.TREE.encode(), trees.two_level(), trees.cxl("3.0")),
+    *(trees.ROCM.encode(), trees.sysfs_box().tar("w")),
+]
+
+
+@pytest.mark.parametrize("first", range(len(SOURCES)))
+def test_any_two_machines_give_a_topology_or_are_said_to_be_two(first):
+    impossible = set()
+    for second in SOURCES:
+        try:
+            found = together(SOURCES[first], second)
+        except ExchangeError as error:
+            impossible.update(one.code for one in error.findings)
+            continue
+        build_topology(found.spec)
+        gpus = import_text(None, SOURCES[first], "a.txt").sighting.of_kind("gpu")
+        assert not gpus or len(found.sighting.of_kind("gpu")) == len(gpus)
+    assert impossible <= {"sources-disagree"}
+
+
+def test_what_no_machine_can_be_is_said():
+    with pytest.raises(ExchangeError, match="what no machine can be") as caught:
+        together(twins.two_sockets(), LSPCI)
+    (said,) = caught.value.findings
+    assert said.code == "sources-disagree"
+    assert "nvlink" in said.message
+
+
+def test_another_device_at_an_address_is_an_error():
+    found = together(LSPCI, trees.cxl("3.0"))
+    assert "at 0000:01:00.0 gpu in a.txt, cxl-memory in b.txt" in disagreements(found)
+    assert not found.sighting.of_kind("cxl-memory")
+
+
+@given(one=damaged(SOURCES[:11]), other=damaged(SOURCES[:11]))
+def test_damaged_sources_combine_or_are_refused(one, other):
+    with suppress(TopoError):
+        build_topology(together(one, other).spec)
 
 
 # --- real pairs -----------------------------------------------------------------------------------

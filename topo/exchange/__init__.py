@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.errors import ExchangeError, Finding
+from topo.errors import ExchangeError, Finding, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,10 +123,25 @@ def import_together(sightings: Sequence[Sighting], *, storage: Sequence[str] = (
         What `sight` or `sight_folder` read; at least one.
     storage
         As for `import_text`.
+
+    Raises
+    ------
+    ExchangeError
+        If together they say what no machine can be, or `storage` names a card that is not there.
     """
     from topo.exchange.combine import combined
 
-    return written(combined(sightings), storage=storage)
+    if len(sightings) == 1:
+        return written(sightings[0], storage=storage)
+    try:
+        return written(combined(sightings), storage=storage)
+    except SpecError as error:
+        said = [one.message for one in error.findings if one.severity == "error"]
+        message = f"together the sources say what no machine can be: {said[0]}"
+        help = "are they of one machine? import each alone, and compare"
+        raise ExchangeError(
+            Finding("sources-disagree", message, help=help, notes=tuple(said[1:]))
+        ) from None
 
 
 def sight_folder(kind: str | None, folder: Path, name: str) -> Sighting:

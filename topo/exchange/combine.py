@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.exchange.combine_differ import differences, links_known, tree_known
+from topo.exchange.combine_differ import MATRICES, differences, links_known, tree_known
 from topo.exchange.combine_facts import cables_of, filled, known_media
 from topo.exchange.combine_match import Matches, match
 from topo.exchange.combine_tree import added, bridged, moved
@@ -104,12 +104,19 @@ def _both(first: Sighting, second: Sighting) -> Sighting:
         source=first.source,
         file=first.file,
         together=(*first.together, f"{file_title(second.file)} ({second.source})"),
-        notes=(*dict.fromkeys((*first.notes, *second.notes)), *matches.said, *left),
+        notes=(*dict.fromkeys(_notes(first, second)), *matches.said, *left),
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
         fabric_told=links_known(first) or links_known(second),
         findings=_findings(first, second, whole),
     )
     return _told(whole, found, _label(first), file_title(second.file))
+
+
+def _notes(first: Sighting, second: Sighting) -> tuple[str, ...]:
+    """Return the notes of both; what a matrix cannot know does not matter beside a tree."""
+    both = (first, second)
+    trees = [one for one in both if one.kind not in MATRICES] or both
+    return tuple(note for one in trees for note in one.notes)
 
 
 def _label(sighting: Sighting) -> str:
@@ -129,7 +136,11 @@ def _merged(base: Sighting, extra: Sighting, matches: Matches, *, base_first: bo
     return known_media(
         replace(
             base,
-            devices=(*base.devices, *switches),
+            devices=tuple(
+                one
+                for one in (*base.devices, *switches)
+                if one.kind != "nvswitch" or any(one.id in (wire.a, wire.b) for wire in cables)
+            ),
             cables=tuple(cables),
             parts=tuple(part for name, part in parts.items() if name in used),
             socket_cable=base.socket_cable or extra.socket_cable,

@@ -53,7 +53,7 @@ def differences(first: Sighting, second: Sighting, matches: Matches) -> list[Dif
     mine = {one.id: one for one in first.devices}
     its = {one.id: one for one in second.devices}
     pairs = [(mine[one], its[other]) for one, other in matches.pairs]
-    found = [*_counts(first, second, matches)]
+    found = [*_counts(first, second, matches), *_at_addresses(first, second)]
     for one, other in pairs:
         found += _of_device(one, other, first, second)
     placed = [pair for pair in pairs if pair[0].kind in ("gpu", "nic", "dpu", "nvme")]
@@ -81,6 +81,16 @@ def _counts(first: Sighting, second: Sighting, matches: Matches) -> Iterator[Dif
     if "GPUs" in matches.strange:
         ends = [next(iter(s.of_kind("gpu"))).pci[0] for s in (first, second)]
         yield Difference("PCI address of the first GPU", (), ends[0], ends[1], grave=True)
+
+
+def _at_addresses(first: Sighting, second: Sighting) -> Iterator[Difference]:
+    """Yield the addresses at which the two see different kinds of devices."""
+    mine = {address: one.kind for one in first.devices for address in one.pci}
+    for one in second.devices:
+        for address in one.pci:
+            kinds = (mine.get(address, one.kind), one.kind)
+            if kinds[0] != kinds[1] and {*kinds} != {"nic", "dpu"}:
+                yield Difference(f"at {address}", (), kinds[0], kinds[1], grave=True)
 
 
 def _lists_gpus(sighting: Sighting) -> bool:

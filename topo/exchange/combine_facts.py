@@ -129,19 +129,20 @@ def cables_of(
     if teller is base:
         return [], kept
     name = file_title(extra.file)
-    switches: dict[str, SeenDevice] = {}
+    switches = {one.id: one for one in extra.of_kind("nvswitch")}
     for cable in extra.cables:
-        if not _between_gpus(cable):
-            continue
-        ends = [next(iter(matches.mine(key)), "") for key in (cable.a, cable.b)]
-        for at, key in enumerate((cable.a, cable.b)):
-            switch = next((one for one in extra.of_kind("nvswitch") if one.id == key), None)
-            if switch is not None and not ends[at]:
-                ends[at] = key
-                switches[key] = replace(switch, said=with_source(switch.said, name))
-        if all(one in known or one in switches for one in ends):
-            kept.append(SeenCable(ends[0], ends[1], cable.cable, with_source(cable.said, name)))
-    return list(switches.values()), kept
+        if _between_gpus(cable):
+            ends = [_end(key, matches, switches) for key in (cable.a, cable.b)]
+            if all(one in known or one in switches for one in ends):
+                said = with_source(cable.said, name)
+                kept.append(SeenCable(ends[0], ends[1], cable.cable, said))
+    new = [replace(one, said=with_source(one.said, name)) for one in switches.values()]
+    return [one for one in new if any(one.id == cable.b for cable in kept)], kept
+
+
+def _end(key: str, matches: Matches, switches: dict[str, SeenDevice]) -> str:
+    """Return what an end of the other source's cable is here, ``""`` when nothing is."""
+    return next(iter(matches.mine(key)), key if key in switches else "")
 
 
 def _between_gpus(cable: SeenCable) -> bool:

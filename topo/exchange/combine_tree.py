@@ -133,6 +133,7 @@ class _Adder:
         self.devices = {one.id: one for one in base.devices}
         self.its = {one.id: one for one in extra.devices}
         self.name = file_title(extra.file)
+        self.taken = {address for one in base.devices for address in one.pci}
         self.skipped: list[SeenDevice] = []
 
     def whole(self) -> Sighting:
@@ -152,6 +153,8 @@ class _Adder:
     def _wanted(self, one: SeenDevice) -> bool:
         if one.kind not in (*_LEAVES, "memory", "storage"):
             return False  # CPUs and switches come with what hangs on them
+        if self.taken & {*one.pci}:
+            return False  # something else stands there in the first source
         kinds = ("nic", "dpu") if one.kind in ("nic", "dpu") else (one.kind,)
         mine = self.base.of_kind(*kinds)
         if one.kind in ("gpu", "memory", "storage"):
@@ -190,6 +193,8 @@ class _Adder:
         above = self.devices.get(next(iter(near))) if len(near) == 1 else None
         if above is not None and above.kind != "cpu":
             return above.id
+        if self.taken & {*one.pci}:
+            return self._place(one.parent)
         self._add(one)
         return one.id
 
