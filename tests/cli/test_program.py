@@ -58,6 +58,16 @@ def test_a_verb_is_listed_as_it_describes_itself(verb):
     assert (command_of(verb).help or "").partition("\n\n")[0].replace("\n", " ") == VERBS[verb]
 
 
+def nvidia_smi_matrix(name: str) -> str:
+    """Return a built-in's matrix as `nvidia-smi topo -m` would print it."""
+    rows = package.matrix(package.load(name))
+    cards = iter(range(len(rows)))
+    theirs = {own: own.upper() if own.startswith("gpu") else f"NIC{next(cards)}" for own in rows}
+    lines = ["\t" + "\t".join(theirs.values())]
+    lines += ["\t".join([theirs[own], *classes.values()]) for own, classes in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
     done = topo(verb, "--help")
@@ -67,6 +77,7 @@ def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
     last = examples[-1]
     assert last in done.out.rstrip().splitlines()[-1] or "|" in done.out.splitlines()[-1]
     topo("export", "nccl", "dgx-h100", "-o", "topo.xml")  # a file that examples read
+    (tmp_path / "matrix.txt").write_text(nvidia_smi_matrix("dgx-h100"), encoding="utf-8")
     (tmp_path / "nvbandwidth.json").write_bytes(nvbandwidth(("host_to_device_memcpy_ce", [[55]])))
     (tmp_path / "gdsio.txt").write_bytes(gdsio((0, "READ", "GPUD", 20.0)))
     for example in examples:

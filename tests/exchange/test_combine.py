@@ -221,7 +221,7 @@ SOURCES = [
 
 @pytest.mark.parametrize("first", range(len(SOURCES)))
 def test_any_two_machines_give_a_topology_or_are_said_to_be_two(first):
-    impossible = set()
+    impossible: set[str] = set()
     for second in SOURCES:
         try:
             found = together(SOURCES[first], second)
