@@ -22,7 +22,7 @@ __all__ = ["Span", "Timeline", "complete"]
 
 _SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""
-_ANEW_ENTRIES = 200_000
+_ANEW_ENTRIES = 50_000
 """So many entries of the use matrix may be solved anew in plain Python, over all events together,
 before those are left alone that an event does not touch: that has to be compiled first."""
 
