@@ -58,6 +58,12 @@ def test_a_verb_is_listed_as_it_describes_itself(verb):
     assert (command_of(verb).help or "").partition("\n\n")[0].replace("\n", " ") == VERBS[verb]
 
 
+HAS_SYS = any(
+    Path("/sys", *place).is_dir()
+    for place in (("bus", "pci", "devices"), ("devices", "system", "node"))
+)
+
+
 def nvidia_smi_matrix(name: str) -> str:
     """Return a built-in's matrix as `nvidia-smi topo -m` would print it."""
     rows = package.matrix(package.load(name))
@@ -84,6 +90,8 @@ def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
         answer = None
         for command in example.split(" | "):
             first, *words = shlex.split(command)
+            if first == "topo" and command.startswith("topo import sysfs /") and not HAS_SYS:
+                pytest.skip("this machine shows neither PCI devices nor NUMA nodes")
             if first == "topo":
                 stdin = answer.out.encode() if answer else b""
                 answer = topo(*words, stdin=stdin)

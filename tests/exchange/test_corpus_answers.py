@@ -83,7 +83,7 @@ def picture(topology, answer):
     )
 
 
-@pytest.mark.parametrize("row", [row for row in ALL if row.id in PICTURES])
+@pytest.mark.parametrize("row", [row for row in ALL if row.id in PICTURES] or ALL[:1])
 def test_a_picture_is_laid_out(row):
     topology = build_topology(imported(row).spec)
     drawn = picture(topology, compare(topology).workloads[0])
