@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topo.catalogue.advice import nearest_names
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
 
+# Not importlib.resources: it takes a tenth of the time that `topo check` has.
+_DATA = Path(__file__).parent / "data"
+
 
 @cache
 def built_in(name: str) -> DataPath:
@@ -31,7 +34,7 @@ def built_in(name: str) -> DataPath:
     if name not in BUILT_IN:
         raise UnknownNameError(_unknown(name, BUILT_IN))
     file = f"{name}.yaml"
-    text = (files("topo.datapaths") / "data" / file).read_text(encoding="utf-8")
+    text = (_DATA / file).read_text(encoding="utf-8")
     document = parse(text, name=f"topo/datapaths/{file}")
     report = Report(document)
     assert isinstance(document.root, MappingNode)
