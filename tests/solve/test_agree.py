@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
 from importlib.util import find_spec
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import topo.solve
 from bench.solve_instances import FAMILIES
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.solve import System, certify, max_min
+from topo.solve import System, certify, complete, max_min
+from topo.solve.arrays import Arrays, floats
 from topo.solve.checks import check
 from topo.solve.maxmin import Method
 
@@ -88,6 +92,13 @@ def test_large_nonsense_is_found_and_named() -> None:
         columns = {name: getattr(good, name) for name in good.__slots__}
         with pytest.raises(SolverError, match=r" 77 is "):
             check(System(**{**columns, field: values}))
+    columns = {name: getattr(good, name) for name in good.__slots__}
+    short = System(**{**columns, "limits": [1.0]})
+    with pytest.raises(SolverError, match="differ in length"):
+        check(short)
+    words = System(good.capacities, good.starts, good.resources, ["x"] * 12_000, (), ())  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        check(words)
     endless = [math.inf] * len(good.capacities)
     with pytest.raises(UnboundedError, match="demand 1999 "):
         check(System(endless, *(getattr(good, name) for name in good.__slots__[1:])))
@@ -98,3 +109,39 @@ def test_the_kernel_says_when_it_is_not_there(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SolverError, match=r"pip install 'topo\[scale\]'"):
         max_min(System.of([1.0], [{0: 1.0}]), method="kernel")
     assert max_min(FAMILIES["rand"](20_000)).rates[0] > 0.0
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch):
+    """Load the compiled modules anew as they are without numba, and put the others back after."""
+    names = ["heap", "kernel", "events"]
+    for name in names:
+        # Kept, since numba's cache knows their types by identity.
+        compiled = importlib.import_module(f"topo.solve.{name}")
+        monkeypatch.setattr(topo.solve, name, compiled)
+        monkeypatch.delitem(sys.modules, f"topo.solve.{name}")
+    monkeypatch.setattr("topo.solve.compiling.has_compiler", lambda: False)
+    return [importlib.import_module(f"topo.solve.{name}") for name in names]
+
+
+@given(system=systems(most_demands=10, most_resources=6), data=st.data())
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_same_code_runs_without_a_compiler(
+    uncompiled, system: System, data: st.DataObject
+) -> None:
+    _, kernel, events = uncompiled
+    arrays = Arrays.of(system)
+    assert kernel.fill(arrays).tolist() == pytest.approx(max_min(system).rates, rel=1e-12)
+    count = system.demand_count
+    sizes = data.draw(st.lists(st.integers(0, 9).map(float), min_size=count, max_size=count))
+    arrivals = data.draw(st.lists(st.integers(0, 4).map(float), min_size=count, max_size=count))
+    found = events.finishes(arrays, floats(sizes), floats(arrivals))
+    assert found.tolist() == pytest.approx(complete(system, sizes, arrivals).finishes, rel=1e-11)
+
+
+def test_rising_users_of_tiny_weight_are_summed_anew(uncompiled) -> None:
+    # Nearly all of r0 goes to heavy demands that r1 stops; one light demand has what is left.
+    _, kernel, _ = uncompiled
+    uses = [{0: 1.0, 1: 1.0}] * 50 + [{0: 1.0}]
+    system = System.of([1000.1, 1000.0], uses, weights=[1e6] * 50 + [1.0])
+    assert kernel.fill(Arrays.of(system))[-1] == pytest.approx(0.1, rel=1e-9)

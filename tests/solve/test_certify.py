@@ -10,7 +10,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.solve.systems import systems
-from topo.solve import Allocation, System, certify, max_min
+from topo.solve import (
+    Allocation,
+    System,
+    certify,
+    certify_fraction,
+    certify_split,
+    certify_total,
+    largest_fraction,
+    largest_total,
+    max_min,
+    split,
+)
 
 # a + b <= 10, b <= 3  =>  a = 7, b = 3
 SYSTEM = System.of([10.0, 3.0], [{0: 1.0}, {0: 1.0, 1: 1.0}])
@@ -63,3 +74,83 @@ def test_any_other_rates_fail(system: System, data: st.DataObject) -> None:
             loads[system.resources[entry]] += system.multiplicities[entry] * rate
     assume(rates != list(answer.rates))
     assert certify(system, dataclasses.replace(answer, rates=rates, loads=loads)) != ()
+
+
+# maximise a + b: a + 2 b <= 10, a <= 4   =>  4, 3; the resource 1/2, the limit 1/2
+LIMITED = System.of([10.0], [{0: 1.0}, {0: 2.0}], limits=[4.0, math.inf])
+LARGEST = largest_total(LIMITED)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"prices": (0.4,)}, "demand 1 is worth 1.0 and costs only 0.8"),
+        ({"limit_prices": (0.25, 0.0)}, "demand 0 is worth 1.0 and costs only 0.75"),
+        ({"prices": (0.6,)}, "the prices prove 8.0 to be the most, and 7.0 is reached"),
+        ({"limit_prices": (-0.5, 0.0)}, "a price is negative"),
+        ({"total": 8.0}, "the total is said to be 8.0, not 7.0 B/s"),
+    ],
+)
+def test_each_lie_about_a_largest_total_is_caught(change: dict, complaint: str) -> None:
+    assert certify_total(LIMITED, LARGEST) == ()
+    said = certify_total(LIMITED, dataclasses.replace(LARGEST, **change))
+    assert any(sentence.startswith(complaint) for sentence in said), said
+
+
+def test_worths_are_part_of_the_question() -> None:
+    answer = largest_total(LIMITED, worths=[1.0, 3.0])
+    assert certify_total(LIMITED, answer, worths=[1.0, 3.0]) == ()
+    assert certify_total(LIMITED, answer) != ()
+
+
+WANTED = [4.0, 16.0]
+FRACTION = largest_fraction(LIMITED, WANTED)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"fraction": 0.5}, "demand 0 gets 1.1"),
+        ({"binding": ()}, "nothing is said to hold the fraction down"),
+        ({"limited": (0,)}, "demand 0 is not at its limit, as is said"),
+    ],
+)
+def test_each_lie_about_a_fraction_is_caught(change: dict, complaint: str) -> None:
+    # 4 t + 32 t <= 10                       =>  t = 10 / 36, held by the resource
+    assert certify_fraction(LIMITED, WANTED, FRACTION) == ()
+    said = certify_fraction(LIMITED, WANTED, dataclasses.replace(FRACTION, **change))
+    assert any(sentence.startswith(complaint) for sentence in said), said
+
+
+def test_a_fraction_that_something_idle_is_said_to_hold() -> None:
+    system = System.of([10.0, 100.0], [{0: 1.0, 1: 1.0}])
+    answer = dataclasses.replace(largest_fraction(system, [1.0]), binding=(1,))
+    assert certify_fraction(system, [1.0], answer) == ("resource 1 is not full, as is said",)
+
+
+# a on either card of 60 and 20 wants 3, b on the second wants 1
+CARDS, CHOICES = [60.0, 20.0], [[{0: 1.0}, {1: 1.0}], [{1: 1.0}]]
+SHARED_OUT = split(CARDS, CHOICES, wanted=[3.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"shares": ((0.5, 0.4), (1.0,))}, "the shares of demand 0 do not sum to 1"),
+        ({"shares": ((1.5, -0.5), (1.0,))}, "the shares of demand 0 do not sum to 1"),
+        ({"shares": ((0.5, 0.5), (1.0,))}, "resource 1 carries more than its capacity"),
+        ({"fraction": 19.0}, "the prices do not prove that 19.0 is the most"),
+        ({"prices": (0.5, 0.0)}, "the prices do not prove that 20.0"),
+    ],
+)
+def test_each_lie_about_a_split_is_caught(change: dict, complaint: str) -> None:
+    # 3 t <= 60, t <= 20                     =>  t = 20
+    assert certify_split(CARDS, CHOICES, SHARED_OUT, wanted=[3.0, 1.0]) == ()
+    lie = dataclasses.replace(SHARED_OUT, **change)
+    said = certify_split(CARDS, CHOICES, lie, wanted=[3.0, 1.0])
+    assert any(sentence.startswith(complaint) for sentence in said), said
+
+
+def test_a_split_over_a_limit_is_caught() -> None:
+    said = certify_split(CARDS, CHOICES, SHARED_OUT, wanted=[3.0, 1.0], limits=[50.0, math.inf])
+    assert any(sentence.startswith("demand 0 has 60.0, its limit being 50.0") for sentence in said)

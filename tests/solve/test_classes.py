@@ -91,6 +91,13 @@ def test_folding_changes_no_rate_and_no_reason(system: System) -> None:
     assert answer.stops == whole.stops
 
 
+def test_sums_that_collide_merge_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two demands of one kind each, were it not for what they use; all sums made equal.
+    system = System.of([10.0, 20.0], [{0: 1.0}, {1: 1.0}, {0: 1.0}])
+    monkeypatch.setattr("topo.solve.classes._mix", lambda keys: keys * 0)
+    assert fold(system).demands.count == 3
+
+
 @given(systems())
 def test_any_system_survives_folding(system: System) -> None:
     folded = fold(system)

@@ -83,6 +83,14 @@ def test_bytes_a_second_give_the_same_price() -> None:
     assert found.range_up == pytest.approx(13e9)
 
 
+def test_a_kink_a_hair_away_is_seen() -> None:
+    # The other resource binds a ten-millionth above: a step of a millionth would hide it.
+    near = System.of([1.0, 1.0 + 1e-7], [{0: 1.0, 1: 1.0}])
+    found = price(near, [0])
+    assert found.gain == pytest.approx(1.0)
+    assert found.range_up == pytest.approx(1e-7, rel=1e-3)
+
+
 def test_infinite_capacity_has_no_price() -> None:
     assert price(System.of([math.inf, 1.0], [{0: 1.0, 1: 1.0}]), [0]).gain == 0.0
 

@@ -412,7 +412,8 @@ def _too_cheap(
         yield "a price is negative"
     for demand, (row, worth) in enumerate(zip(rows, worths, strict=True)):
         cost = math.fsum(prices[resource] * multiplicity for resource, multiplicity in row)
-        if cost + limit_prices[demand] < worth * (1.0 - _SLACK):
+        cost += limit_prices[demand]
+        if cost < worth * (1.0 - _SLACK):
             yield f"demand {demand} is worth {worth!r} and costs only {cost!r}"
 
 

@@ -192,7 +192,11 @@ class _Ray:
         return [d for d, rate in enumerate(allocation.rates) if rate >= limits[d] * (1.0 - TIE)]
 
     def _has_slope(self, distance: float, slope: float) -> bool:
-        return abs(self._slope_below(distance) - slope) <= _SAME * max(1.0, abs(slope))
+        """Tell whether the total has the slope there, and had it on average all the way."""
+        near = _SAME * max(1.0, abs(slope))
+        if abs(self._slope_below(distance) - slope) > near:
+            return False
+        return abs(self._between(self.here, self.at(distance), distance) - slope) <= near
 
     def _slope_below(self, distance: float) -> float:
         # Never below a quarter of the unit: rates of 1e10 bytes/s round at 1e-6.
