@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from topo.study.check import judge
     from topo.study.compare import compare
     from topo.study.model import Comparison, Ladder, PathAnswer
-    from topo.study.simulate import simulate, together
     from topo.study.survey import survey
+    from topo.study.timeline import simulate, together
     from topo.study.upgrade import upgrades
     from topo.topology.load import build, load, loads
     from topo.topology.locality import locality, matrix
@@ -76,9 +76,9 @@ else:
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
         "measure": "topo.exchange.measuring",
-        "simulate": "topo.study.simulate",
+        "simulate": "topo.study.timeline",
         "survey": "topo.study.survey",
-        "together": "topo.study.simulate",
+        "together": "topo.study.timeline",
         "upgrades": "topo.study.upgrade",
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.study.at_once import AtOnce, at_once
 from topo.study.bottleneck import bottleneck
 from topo.study.check import Judgement, judge
 from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
@@ -18,7 +17,6 @@ from topo.study.model import (
     Rung,
     WorkloadAnswer,
 )
-from topo.study.simulate import Moment, Run, Simulation, WorkloadRate, simulate, together
 from topo.study.survey import Laid, PathSurvey, survey
 
 __all__ = [
@@ -67,15 +65,25 @@ __all__ = [
 
 if TYPE_CHECKING:
     from topo.study.affinity import Affinities, affinities
+    from topo.study.all_at_once import AtOnce, at_once
     from topo.study.candidates import KINDS as CANDIDATE_KINDS
     from topo.study.candidates import Candidate
     from topo.study.explanation import Explanation, explain
     from topo.study.prices import ClassPrice, Prices, TiedPrice
     from topo.study.shares import Share, Use
+    from topo.study.timeline import Moment, Run, Simulation, WorkloadRate, simulate, together
     from topo.study.upgrade import Outcome, Upgrade, Upgrades, upgrades
 else:
     # What few ask for is loaded when it is asked for.
     _HOMES = {
+        "AtOnce": ("all_at_once", "AtOnce"),
+        "Moment": ("timeline", "Moment"),
+        "Run": ("timeline", "Run"),
+        "Simulation": ("timeline", "Simulation"),
+        "WorkloadRate": ("timeline", "WorkloadRate"),
+        "at_once": ("all_at_once", "at_once"),
+        "simulate": ("timeline", "simulate"),
+        "together": ("timeline", "together"),
         "Affinities": ("affinity", "Affinities"),
         "CANDIDATE_KINDS": ("candidates", "KINDS"),
         "Candidate": ("candidates", "Candidate"),

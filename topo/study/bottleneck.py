@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.spec.model import Workload
-from topo.study.compare import ask, chosen_workloads, compare
+from topo.study.compare import ask, chosen_workloads, compare, path_of
 from topo.study.insights import refusal
 from topo.study.ladder import ladder
 from topo.study.model import Ladder
-from topo.study.simulate import path_of
 
 if TYPE_CHECKING:
     from topo.routes import Policy

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topo.study.model import PathAnswer
     from topo.topology import Topology
 
-__all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare"]
+__all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare", "path_of"]
 
 DEFAULT_PATHS = ("legacy", "direct")
 _ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
@@ -134,6 +134,16 @@ def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
         return DEFAULT_PATHS
     kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
     return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
+
+
+def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
+    """Return the path said for a workload, else its own first, else the usual one."""
+    said = via if isinstance(via, str) else via.get(workload.name, "")
+    if said:
+        return said
+    usual = usual_paths(topology, workload)
+    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
+    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
 
 
 def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.study.candidates import Candidate, candidates
-from topo.study.compare import chosen_workloads, compare
-from topo.study.simulate import path_of, together
+from topo.study.compare import chosen_workloads, compare, path_of
+from topo.study.timeline import together
 from topo.study.words import classes_of, listed
 
 if TYPE_CHECKING:

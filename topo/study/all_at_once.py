@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.study.simulate import path_of, run_demands, simulate
+from topo.study.compare import path_of
+from topo.study.timeline import run_demands, simulate
 from topo.study.words import classes_of, listed
 from topo.units import format_duration
 
 if TYPE_CHECKING:
     from topo.study.model import Comparison, PathAnswer, WorkloadAnswer
-    from topo.study.simulate import Simulation
+    from topo.study.timeline import Simulation
 
 __all__ = ["AtOnce", "at_once"]
 

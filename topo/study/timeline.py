@@ -13,7 +13,7 @@ from topo.routes import Policy, Router
 from topo.solve import complete
 from topo.study.answer import chosen_split, route_reasons
 from topo.study.bounded import naming_demands
-from topo.study.compare import DEFAULT_PATHS, chosen_workloads, usual_paths
+from topo.study.compare import DEFAULT_PATHS, chosen_workloads, path_of
 from topo.study.words import listed
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
     "Run",
     "Simulation",
     "WorkloadRate",
-    "path_of",
     "run_demands",
     "simulate",
     "together",
@@ -227,16 +226,6 @@ def _own_or(topology: Topology, workload: Workload, name: str, via: Sequence[str
     if keeps or workload.direction == "copy":
         return path_of(topology, workload, "")
     return name
-
-
-def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
-    """Return the path said for a workload, else its own first, else the usual one."""
-    said = via if isinstance(via, str) else via.get(workload.name, "")
-    if said:
-        return said
-    usual = usual_paths(topology, workload)
-    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
-    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
 
 
 def _check_names(chosen: Sequence[Workload], via: str | Mapping[str, str]) -> None:
