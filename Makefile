@@ -6,6 +6,10 @@ BIN := $(VENV)/bin
 TOPO := $(BIN)/python -m topo
 READY := $(VENV)/.ready
 
+# For `make bench`: the source tree of the installed libsimgrid, and its times stand beside ours
+# (apt-get install libsimgrid-dev python3-simgrid g++, then apt-get source simgrid).
+SIMGRID_SOURCE ?=
+
 # Which pictures `make demo` and `make renders` write, and how: one place.
 DEMO := gds-textbook
 RENDERS := renders
@@ -48,8 +52,12 @@ format: setup  ## let the formatter write
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup  ## how long the commands take from a cold start, against their budgets
+bench: setup  ## time the commands against their budgets, a cluster, and the solvers beside SimGrid
 	$(BIN)/python bench/cold_start.py
+	$(BIN)/python -m bench.cluster --time
+	$(BIN)/python -m bench.solve_families --linear --sizes 1000,10000 $(if $(SIMGRID_SOURCE),--simgrid-source $(SIMGRID_SOURCE))
+	$(BIN)/python -m bench.solve_families --sizes 100000 $(if $(SIMGRID_SOURCE),--simgrid-source $(SIMGRID_SOURCE))
+	$(BIN)/python -m bench.solve_completions
 
 renders: setup  ## draw every machine of topologies/ anew
 	@mkdir -p $(RENDERS)

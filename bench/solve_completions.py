@@ -50,7 +50,11 @@ def row(family: str, system: System, python: str) -> None:
     start = time.process_time()
     ours = complete(system, sizes).finishes
     seconds = time.process_time() - start
-    theirs = simgrid(system, sizes, python)
+    try:
+        theirs = simgrid(system, sizes, python)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        print(f"{family:7} {system.demand_count:8} | {seconds:10.4f} | no SimGrid for {python}")
+        return
     error = float(np.max(np.abs(np.array(ours) / np.array(theirs["finishes"]) - 1.0)))
     ratio = f"{theirs['run_s'] / seconds:5.1f}" if error <= AGREE else "  -  "
     print(
