@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         certify_total,
     )
     from topo.solve.checks import check, unbounded_demands
-    from topo.solve.classes import Classes, Folded, fold
+    from topo.solve.classes import Classes, Folded, fold, max_min_by_class
     from topo.solve.fluid import Span, Timeline, complete
     from topo.solve.lp import FractionAnswer, LinearAnswer, largest_fraction, largest_total
     from topo.solve.maxmin import max_min
@@ -48,6 +48,7 @@ else:
         "check": "checks",
         "complete": "fluid",
         "fold": "classes",
+        "max_min_by_class": "classes",
         "largest_fraction": "lp",
         "largest_total": "lp",
         "max_min": "maxmin",
@@ -94,6 +95,7 @@ __all__ = [
     "largest_fraction",
     "largest_total",
     "max_min",
+    "max_min_by_class",
     "min_cut",
     "price",
     "split",

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from topo.solve.arrays import Arrays, Matrix, pointers
+from topo.solve.checks import check
+from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import Allocation, System
 
 if TYPE_CHECKING:
@@ -28,7 +30,15 @@ if TYPE_CHECKING:
 
     from topo.solve.arrays import Floats, Ints
 
-__all__ = ["Classes", "Folded", "fold", "pair_colours", "partition", "quotient"]
+__all__ = [
+    "Classes",
+    "Folded",
+    "fold",
+    "max_min_by_class",
+    "pair_colours",
+    "partition",
+    "quotient",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +153,26 @@ def fold(system: System) -> Folded:
         demands=demands,
         resources=resources,
     )
+
+
+def max_min_by_class(system: System) -> Allocation:
+    """Share as `max_min` does, with like demands and like resources solved as one each.
+
+    The answer is the same but for rounding; a thousand like servers cost as much as one.
+
+    Parameters
+    ----------
+    system
+        Any system that is too large for plain Python; folding a small one costs more than it saves.
+
+    Raises
+    ------
+    SolverError, UnboundedError
+        As `max_min`; indices are those of `system`.
+    """
+    check(system)
+    folded = fold(system)
+    return folded.unfold(max_min_unchecked(folded.system))
 
 
 def partition(

@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topo.datapaths import Counts
-    from topo.flows import Demand, UseMatrix
+    from topo.flows import Demand, System, UseMatrix
     from topo.routes import Reason, Route, Router
     from topo.solve import Allocation
     from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
-__all__ = ["answer", "bottlenecks_of", "reasons_of", "route_reasons", "solved"]
+__all__ = ["answer", "bottlenecks_of", "reasons_of", "route_reasons", "shared", "solved"]
 
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _TIE = 1e-9
 _WRONG_ENDS = "wrong-ends"
+# Above it folding into classes costs less than it saves; below it, only NumPy's import.
+_MOST_ENTRIES_ONE_BY_ONE = 5_000
 
 
 def answer(
@@ -83,7 +85,7 @@ def _solve(
 ) -> PathAnswer:
     matrix = use_matrix(topology, demands, basis=basis)
     with naming_demands(matrix):
-        allocation = max_min(matrix.system)
+        allocation = shared(matrix.system)
     rate = math.fsum(allocation.rates)
     time = _time(matrix, allocation) if workload.sized else None
     ratio = workload.efficiency if basis == "theoretical" else None
@@ -175,9 +177,18 @@ def _own_limit(demand: Demand) -> str:
     return f"{workers} a GPU" + ", one stage after the other" * (path.stages == "serial")
 
 
+def shared(system: System) -> Allocation:
+    """Return the max-min fair rates; like demands of a large system are solved as one."""
+    if len(system.resources) <= _MOST_ENTRIES_ONE_BY_ONE:
+        return max_min(system)
+    from topo.solve import max_min_by_class  # NumPy: a small machine does without
+
+    return max_min_by_class(system)
+
+
 def solved(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:
     """Return the total max-min rate of `demands` in bytes/s."""
-    return math.fsum(max_min(use_matrix(topology, demands, basis=basis).system).rates)
+    return math.fsum(shared(use_matrix(topology, demands, basis=basis).system).rates)
 
 
 def _time(matrix: UseMatrix, allocation: Allocation) -> float:

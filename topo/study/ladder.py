@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from topo.errors import UnboundedError
 from topo.flows import use_matrix
-from topo.solve import max_min
-from topo.study.answer import bottlenecks_of
+from topo.study.answer import bottlenecks_of, shared
 from topo.study.model import Ladder, Rung
 from topo.study.words import NOT_FOR_SALE, class_words
 
@@ -48,7 +47,7 @@ def ladder(
     while True:
         matrix = use_matrix(topology, demands, basis=basis, without=removed)
         try:
-            allocation = max_min(matrix.system)
+            allocation = shared(matrix.system)
         except UnboundedError:
             return Ladder(workload, found, tuple(rungs), "nothing else in the file limits", basis)
         binding = bottlenecks_of(matrix, allocation)
