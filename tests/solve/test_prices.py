@@ -83,6 +83,18 @@ def test_bytes_a_second_give_the_same_price() -> None:
     assert found.range_up == pytest.approx(13e9)
 
 
+def test_what_stopped_others_before_can_bind_next() -> None:
+    # r0: a <= 2; r1: a + b <= 10. What a gains b loses: the total is always 10.
+    system = System.of([2.0, 10.0], [{0: 1.0, 1: 1.0}, {1: 1.0}])
+    found = price(system, [0])
+    assert (found.gain, found.cost, found.next_bound) == (0.0, 0.0, ())
+    # Twice through r1: what a gains b loses twice, until a too is stopped by r1.
+    system = System.of([2.0, 12.0], [{0: 1.0, 1: 2.0}, {1: 1.0}])
+    found = price(system, [0])
+    assert (found.gain, found.cost, found.next_bound) == (-1.0, -1.0, (1,))
+    assert found.range_up == pytest.approx(2.0)
+
+
 def test_a_kink_a_hair_away_is_seen() -> None:
     # The other resource binds a ten-millionth above: a step of a millionth would hide it.
     near = System.of([1.0, 1.0 + 1e-7], [{0: 1.0, 1: 1.0}])

@@ -47,7 +47,7 @@ class Price:
         Bytes/s that can be added to each with the same gain; `math.inf` if nothing else ever binds,
         or if nothing is ever gained.
     next_bound
-        The resources that stop a demand from there on and did not before.
+        The resources that stop some demand from there on which they did not stop before.
     next_limits
         The demands that are at their own limit from there on and were not before.
     """
@@ -182,8 +182,12 @@ class _Ray:
     def new_reasons(self, kink: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """List what binds beyond a kink and does not here."""
         there = self.at(kink * (1.0 + 4.0 * _STEP))
-        stopping = {r for stops in there.stops for r in stops}
-        stopping -= {r for stops in self.here.stops for r in stops}
+        stopping = {
+            resource
+            for before, after in zip(self.here.stops, there.stops, strict=True)
+            for resource in after
+            if resource not in before
+        }
         limited = set(self._limited(there)) - set(self._limited(self.here))
         return tuple(sorted(stopping)), tuple(sorted(limited))
 
@@ -209,7 +213,8 @@ class _Ray:
         rise = self._between(self.here, self.at(high), 1.0)
         if abs(steep - slope) > _SAME:
             guess = (rise - steep * high) / (slope - steep)
-            if low < guess < high:
+            # Rounding must not put it just below `low`, where the slope still held.
+            if low * (1.0 - _STEP) <= guess < high:
                 return guess
         return (low + high) / 2.0
 
