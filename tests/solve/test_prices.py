@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError
@@ -133,3 +135,17 @@ def _unweighted(system: System) -> tuple:
         ones,
         system.limits,
     )
+
+
+@given(systems(most_demands=6, most_resources=4), st.sampled_from([0.25, 0.5, 0.99]))
+def test_the_gain_holds_for_the_whole_range(system: System, part: float) -> None:
+    for resource in range(len(system.capacities)):
+        found = price(system, [resource])
+        if not 1e-6 < found.range_up < math.inf:
+            continue
+        more = part * found.range_up
+        capacities = list(system.capacities)
+        capacities[resource] += more
+        raised = max_min(dataclasses.replace(system, capacities=capacities))
+        change = math.fsum(raised.rates) - math.fsum(max_min(system).rates)
+        assert change == pytest.approx(found.gain * more, rel=1e-6, abs=1e-6)

@@ -214,7 +214,7 @@ class _Ray:
         if abs(steep - slope) > _SAME:
             guess = (rise - steep * high) / (slope - steep)
             # Rounding must not put it just below `low`, where the slope still held.
-            if low * (1.0 - _STEP) <= guess < high:
+            if 0.0 < guess < high and guess >= low * (1.0 - _STEP):
                 return guess
         return (low + high) / 2.0
 
