@@ -124,14 +124,14 @@ def compare(old: Path, new: Path) -> int:
     names = sorted({path.name for folder in (old, new) for path in folder.glob("*.out")})
     differing = 0
     for name in names:
-        texts = [
+        before, after = (
             path.read_text(encoding="utf-8").splitlines() if path.exists() else ["(absent)"]
             for path in (old / name, new / name)
-        ]
-        if texts[0] != texts[1]:
+        )
+        if before != after:
             differing += 1
             print(f"differs: {name}")
-            lines = list(difflib.unified_diff(*texts, lineterm="", n=0))[2:]
+            lines = list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]
             print("\n".join(f"    {line[:160]}" for line in lines[:SHOWN_LINES]))
     print(f"{len(names)} answers, {differing} differ")
     return differing

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.spec import load, loads
+from topo.description import load, loads
 from topo.topology import Topology, build_topology
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ ROOMS = [
     "units",
     "document",
     "catalogue",
-    "spec",
+    "description",
     "topology",
     "datapaths",
     "routes",
@@ -35,7 +35,10 @@ ROOMS = [
     "solve",
     "study",
     "views",
-    "exchange",
+    "discovery",
+    "host",
+    "measuring",
+    "exports",
     "cli",
 ]
 
@@ -48,7 +51,7 @@ LIBRARIES = {
     "solve/mincut": {"networkx"},
     "study": {"dask", "distributed"},
     "views": {"graphviz", "graphviz_pure", "jinja2", "rich"},
-    "exchange": {"defusedxml"},
+    "discovery": {"defusedxml"},
     "cli": {"click"},
 }
 
@@ -262,33 +265,38 @@ def test_help_loads_nothing_heavy(arguments):
 # --- the rules can fail ---------------------------------------------------------------------------
 
 BAD_HOUSES = [
-    (upward_arrows, "document/parse.py", "from topo.spec import model\n", "spec is below it"),
+    (
+        upward_arrows,
+        "document/parse.py",
+        "from topo.description import model\n",
+        "description is below it",
+    ),
     (upward_arrows, "document/parse.py", "import topo.cli\n", "cli is below it"),
     (upward_arrows, "solve/lp.py", "def f():\n    from topo import study\n", "study is below it"),
     (
         upward_arrows,
-        "spec/model.py",
+        "description/model.py",
         "if TYPE_CHECKING:\n    from topo.topology import Topology\n",
-        "spec/model.py:2: spec imports topo.topology.Topology, but topology is below it",
+        "description/model.py:2: description imports topo.topology.Topology, but",
     ),
-    (upward_arrows, "spec/model.py", "from ..routes import search\n", "routes is below it"),
-    (upward_arrows, "spec/model.py", "from .. import routes\n", "routes is below it"),
-    (upward_arrows, "spec/model.py", "import_module('topo.views')\n", "views is below it"),
-    (upward_arrows, "spec/model.py", "from topo import load\n", "front door"),
+    (upward_arrows, "description/model.py", "from ..routes import search\n", "routes is below it"),
+    (upward_arrows, "description/model.py", "from .. import routes\n", "routes is below it"),
+    (upward_arrows, "description/model.py", "import_module('topo.views')\n", "views is below it"),
+    (upward_arrows, "description/model.py", "from topo import load\n", "front door"),
     (upward_arrows, "errors.py", "import topo.units\n", "units is below it"),
-    (unwanted_libraries, "spec/decode.py", "import yaml.events\n", "may not import yaml"),
+    (unwanted_libraries, "description/decode.py", "import yaml.events\n", "may not import yaml"),
     (unwanted_libraries, "solve/lp.py", "import networkx as nx\n", "may not import networkx"),
     (unwanted_libraries, "solve/lp.py", "def f():\n    import pydantic\n", "pydantic"),
     (unwanted_libraries, "__init__.py", "import numpy\n", "may not import numpy"),
     (unknown_rooms, "paths/search.py", '"""Search."""\n', "no room of this name"),
     (unknown_rooms, "stuff.py", '"""Stuff."""\n', "no room of this name"),
-    (nameless_modules, "spec/_utils.py", '"""Things."""\n', "says nothing"),
-    (nameless_modules, "spec/core/model.py", '"""Things."""\n', "says nothing"),
-    (missing_docstrings, "spec/model.py", "x = 1\n", "no docstring"),
-    (missing_docstrings, "spec/model.py", '"""Types."""\n', "no __init__.py"),
-    (long_files, "spec/model.py", "\n" * (LONGEST_FILE + 1), "601 lines"),
-    (false_exports, "spec/model.py", '__all__ = ["Spec"]\n', "which is not there"),
-    (false_exports, "spec/model.py", '__all__ = ["x", "x"]\nx = 1\n', "twice"),
+    (nameless_modules, "description/_utils.py", '"""Things."""\n', "says nothing"),
+    (nameless_modules, "description/core/model.py", '"""Things."""\n', "says nothing"),
+    (missing_docstrings, "description/model.py", "x = 1\n", "no docstring"),
+    (missing_docstrings, "description/model.py", '"""Types."""\n', "no __init__.py"),
+    (long_files, "description/model.py", "\n" * (LONGEST_FILE + 1), "601 lines"),
+    (false_exports, "description/model.py", '__all__ = ["Spec"]\n', "which is not there"),
+    (false_exports, "description/model.py", '__all__ = ["x", "x"]\nx = 1\n', "twice"),
 ]
 
 GOOD_HOUSE = {
@@ -323,7 +331,7 @@ def test_a_bad_house_is_reported_once(tmp_path, rule, name, text, expected):
     complaints = rule(build_house(tmp_path, {name: text}))
     found = [complaint for complaint in complaints if expected in complaint]
     assert len(found) == 1, complaints
-    assert f"topo/{name}" in found[0] or name.startswith(("paths", "spec/model"))
+    assert f"topo/{name}" in found[0] or name.startswith(("paths", "description/model"))
 
 
 def test_every_rule_is_shown_a_bad_house():

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import topo
+from topo.description.read import read_spec
 from topo.document import parse
 from topo.errors import Finding, TopoError
-from topo.spec.read import read_spec
 
 GOLDEN = Path(__file__).parent / "golden" / "bad"
 FILES = sorted(GOLDEN.glob("*.yaml"))
-PHYSICS = Path(topo.__file__).parent / "spec" / "physics"
+PHYSICS = Path(topo.__file__).parent / "description" / "physics"
 # A table of mistakes that others make, where this checkout has it beside it.
 EXAMPLES = Path(__file__).parents[2] / "shared" / "examples" / "bad"
 SECONDS = 2.0  # that any input may take

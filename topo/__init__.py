@@ -40,10 +40,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from topo.description.model import Workload
     from topo.errors import Finding, Place, TopoError
-    from topo.exchange.measuring import measure
+    from topo.measuring import measure
     from topo.routes.model import Policy
-    from topo.spec.model import Workload
     from topo.study.bottleneck import bottleneck
     from topo.study.check import judge
     from topo.study.compare import compare
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from topo.topology.load import build, load, loads
     from topo.topology.locality import locality, matrix
     from topo.topology.model import Topology
-    from topo.views.draw.sheet import draw
+    from topo.views.diagram.sheet import draw
 else:
     _HOMES = {
         "Comparison": "topo.study.model",
@@ -65,17 +65,17 @@ else:
         "Policy": "topo.routes.model",
         "TopoError": "topo.errors",
         "Topology": "topo.topology.model",
-        "Workload": "topo.spec.model",
+        "Workload": "topo.description.model",
         "bottleneck": "topo.study.bottleneck",
         "build": "topo.topology.load",
         "compare": "topo.study.compare",
-        "draw": "topo.views.draw.sheet",
+        "draw": "topo.views.diagram.sheet",
         "judge": "topo.study.check",
         "load": "topo.topology.load",
         "loads": "topo.topology.load",
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
-        "measure": "topo.exchange.measuring",
+        "measure": "topo.measuring",
         "simulate": "topo.study.timeline",
         "survey": "topo.study.survey",
         "together": "topo.study.timeline",

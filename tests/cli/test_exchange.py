@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.exchange.twins import MATRIX, two_sockets
+from tests.discovery.twins import MATRIX, two_sockets
 
 
 def test_import_prints_a_file_to_edit(topo, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.exchange.host_twins import ROUTED, gdscheck
+from tests.host.host_twins import ROUTED, gdscheck
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.exchange.trees import sysfs_box
+from tests.discovery.trees import sysfs_box
 
 
 def test_a_folder_needs_no_kind(topo, tmp_path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.exchange.results import gdsio, nvbandwidth
 from tests.machines import ONE_SOCKET
+from tests.measuring.results import gdsio, nvbandwidth
 from topo.views.findings import SCHEMA
 
 H2D = nvbandwidth(("host_to_device_memcpy_ce", [["40"]]))

@@ -14,7 +14,7 @@ import click
 import pytest
 
 import topo as package
-from tests.exchange.results import gdsio, nvbandwidth
+from tests.measuring.results import gdsio, nvbandwidth
 from topo.cli import main
 from topo.cli.program import program
 from topo.cli.verbs import VERBS, hint

@@ -8,8 +8,8 @@ import pytest
 
 from tests.machines import ONE_SOCKET
 from topo.datapaths import BUILT_IN, built_in, count, data_path, data_paths, is_ram
+from topo.description import loads
 from topo.errors import UnknownNameError
-from topo.spec import loads
 
 # path: RAM buffers, core copies, CPU memory copies, DRAM writes, DRAM reads
 ROWS = {

@@ -8,9 +8,9 @@ import pytest
 
 import topo
 from tests.machines import built
+from topo.description.model import Workload
 from topo.errors import SpecError
 from topo.flows import Ends, ends_of
-from topo.spec.model import Workload
 from topo.study import simulate
 
 # Two GPUs under one CPU with a NIC each side; NVLink between them; 4-channel DDR5 (153.6 GB/s).

@@ -15,20 +15,20 @@ from pathlib import Path
 import pytest
 
 from topo.datapaths import data_path
+from topo.description import load, loads
+from topo.description.model import End
 from topo.errors import DrawError
 from topo.routes import Router
-from topo.spec import load, loads
-from topo.spec.model import End
 from topo.topology import Topology, build_topology
-from topo.views.draw import THEMES, Picture, draw
-from topo.views.draw import engine as engines
-from topo.views.draw.canvas import Canvas
-from topo.views.draw.courses import buffer_places, courses
-from topo.views.draw.labels import BAND, bands, blocks
-from topo.views.draw.legend import _rows, legend_items
-from topo.views.draw.paint import Painter
-from topo.views.draw.sheet import WIDEST, _Sheet
-from topo.views.draw.untangle import tangles
+from topo.views.diagram import THEMES, Picture, draw
+from topo.views.diagram import engine as engines
+from topo.views.diagram.canvas import Canvas
+from topo.views.diagram.courses import buffer_places, courses
+from topo.views.diagram.labels import BAND, bands, blocks
+from topo.views.diagram.legend import _rows, legend_items
+from topo.views.diagram.paint import Painter
+from topo.views.diagram.sheet import WIDEST, _Sheet
+from topo.views.diagram.untangle import tangles
 
 MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 
@@ -280,7 +280,7 @@ def test_a_refused_route_says_why():
 @pytest.mark.parametrize("path", ["legacy", "legacy-pageable", "direct", "odirect-pinned", "mmap"])
 @pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "l40s-two-switches"])
 def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
-    from topo.views.draw.hops import hops
+    from topo.views.diagram.hops import hops
 
     topology = build_topology(load(name))
     route = routes_of(topology, path, gpu="gpu5", direction=direction)[path]
@@ -628,9 +628,9 @@ def test_control_characters_do_not_break_the_svg(small):
 
 SCRIPT = """
 import sys
-from topo.spec import load
+from topo.description import load
 from topo.topology import build_topology
-from topo.views.draw import draw
+from topo.views.diagram import draw
 sys.stdout.write(draw(build_topology(load("dgx-a100"))).dot)
 """
 

@@ -12,8 +12,8 @@ from tests.machines import built
 from tests.random_machines import sketches
 from topo.datapaths import data_path
 from topo.routes import Router
-from topo.views.draw import THEMES, draw
-from topo.views.draw.sheet import _Sheet
+from topo.views.diagram import THEMES, draw
+from topo.views.diagram.sheet import _Sheet
 
 
 @given(sketches(), st.sampled_from(["legacy", "direct", "legacy-pageable"]), st.booleans())

@@ -98,7 +98,7 @@ def _together(
     )
     output, theme = picture
     if output:
-        from topo.views.draw.timeline import draw_timelines
+        from topo.views.diagram.timeline import draw_timelines
 
         draw_timelines([one for _, one in found], theme=theme).write(output)
     if as_json:

@@ -24,7 +24,7 @@ def command(kind: str, machine: Machine, output: str | None, as_json: bool) -> i
     read it), graphml, simgrid (a platform) or csv (a table of links). What the format cannot hold
     is named.
     """
-    from topo.exchange.exports import export_text
+    from topo.exports import export_text
 
     topology = machine.load()
     found = export_text(kind, topology)

@@ -41,9 +41,9 @@ def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
 
 def _format(file: str, *, check: bool, quiet: bool) -> bool:
     """Format one file and say whether that changes it."""
+    from topo.description.fmt import format_text
+    from topo.description.loading import read_file
     from topo.document.text import read_text
-    from topo.spec.fmt import format_text
-    from topo.spec.loading import read_file
 
     standard = file == _STDIN
     data = sys.stdin.buffer.read() if standard else read_file(file)

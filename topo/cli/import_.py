@@ -12,7 +12,7 @@ from topo.cli.options import asks_json, example, lists
 from topo.cli.output import Session, put_document, put_text, write_file
 
 if TYPE_CHECKING:
-    from topo.exchange.sighting import Sighting
+    from topo.discovery.sighting import Sighting
 
 _STDIN = "-"
 _MOST_WORDS = 2
@@ -24,7 +24,7 @@ class _Import(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give each `--and` both its values, an empty KIND where none is written."""
-        from topo.exchange import KINDS
+        from topo.discovery import KINDS
 
         whole: list[str] = []
         left = list(reversed(args))
@@ -93,7 +93,7 @@ def command(
         raise click.UsageError("only one FILE can be standard input.")
     path = Path(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
-    from topo.exchange import import_together
+    from topo.discovery import import_together
 
     found = import_together([_seen(*source) for source in sources], storage=lists(storage))
     if output:
@@ -114,8 +114,8 @@ def command(
 
 def _seen(kind: str, file: str) -> Sighting:
     """Read one source: a file, a folder, or standard input."""
-    from topo.exchange import LARGEST, sight, sight_folder
-    from topo.spec.loading import read_file
+    from topo.description.loading import read_file
+    from topo.discovery import LARGEST, sight, sight_folder
 
     path = Path(file)
     if file != _STDIN and path.is_dir():

@@ -13,7 +13,7 @@ from topo.cli.options import asks_json, example, lists
 from topo.cli.output import Session, put_document, put_page, write_file
 
 if TYPE_CHECKING:
-    from topo.exchange.measuring import Measured
+    from topo.measuring import Measured
 
 _STDIN = "-"
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
@@ -67,7 +67,7 @@ def command(
         raise click.UsageError("one of FILE and RESULT is -, not both.")
     path = PurePath(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
-    from topo.exchange.measuring import measure
+    from topo.measuring import measure
     from topo.topology.load import load, loads
 
     text, name, broken = _text_of(file)
@@ -120,21 +120,21 @@ def _said(found: Measured, target: str, *, dry_run: bool) -> str:
 
 
 def _is_file(file: str) -> bool:
-    from topo.spec.loading import is_path
+    from topo.description.loading import is_path
 
     return file != _STDIN and is_path(file)
 
 
 def _bytes_of(file: str) -> bytes:
-    from topo.spec.loading import read_file
+    from topo.description.loading import read_file
 
     return read_file(file)
 
 
 def _text_of(file: str) -> tuple[str, str, bool]:
     """Return a topology's text, what messages call it, and whether its lines end as Windows'."""
+    from topo.description.loading import builtin_text
     from topo.document.text import read_text
-    from topo.spec.loading import builtin_text
 
     if file == _STDIN:
         data, name = sys.stdin.buffer.read(), "<stdin>"

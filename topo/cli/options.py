@@ -14,8 +14,8 @@ from topo.cli.output import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from topo.description.model import Basis
     from topo.routes import Policy
-    from topo.spec.model import Basis
     from topo.topology import Topology
 
 __all__ = [
@@ -52,10 +52,10 @@ class Machine:
         topology = load(self.file, overrides=self.overrides)
         if not self.cufile and not self.gdscheck:
             return topology
-        from topo.exchange.cufile import read_cufile
-        from topo.exchange.gdscheck import read_gdscheck
-        from topo.exchange.readiness import with_host_facts
-        from topo.spec.loading import read_file
+        from topo.description.loading import read_file
+        from topo.host.apply import with_host_facts
+        from topo.host.cufile import read_cufile
+        from topo.host.gdscheck import read_gdscheck
 
         cufile, gdscheck = self.cufile, self.gdscheck
         return with_host_facts(

@@ -16,7 +16,7 @@ def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
     Save it as topo.schema.json and begin a file with
     `# yaml-language-server: $schema=topo.schema.json`.
     """
-    from topo.spec.schema import json_schema
+    from topo.description.schema import json_schema
     from topo.views.json.values import encoded
 
     return put_text(encoded(json_schema()))

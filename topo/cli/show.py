@@ -19,7 +19,7 @@ def command(machine: Machine, as_json: bool) -> int:
     """
     topology = machine.load()
     if as_json:
-        from topo.spec.dump import to_document
+        from topo.description.dump import to_document
         from topo.views.json.machine import topology_document
 
         document = topology_document(topology, to_document(topology.spec))

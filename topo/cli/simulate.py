@@ -53,7 +53,7 @@ def command(
     topology = machine.load()
     found = simulate(topology, via=_paths(lists(via)), at=how.at, policy=how.policy_for(topology))
     if output:
-        from topo.views.draw.timeline import draw_timeline
+        from topo.views.diagram.timeline import draw_timeline
 
         draw_timeline(found, theme=theme).write(output)
     if as_json:

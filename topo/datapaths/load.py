@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topo.catalogue.advice import nearest_names
+from topo.description import read_data_path, vary_data_path
+from topo.description.vocabulary import BUILT_IN
 from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import Finding, SpecError, UnknownNameError
-from topo.spec import read_data_path, vary_data_path
-from topo.spec.vocabulary import BUILT_IN
 
 if TYPE_CHECKING:
-    from topo.spec.model import DataPath, Spec
+    from topo.description.model import DataPath, Spec
 
 __all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
 

@@ -10,8 +10,8 @@ from topo.flows.ends import ends_of
 from topo.flows.model import Demand
 
 if TYPE_CHECKING:
+    from topo.description.model import Basis, DataPath, Workload
     from topo.routes import Leg, Route, Router
-    from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
 __all__ = ["at_basis", "core_copy_rate", "demands_of", "worker_limit"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from topo.errors import Finding, SpecError
 
 if TYPE_CHECKING:
+    from topo.description.model import Workload
     from topo.routes.model import Direction
-    from topo.spec.model import Workload
     from topo.topology import Topology
 
 __all__ = ["Ends", "ends_of"]

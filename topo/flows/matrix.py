@@ -11,8 +11,8 @@ from topo.flows.system import System
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topo.description.model import Basis
     from topo.flows.model import Demand
-    from topo.spec.model import Basis
     from topo.topology import Resource, Topology
 
 __all__ = ["use_matrix"]

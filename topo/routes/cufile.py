@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.description.shape import listed
 from topo.routes.model import Reason
-from topo.spec.shape import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,8 +19,8 @@ from topo.routes.waypoints import waypoints
 from topo.topology import Step, socket_of
 
 if TYPE_CHECKING:
+    from topo.description.model import DataPath, Move
     from topo.routes.model import Direction, Ways
-    from topo.spec.model import DataPath, Move
     from topo.topology import Topology
 
 __all__ = ["Router"]

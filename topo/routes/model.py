@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from topo.spec.names import ranged, stem_of
-from topo.spec.shape import listed
+from topo.description.names import ranged, stem_of
+from topo.description.shape import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from topo.description.model import DataPath, Move
     from topo.errors import Place
-    from topo.spec.model import DataPath, Move
     from topo.topology.model import Resource, Step
 
 __all__ = [

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.model import PeerCap, PeerCaps
+    from topo.description.model import DataPath, Measurement
     from topo.errors import Place
     from topo.routes.model import Branch, Direction, Leg
-    from topo.spec.model import DataPath, Measurement
     from topo.topology import Topology
 
 __all__ = ["PeerSite", "UseBuilder", "is_peer", "measured_pairs", "peer_sites", "total_use"]

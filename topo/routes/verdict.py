@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.description.shape import listed
 from topo.routes.cufile import DIRECT_FILESYSTEMS, cufile_reason
 from topo.routes.ends import Ends
 from topo.routes.model import Reason, Verdict
 from topo.routes.use import dma_way, is_peer, peer_sites
-from topo.spec.shape import listed
 from topo.topology import socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from topo.description.model import DataPath
     from topo.routes.model import Branch, Direction, Leg
-    from topo.spec.model import DataPath
     from topo.topology import Device, Topology
 
 __all__ = ["peer_reasons", "stated_needs", "verdict_of", "wrong_ends"]

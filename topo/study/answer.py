@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topo.datapaths import Counts
+    from topo.description.model import Basis, DataPath, Workload
     from topo.flows import Demand, System, UseMatrix
     from topo.routes import Reason, Route, Router
     from topo.solve import Allocation
-    from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
 __all__ = ["answer", "bottlenecks_of", "reasons_of", "route_reasons", "shared", "solved"]

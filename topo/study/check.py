@@ -19,8 +19,8 @@ from topo.units import format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from topo.description.model import Basis, Expectation
     from topo.routes import Reason
-    from topo.spec.model import Basis, Expectation
     from topo.study.model import PathAnswer
     from topo.topology import Topology
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.datapaths import data_path
+from topo.description.model import Workload
+from topo.description.shape import a_kind
 from topo.errors import Finding, SpecError, UnknownNameError
 from topo.routes import Policy, Router
 from topo.routes.model import merged
-from topo.spec.model import Workload
-from topo.spec.shape import a_kind
 from topo.study.answer import answer
 from topo.study.insights import insights
 from topo.study.model import Comparison, WorkloadAnswer
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from topo.catalogue.model import Kind
+    from topo.description.model import Basis, Direction
     from topo.routes import Reason
-    from topo.spec.model import Basis, Direction
     from topo.study.model import PathAnswer
     from topo.topology import Topology
 

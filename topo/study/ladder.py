@@ -12,9 +12,9 @@ from topo.study.model import Ladder, Rung
 from topo.study.words import NOT_FOR_SALE, class_words
 
 if TYPE_CHECKING:
+    from topo.description.model import Basis, Workload
     from topo.flows import UseMatrix
     from topo.solve import Allocation
-    from topo.spec.model import Basis, Workload
     from topo.study.model import Bottleneck, PathAnswer
     from topo.topology import Topology
 

@@ -15,8 +15,8 @@ from topo.topology import locality
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from topo.description.model import Basis
     from topo.routes.model import Route
-    from topo.spec.model import Basis
     from topo.topology import Resource, Step, Topology
 
 __all__ = ["Forecast", "Predictor", "Reading", "Sample", "read_samples"]

@@ -10,9 +10,9 @@ from topo.routes.use import total_use
 from topo.solve import split
 
 if TYPE_CHECKING:
+    from topo.description.model import Basis
     from topo.flows import Demand
     from topo.routes import Branch, Router
-    from topo.spec.model import Basis
     from topo.topology import Resource
 
 __all__ = ["best_split"]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.datapaths import Counts
+    from topo.description.model import Basis, DataPath, Workload
     from topo.routes import Reason, Route
     from topo.routes.model import Verdict
-    from topo.spec.model import Basis, DataPath, Workload
     from topo.topology import Topology
 
 __all__ = ["Laid", "PathSurvey", "survey"]

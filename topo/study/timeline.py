@@ -19,9 +19,9 @@ from topo.study.words import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from topo.description.model import Basis, Workload
     from topo.flows import Demand, UseMatrix
     from topo.solve import Timeline
-    from topo.spec.model import Basis, Workload
     from topo.topology import Resource, Topology
 
 __all__ = [

@@ -15,8 +15,8 @@ from topo.study.words import classes_of, listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from topo.description.model import Basis, Workload
     from topo.routes import Policy, Route
-    from topo.spec.model import Basis, Workload
     from topo.topology import Resource, Topology
 
 __all__ = ["Outcome", "Upgrade", "Upgrades", "upgrades"]

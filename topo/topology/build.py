@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.catalogue.memory import memory_bus_rate
-from topo.spec.model import End
+from topo.description.model import End
 from topo.topology.capacities import cable_capacity, part_capacity
 from topo.topology.measured import Measured
 from topo.topology.model import Device, Layer, Link, Resource, Topology
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from topo.catalogue.model import Figure, Part, Ports
-    from topo.spec.model import DeviceSpec, LinkSpec, Spec
+    from topo.description.model import DeviceSpec, LinkSpec, Spec
     from topo.topology.model import ResourceClass
 
 __all__ = ["build_topology"]

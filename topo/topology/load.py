@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from topo import spec
+from topo import description
 from topo.topology.build import build_topology
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def load(
     >>> topo.load("dgx-h100")["slot1"].part.name
     'connectx-7-dual-port'
     """
-    return build_topology(spec.load(path_or_name, overrides=overrides))
+    return build_topology(description.load(path_or_name, overrides=overrides))
 
 
 def loads(
@@ -63,7 +63,7 @@ def loads(
     >>> topo.loads("{topo: 1, devices: {'gpu[0-1]': h100-sxm-80gb}}")
     <Topology topology: 2 devices, 0 links, 2 resources>
     """
-    return build_topology(spec.loads(text, name=name, overrides=overrides))
+    return build_topology(description.loads(text, name=name, overrides=overrides))
 
 
 def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None) -> Topology:
@@ -82,4 +82,4 @@ def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = 
     >>> topo.build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}})["gpu0"].kind
     'gpu'
     """
-    return build_topology(spec.build(document, overrides=overrides))
+    return build_topology(description.build(document, overrides=overrides))

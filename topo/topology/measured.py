@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from topo.catalogue.model import Figure
-    from topo.spec.model import End, LinkSpec, Measurement
+    from topo.description.model import End, LinkSpec, Measurement
     from topo.topology.model import Resource
 
 __all__ = ["Measured"]

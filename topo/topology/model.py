@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import networkx
 
     from topo.catalogue.model import Cable, Figure, Kind, Part
+    from topo.description.model import Basis, End, Override, Settings, Spec
+    from topo.description.names import Names
     from topo.errors import Place
-    from topo.spec.model import Basis, End, Override, Settings, Spec
-    from topo.spec.names import Names
     from topo.topology.tree import Tree
 
 __all__ = [
@@ -269,7 +269,7 @@ class Topology:
     @cached_property
     def _names(self) -> Names:
         """The file reader's own rules of which names a text means."""
-        from topo.spec.names import Names
+        from topo.description.names import Names
 
         return Names(self.devices, {device.name: device.numa for device in self.devices.values()})
 
@@ -313,7 +313,7 @@ class Topology:
         >>> machine.resources["ram0/bus"].capacity.theoretical.value
         300000000000.0
         """
-        from topo.spec import vary
+        from topo.description import vary
         from topo.topology.build import build_topology
 
         return build_topology(vary(self.spec, changes))

@@ -10,7 +10,7 @@ from topo.catalogue.memory import memory_headline_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.spec.model import Basis
+    from topo.description.model import Basis
     from topo.topology.model import Topology
 
 __all__ = ["ram_headline", "ram_rate"]

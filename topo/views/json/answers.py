@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.datapaths import Counts
+    from topo.description.model import Basis, Move, Workload
     from topo.routes import Branch, Leg, Reason, Route
-    from topo.spec.model import Basis, Move, Workload
     from topo.study import (
         AtOnce,
         Bottleneck,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from topo.spec.keys import SETTINGS
-from topo.spec.settings import settings_value
+from topo.description.keys import SETTINGS
+from topo.description.settings import settings_value
 from topo.study.lengths import hops_range, links_range
 from topo.study.words import cited
 from topo.topology import ram_headline, ram_rate
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from topo.catalogue.model import Figure, Part
+    from topo.description.model import Basis
     from topo.routes import Branch, Leg, Route
-    from topo.spec.model import Basis
     from topo.study import PathSurvey
     from topo.topology import Device, Link, Resource, Topology
     from topo.views.text.page import Block

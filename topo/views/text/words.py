@@ -17,8 +17,8 @@ from topo.views.text.page import Cell
 if TYPE_CHECKING:
     from topo.catalogue.keys import Quantity
     from topo.catalogue.model import Figure
+    from topo.description.model import Workload
     from topo.routes.model import Verdict
-    from topo.spec.model import Workload
     from topo.topology import Topology
 
 __all__ = [

@@ -1,0 +1,146 @@
+"""Data paths of a file's own, and what it changes in built-in ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.description.reading import BOX, only, read
+from topo.description import read_data_path, vary_data_path
+from topo.description.model import DataPath, Move
+from topo.description.vocabulary import BUILT_IN
+from topo.document import Report, parse
+
+OWN = """\
+title: SPDK into pinned memory
+moves:
+  - storage -> user-buffer by nic: {rate: 3.91 GB/s, source: our fio}
+  - user-buffer -> gpu by gpu: 7.98 GB/s per worker
+stages: serial
+workers: 8
+needs: [peer-to-peer, rdma]
+falls-back-to: legacy
+code: B
+source: our notes
+x-note: ours
+"""
+
+
+def path_of(text):
+    document = parse(text, name="own.yaml")
+    report = Report(document)
+    return read_data_path("own", document.root, report=report), report.findings
+
+
+def wrong(moves):
+    _, (finding,) = path_of(f"moves: {moves}")
+    return finding
+
+
+def test_everything_that_a_data_path_may_say():
+    path, findings = path_of(OWN)
+    assert findings == ()
+    first, second = path.moves
+    assert (first.source, first.target, first.mover) == ("storage", "user-buffer", "nic")
+    assert (first.rate.value, first.rate.source, first.per_worker) == (3.91e9, "our fio", False)
+    assert (second.rate.value, second.per_worker) == (7.98e9, True)
+    assert second.rate.source == "own.yaml:4"
+    assert (path.stages, path.workers, path.needs) == ("serial", 8, ("peer-to-peer", "rdma"))
+    assert (path.falls_back_to, path.code, path.source) == ("legacy", "B", "our notes")
+    assert path.title == "SPDK into pinned memory"
+
+
+def test_what_is_not_said_has_its_usual_value():
+    path, findings = path_of("moves: [storage -> gpu by nic]")
+    assert findings == ()
+    assert path.moves == (Move("storage", "gpu", "nic"),)
+    assert (path.stages, path.workers, path.needs) == ("pipelined", 1, ())
+
+
+@pytest.mark.parametrize(
+    ("moves", "says"),
+    [
+        ("[storage to gpu]", "`storage to gpu` is not a move"),
+        ("[storage -> gpu]", "is not a move"),
+        ("[[a]]", "a list is not a move"),
+        ("[{a: b, c: d}]", "a mapping is not a move"),
+        ("[storage -> gpu by magic]", "a mover is nic, drive, core or gpu, not `magic`"),
+        ("[storage -> ram by nic]", "data cannot rest in `ram`"),
+        ("[storage -> gpu by core]", "a core copies between RAM buffers"),
+        ("[storage -> gpu by gpu]", "its GPU at one end"),
+        ("[storage -> a-buffer by nic, a-buffer -> gpu by nic]", "moves data between storage"),
+        ("[storage -> a-buffer by nic]", "from storage to a-buffer"),
+        ("[a-buffer -> gpu by gpu]", "from a-buffer to gpu"),
+        ("[storage -> a-buffer by nic, b-buffer -> gpu by gpu]", "ends in a-buffer"),
+        ("[]", "an empty list"),
+    ],
+)
+def test_a_wrong_move_says_why(moves, says):
+    finding = wrong(moves)
+    assert finding.code == "bad-move"
+    assert says in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("title: x", "missing-key"),
+        ("[a]", "wrong-shape"),
+        ("moves: storage -> gpu by nic", "wrong-shape"),
+        ("{moves: [storage -> gpu by nic], stages: parallel}", "unknown-word"),
+        ("{moves: [storage -> gpu by nic], workers: 0}", "bad-number"),
+        ("{moves: [storage -> gpu by nic], needs: [luck]}", "unknown-word"),
+        ("{moves: [storage -> gpu by nic], title: [a]}", "wrong-shape"),
+        ("{moves: [storage -> gpu by nic], steps: 3}", "unknown-key"),
+        ("{moves: [storage -> gpu by nic: 0 GB/s]}", "bad-number"),
+        ("{moves: [storage -> gpu by nic: {rate: 5}]}", "bare-number"),
+        ("{moves: [storage -> gpu by nic: {raet: 5 GB/s}]}", "unknown-key"),
+    ],
+)
+def test_a_mistake_is_said_once(text, code):
+    _, (finding,) = path_of(text)
+    assert finding.code == code
+
+
+def test_a_file_has_its_own():
+    spec = read(f"{BOX}data-paths:\n  own:\n    moves: [storage -> gpu by nic]\n")
+    assert list(spec.data_paths) == ["own"]
+    assert spec.data_paths["own"].place.line == 12
+
+
+@pytest.mark.parametrize("name", ["my own", "own[0-1]", "via"])
+def test_a_name_that_is_none_is_refused(name):
+    text = f"{BOX}data-paths:\n  {name}:\n    moves: [storage -> gpu by nic]\n"
+    assert only(text).code in {"bad-name", "reserved-name"}
+
+
+def test_a_fallback_must_be_there():
+    text = "data-paths:\n  own: {moves: [storage -> gpu by nic], falls-back-to: legcy}\n"
+    finding = only(BOX + text)
+    assert (finding.code, finding.help) == ("unknown-name", "did you mean `legacy`?")
+
+
+def test_a_built_in_is_changed_by_what_stands_under_its_name():
+    spec = read(f"{BOX}data-paths: {{legacy: {{workers: 4, stages: serial}}}}\n")
+    assert spec.data_paths == {}
+    base = DataPath("legacy", (Move("storage", "gpu", "nic"),), title="as before")
+    report = Report(parse("topo: 1"))
+    changed = vary_data_path(base, spec.data_path_overrides["legacy"], report=report)
+    assert (changed.workers, changed.stages) == (4, "serial")
+    assert (changed.title, changed.moves) == ("as before", base.moves)
+    assert report.findings == ()
+
+
+def test_a_change_of_a_built_in_is_checked_when_the_file_is_read():
+    assert only(f"{BOX}data-paths: {{legacy: {{workers: many}}}}\n").code == "bad-number"
+    assert only(f"{BOX}data-paths: {{legacy: fast}}\n").code == "wrong-shape"
+
+
+def test_the_built_in_names_are_known_without_looking():
+    names = ", ".join(BUILT_IN)
+    text = f"workloads: {{load: {{read: 1 GB, from: storage, to: gpu, via: [{names}]}}}}\n"
+    assert read(BOX + text).workloads[0].via == BUILT_IN
+
+
+def test_the_built_in_names_are_those_of_the_shipped_files():
+    datapaths = pytest.importorskip("topo.datapaths")
+    assert set(datapaths.BUILT_IN) == set(BUILT_IN)

@@ -1,0 +1,91 @@
+"""Whatever is written, a description comes out or a `TopoError`; never a traceback."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.description.reading import BOX, CABLED
+from tests.description.strategies import documents, values
+from topo.description import build, json_schema, loads
+from topo.description.model import Spec
+from topo.description.read import read_spec
+from topo.document import parse
+from topo.errors import TopoError
+
+
+def outcome(function, *arguments, **options):
+    """Return a description, or what is said of its absence."""
+    try:
+        found = function(*arguments, **options)
+    except TopoError as error:
+        found = error
+    if isinstance(found, Spec):
+        return found
+    assert found.findings
+    assert all(finding.code and finding.message for finding in found.findings)
+    return found.findings
+
+
+@given(documents())
+@example({"topo": 1, "devices": {"gpu": {"use": "x"}, "gpu0": None}})
+@example({"topo": 1, "devices": {"gpu[0-1]": []}})
+@example({"topo": 1, "parts": {"x": {"like": "x"}}, "devices": {"x": "x"}})
+@example({"topo": 1, "media": {"pcie 5": {"rate": "unknown"}}, "links": [{"a -- b": "pcie 5 x1"}]})
+def test_any_mapping(document):
+    outcome(build, document)
+
+
+@given(values())
+def test_anything(value):
+    outcome(build, value)
+
+
+@given(documents())
+def test_the_same_words_are_said_twice(document):
+    assert outcome(build, document) == outcome(build, document)
+
+
+@given(st.text(max_size=80))
+def test_any_text(text):
+    outcome(loads, text)
+
+
+@st.composite
+def damaged(draw):
+    """Generate a good file with a piece of it cut out, or something strange put in."""
+    text = BOX + CABLED + "workloads:\n  load: {read: 640 GB, from: storage, to: gpu}\n"
+    start = draw(st.integers(0, len(text)))
+    end = draw(st.integers(start, min(len(text), start + 12)))
+    return text[:start] + draw(st.text(alphabet="a0 :,-[]{}#'\"\n>*&!|", max_size=4)) + text[end:]
+
+
+@given(damaged())
+def test_a_damaged_file_is_judged_alike_by_both_parsers(text):
+    def judged(pure):
+        return outcome(lambda: read_spec(parse(text, pure=pure)))
+
+    assert judged(pure=False) == judged(pure=True)
+
+
+@given(st.dictionaries(st.text(max_size=12), st.text(max_size=12), max_size=3))
+@example({"gpu": "x"})
+@example({" -- ": "x"})
+@example({"a -- ": "["})
+@example({"gpu.": "", ".gpu": "", "..": ""})
+@example({"settings.": "x"})
+@example({"parts.": "x", "media.x": "y"})
+def test_any_override(overrides):
+    outcome(loads, BOX + CABLED, overrides=overrides)
+
+
+@given(
+    st.sampled_from(["gpu", "gpu0", "slot1", "load", "legacy", "settings", "media.pcie 5"]),
+    st.sampled_from(
+        [*json_schema()["properties"], "part", "read", "pcie", "p2p", "via", "workers"]
+    ),
+    st.sampled_from(["x", "5", "5 GB/s", "[a, b]", "{a: b}", "no", "4 x16", "unknown", ""]),
+)
+def test_overrides_that_nearly_mean_something(target, key, value):
+    text = BOX + CABLED + "workloads:\n  load: {read: 640 GB, from: storage, to: gpu}\n"
+    outcome(loads, text, overrides={f"{target}.{key}": value})

@@ -1,0 +1,181 @@
+"""lspci: trees, blocks, plain lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
+from topo.discovery import import_text, sight
+from topo.discovery.lspci_blocks import read_blocks
+from topo.discovery.lspci_tree import read_tree
+from topo.errors import ExchangeError
+from topo.topology import build_topology, locality
+
+
+def read(text):
+    return import_text(None, text.encode(), "box.txt")
+
+
+def codes(found):
+    return [one.code for one in found.findings]
+
+
+# --- -tv ----------------------------------------------------------------------------------------
+
+
+def test_a_tree_has_its_switch_and_its_kinds():
+    found = read(TREE)
+    topology = build_topology(found.spec)
+    assert topology["gpu0"].part.name == "a100-sxm-80gb"
+    assert topology["nic0"].part.name == "connectx-7-dual-port"
+    assert topology["nic0"].pci == ("04:00.0", "04:00.1")
+    assert locality(topology, "gpu0", "nic0") == "PIX"
+    assert [one.pci for one in topology.of_kind("nvme")] == [("81:00.0",)]
+    assert "numa-unknown" in codes(found)
+
+
+def test_a_tree_knows_what_hangs_where():
+    functions = {one.address: one for one in read_tree(TREE.splitlines()).functions}
+    above = {one.id: one for one in functions.values()}
+    chain, one = [], functions["0000:03:00.0"]
+    while one.parent in above:
+        one = above[one.parent]
+        chain.append(one.address)
+    assert chain == ["0000:02:00.0", "0000:01:00.0", "0000:00:01.0"]
+    assert one.parent == "0000:00"
+    assert functions["0000:00:1f.0"].parent == "0000:00"
+    assert functions["0000:81:00.0"].address
+
+
+def test_a_tree_of_one_root():
+    listing = read_tree(["-[0000:00]-+-00.0  A", "           \\-01.0-[01]----00.0  NVIDIA [A10]"])
+    assert listing.roots == ("0000:00",)
+    assert [one.address for one in listing.functions] == [
+        "0000:00:00.0",
+        "0000:00:01.0",
+        "0000:01:00.0",
+    ]
+
+
+def test_a_tree_with_a_large_domain():
+    found = read("-[10000:e0]-+-06.0-[e1]----00.0  Samsung NVMe SSD Controller\n")
+    assert found.sighting.of_kind("nvme")[0].pci == ("10000:e1:00.0",)
+
+
+def test_a_tree_with_numbers():
+    text = TREE.replace("[A100 SXM4 80GB]", "[10de:20b2]").replace("[ConnectX-7]", "[15b3:1021]")
+    topology = build_topology(read(text).spec)
+    assert topology["gpu0"].part.name == "a100-sxm-80gb"
+    assert topology["nic0"].part.name == "connectx-7-dual-port"
+
+
+def test_lines_that_were_cut_by_hand_are_said():
+    found = read(TREE + " ... (the same again)\n")
+    assert "abridged" in codes(found)
+
+
+def test_comments_behind_names_fall_away():
+    found = read(TREE.replace("[A100 SXM4 80GB]", "[A100 SXM4 80GB]   # GPU0"))
+    assert "# GPU0" not in found.yaml
+
+
+# --- -vvv ---------------------------------------------------------------------------------------
+
+
+def test_blocks_make_a_tree_by_their_buses():
+    found = read(verbose())
+    topology = build_topology(found.spec)
+    assert locality(topology, "gpu0", "nic0") == "PIX"
+    assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(1,)]
+    assert topology["gpu0"].slot_name == "7"
+
+
+def test_a_link_at_rest_takes_its_best():
+    found = read(verbose())
+    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 4 x16"
+    assert "idle-link" in codes(found)
+
+
+def test_a_link_that_trained_down_stays_as_it_is():
+    found = read(verbose())
+    assert found.sighting.of_kind("nic")[0].link.cable == "pcie 4 x8"
+    assert "trained-down" in codes(found)
+
+
+def test_the_slot_above_can_be_the_slower_end():
+    text = verbose().replace(
+        port("02:00.0", "Downstream Port (Slot+)", "03", acs="-"),
+        port("02:00.0", "Downstream Port (Slot+)", "03", "Speed 8GT/s, Width x8", acs="-"),
+    )
+    found = read(text)
+    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 3 x8"
+    assert "port-below-device" in codes(found)
+
+
+@pytest.mark.parametrize(("sign", "word"), [("+", "on"), ("-", "off")])
+def test_acs_of_the_ports_is_the_switches(sign, word):
+    (switch,) = read(verbose(acs=sign)).sighting.of_kind("pcie-switch")
+    assert ("acs", word) in switch.facts
+
+
+def test_second_links_are_not_the_link():
+    text = endpoint("01:00.0", GPU_HEAD, "Speed 16GT/s, Width x16", "Speed 8GT/s, Width x4")
+    (block_,) = read_blocks(text.split("\n")).functions
+    assert (block_.most.generation, block_.most.lanes) == (4, 16)
+    assert (block_.now.generation, block_.now.lanes) == (3, 4)
+
+
+@pytest.mark.parametrize("domain", ["", "0000:", "0001:"])
+def test_domains(domain):
+    found = read(f"{domain}01:00.0 {GPU_HEAD}\n")
+    assert found.sighting.of_kind("gpu")[0].pci == (f"{domain or '0000:'}01:00.0",)
+
+
+def test_prompts_between_blocks():
+    text = "$ sudo lspci -vvv -s 01:00.0\n" + endpoint(
+        "01:00.0", GPU_HEAD, "Speed 16GT/s, Width x16", "Speed 16GT/s, Width x16"
+    )
+    assert len(read(text).sighting.of_kind("gpu")) == 1
+
+
+def test_without_root_there_are_no_speeds():
+    found = read(block("01:00.0", GPU_HEAD, "Capabilities: <access denied>"))
+    assert "access-denied" in codes(found)
+
+
+# --- lists --------------------------------------------------------------------------------------
+
+LIST = """\
+00:00.0 Host bridge: Intel Corporation Device 09a2
+00:01.0 PCI bridge: Intel Corporation Device 352a
+01:00.0 3D controller: NVIDIA Corporation GA102GL [A10] (rev a1)
+40:00.0 Host bridge: Intel Corporation Device 09a2
+40:01.0 PCI bridge: Intel Corporation Device 352a
+41:00.0 Ethernet controller: Mellanox Technologies MT2892 Family [ConnectX-6 Dx]
+41:00.1 Ethernet controller: Mellanox Technologies MT2892 Family [ConnectX-6 Dx]
+42:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe
+43:00.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family
+"""
+
+
+def test_a_list_has_devices_and_no_tree():
+    found = read(LIST)
+    assert {one.kind for one in found.sighting.devices if one.pci} == {"nic", "gpu", "nvme"}
+    assert "no-tree" in codes(found)
+    topology = build_topology(found.spec)
+    assert locality(topology, "nic0", "nvme0") == "PHB"  # one host bridge: bus 40
+    assert topology["gpu0"].part.name == "a10"
+
+
+def test_virtual_functions_beside_their_card_are_left_out():
+    text = LIST + "41:00.2 Ethernet controller: Mellanox Technologies ConnectX Virtual Function\n"
+    found = read(text)
+    assert "0000:41:00.2" in found.sighting.left_out
+    alone = read("05:00.0 Ethernet controller: Mellanox Technologies ConnectX Virtual Function\n")
+    assert len(alone.sighting.of_kind("nic")) == 1
+
+
+def test_a_text_without_functions():
+    with pytest.raises(ExchangeError) as caught:
+        sight("lspci", b"nothing here\n", "x")
+    assert [one.code for one in caught.value.findings] == ["nothing-there"]

@@ -1,0 +1,41 @@
+"""rocm-smi --showtopo."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.discovery.trees import ROCM
+from topo.discovery import import_text
+from topo.errors import ExchangeError
+from topo.topology import build_topology, locality
+
+
+def test_xgmi_joins_and_numa_nodes_part():
+    found = import_text(None, ROCM.encode(), "amd.txt")
+    topology = build_topology(found.spec)
+    assert [one.cable for one in found.sighting.cables] == ["xgmi unknown"]
+    assert locality(topology, "gpu0", "gpu2") == "SYS"
+    assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
+
+
+def test_two_hops_are_no_link():
+    text = ROCM.replace("GPU0   0            1            3", "GPU0   0            2            3")
+    assert not import_text(None, text.encode(), "amd.txt").sighting.cables
+
+
+def test_tables_alone_do_not_tell_the_nodes():
+    text = ROCM.partition("=================================== Numa")[0]
+    found = import_text(None, text.encode(), "amd.txt")
+    assert "numa-unknown" in [one.code for one in found.findings]
+
+
+def test_halves_that_disagree():
+    text = ROCM.replace("GPU1   XGMI ", "GPU1   PCIE ")
+    found = import_text(None, text.encode(), "amd.txt")
+    assert "asymmetric-matrix" in [one.code for one in found.findings]
+
+
+def test_the_other_table_of_rocm_smi_is_refused():
+    text = b"===== ROCm System Management Interface =====\nGPU  Temp   AvgPwr\n0    36.0c  90.0W\n"
+    with pytest.raises(ExchangeError, match="--showtopo"):
+        import_text(None, text, "amd.txt")

@@ -1,0 +1,158 @@
+"""A machine in other programs' formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import networkx
+import pytest
+
+from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
+from topo.description import builtin_names
+from topo.discovery import import_text
+from topo.errors import ExchangeError
+from topo.exports import EXPORTS, export_text
+from topo.topology import build_topology
+from topo.topology.load import load, loads
+
+
+def machine(data):
+    return build_topology(import_text("nccl", data, "host.xml").spec)
+
+
+def codes(exported):
+    return [finding.code for finding in exported.findings]
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_machine_in_every_format_twice_the_same(kind, name):
+    topology = load(name)
+    assert export_text(kind, topology) == export_text(kind, topology)
+    assert export_text(kind, topology).text.endswith("\n")
+
+
+def test_a_format_that_is_not_there():
+    with pytest.raises(ExchangeError, match="no exporter writes `visio`"):
+        export_text("visio", load("gds-textbook"))
+
+
+# --- NCCL ---------------------------------------------------------------------------------------
+
+
+def test_nccl_within_its_parsers_limits():
+    for name in builtin_names():
+        text = export_text("nccl", load(name)).text
+        assert text.startswith('<system version="')
+        assert "\t" not in text
+        assert not re.search(r">[^<\s]", text)
+        for line in text.splitlines():
+            assert re.fullmatch(r" *</?\w+( \w+=\"[^\"<>&]{0,254}\")*/?>", line)
+            assert line.count("=") <= 16
+
+
+def test_nccl_comes_back():
+    found = import_text("nccl", two_sockets(), "host.xml")
+    written = export_text("nccl", build_topology(found.spec))
+    assert import_text("nccl", written.text.encode(), "host.xml").document == found.document
+    assert codes(written) == ["not-held"]
+    assert "memories" in written.findings[0].message
+
+
+def test_nccl_splits_links_over_the_switches_chips():
+    links = "".join(
+        f'<nvlink target="0000:c{at}:00.0" count="{count}" tclass="0x068000"/>'
+        for at, count in enumerate((5, 5, 4, 4))
+    )
+    text = export_text("nccl", machine(system(cpu(0, gpu("0000:01:00.0", links))))).text
+    assert re.findall(r'count="(\d+)"', text) == ["5", "5", "4", "4"]
+
+
+def test_nccl_makes_up_addresses_and_says_it():
+    written = export_text("nccl", load("workstation-4gpu"))
+    assert "made-up-address" in codes(written)
+    again = import_text("nccl", written.text.encode(), "x")
+    assert [device.pci for device in again.sighting.of_kind("gpu")] == [()] * 4
+
+
+def test_nccl_holds_one_host():
+    text = """\
+topo: 1
+devices: {cpu0: epyc, cpu1: epyc, 'gpu[0-1]': l40s}
+links: [{gpu0 -- cpu0: pcie 4 x16}, {gpu1 -- cpu1: pcie 4 x16}]
+"""
+    with pytest.raises(ExchangeError, match="holds one host, and cpu1 is of another"):
+        export_text("nccl", loads(text))
+    with pytest.raises(ExchangeError, match="has none"):
+        export_text("nccl", loads("{topo: 1, devices: {gpu0: l40s}}"))
+
+
+def test_nccl_warns_of_more_than_its_parser_takes():
+    gpus = [gpu(f"0000:{at:02x}:00.0", dev=at) for at in range(1, 200)]
+    assert "format-limit" in codes(export_text("nccl", machine(system(cpu(0, *gpus)))))
+
+
+def test_nccl_keeps_a_bridge_card_as_switches():
+    root = ElementTree.fromstring(export_text("nccl", load("dgx-h100")).text)
+    first = next(one for one in root.iter("pci") if one.find("pci/pci/gpu") is not None)
+    assert first.get("class") == "0x060400"
+    assert first.find("pci/nic/net").get("name") == "mlx5_0"
+
+
+# --- the others ---------------------------------------------------------------------------------
+
+
+def test_json_is_node_link():
+    topology = load("gds-textbook")
+    document = json.loads(export_text("json", topology).text)
+    graph = networkx.node_link_graph(document, edges="edges")
+    assert set(graph) == set(topology.devices)
+    assert graph.number_of_edges() == 2 * len(topology.links)
+
+
+def test_graphml_is_read_by_networkx():
+    topology = load("dgx-h100")
+    text = export_text("graphml", topology).text
+    graph = networkx.parse_graphml(text, force_multigraph=True)
+    assert set(graph) == set(topology.devices)
+    assert graph.nodes["gpu0"]["part"] == "h100-sxm-80gb"
+    assert {data["medium"] for _, _, data in graph.edges("gpu0", data=True)} >= {"pcie 5"}
+
+
+def test_csv_has_a_row_for_each_direction():
+    topology = load("gds-textbook")
+    rows = list(csv.DictReader(io.StringIO(export_text("csv", topology).text)))
+    assert len(rows) == 2 * len(topology.links)
+    assert {row["medium"] for row in rows} == {link.cable.medium for link in topology.links}
+    pcie = next(row for row in rows if row["medium"] == "pcie 5")
+    assert float(pcie["bandwidth_GBps"]) == pytest.approx(63.0154)
+
+
+def test_simgrid_has_a_link_each_way():
+    topology = load("gds-textbook")
+    text = export_text("simgrid", topology).text
+    zone = ElementTree.fromstring(text).find("zone")
+    assert len(zone.findall("link")) == len(topology.links)
+    assert len(zone.findall("route")) == 2 * len(topology.links)
+    ends = {one.get("id") for one in (*zone.findall("host"), *zone.findall("router"))}
+    assert ends == set(topology.devices)
+
+
+def test_mermaid_and_dot():
+    topology = load("gds-textbook")
+    lines = export_text("mermaid", topology).text.splitlines()
+    assert lines[0] == "flowchart TB"
+    assert len(lines) == 1 + len(topology.devices) + len(topology.links)
+    assert "graph" in export_text("dot", topology).text.split("{")[0]
+
+
+def test_an_interface_without_a_device_stays_one():
+    nets = '<nic><net name="eth0" dev="1" speed="100000"/></nic>'
+    data = system(cpu(0, switch("0000:01:00.0", card("0000:02:00.0", "mlx5_0")), nets))
+    text = export_text("nccl", machine(data)).text
+    assert "    <nic>\n" in text
+    assert "fffe" not in text

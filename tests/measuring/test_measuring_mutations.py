@@ -1,0 +1,87 @@
+"""Damaged results: what is left of them or a clear error, and soon; the file stays sound."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.discovery.test_mutations import damaged
+from tests.machines import TWO_SOCKETS, built
+from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
+from topo import measure
+from topo.errors import TopoError
+from topo.measuring import KINDS
+from topo.topology.load import loads
+
+MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")
+BUILT = built(MACHINE)
+SAMPLES = [
+    nvbandwidth(
+        ("host_to_device_memcpy_ce", [[50, 51]]),
+        ("device_to_device_memcpy_read_ce", [["N/A", 20], [21, "N/A"]]),
+        ("device_to_device_bidirectional_memcpy_write_ce", [["N/A", 20], [21, "N/A"]] * 3),
+        devices=("0: A (00000000:81:00)", "1: B (00000000:01:00)"),
+    ),
+    fio(({"filename": "/dev/nvme0n1", "bs": "1M"}, {"read": 6e9}), direct="1"),
+    gdsio((0, "READ", "GPUD", 6.0), (1, "WRITE", "CPU_GPU", 2.0)),
+    perftest(380) + perftest(300, above="$ ib_write_bw --use_cuda=0"),
+]
+LIMIT_S = 5
+
+
+def survives(data, kind=None):
+    """Measure and write; anything but a TopoError fails the test."""
+    start = time.monotonic()
+    try:
+        found = measure(BUILT, data, kind=kind, storage=["storage"])
+        again = loads(found.over(MACHINE))
+    except TopoError as error:
+        said = error.findings
+    else:
+        said = found.findings
+        assert len(again.spec.measurements) == len(found.lines)
+    assert all(one.code and one.message for one in said)
+    assert time.monotonic() - start < LIMIT_S
+
+
+@given(data=damaged(SAMPLES))
+def test_damaged_results(data):
+    survives(data)
+
+
+@given(data=st.binary(max_size=200), kind=st.sampled_from([None, *KINDS]))
+def test_any_bytes(data, kind):
+    survives(data, kind)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(data=st.data())
+def test_odd_values_in_json(data):
+    document = json.loads(data.draw(st.sampled_from(SAMPLES[:2])))
+
+    def odd(node):
+        if data.draw(st.integers(0, 9)) == 0:
+            return data.draw(VALUES)
+        if isinstance(node, dict):
+            return {key: odd(value) for key, value in node.items()}
+        return [odd(value) for value in node] if isinstance(node, list) else node
+
+    top = {key: odd(value) for key, value in document.items()}
+    survives(json.dumps(top).encode())
+
+
+def test_deep_json_ends_in_an_error():
+    survives(b'{"nvbandwidth": {"testcases": ' + b"[" * 200_000)
+
+
+def test_a_long_matrix_takes_no_time():
+    survives(nvbandwidth(("device_to_device_memcpy_write_ce", [[1.0] * 300] * 300)))

@@ -1,0 +1,350 @@
+"""The `devices:` of a file: ranges expanded, lists dealt out, parts found and varied."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.advice import did_you_mean
+from topo.catalogue.figures import rejoin
+from topo.catalogue.keys import KEYS
+from topo.catalogue.parts import find_part, vary_part
+from topo.description.keys import DEVICE
+from topo.description.model import DeviceSpec
+from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
+from topo.description.overrides import with_entry
+from topo.description.shape import is_extension, listed, mapping_of, text_of, value_of
+from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.errors import UnitError
+from topo.units import parse_flag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from collections.abc import Mapping as Table
+
+    from topo.catalogue.model import Medium, Part
+    from topo.description.overrides import Change
+    from topo.document.nodes import Node
+    from topo.document.report import Report
+    from topo.errors import Place
+
+__all__ = ["Group", "Shelf", "expand_devices", "read_devices"]
+
+_ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
+_PART_KEYS: Final = (*KEYS, "source", "source-kind", "title")
+_HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
+_NOUNS: Final = {"pci": "address", "rdma": "name", "numa": "range", "slot": "slot"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where parts and media are looked up: the file's own over the built-in ones."""
+
+    parts: Table[str, Part]
+    media: Table[str, Medium]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One entry of `devices:` and the devices that it defines."""
+
+    key: Scalar
+    names: tuple[str, ...]
+    value: Node
+
+    @property
+    def is_range(self) -> bool:
+        """Whether a list in it deals out one item a device."""
+        return "[" in self.key.text
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def expand_devices(node: Node, report: Report) -> tuple[Group, ...]:
+    """Return the entries of `devices:` with the names that each defines."""
+    mapping = mapping_of(node, "`devices:`", report, help="write `name: part`, one a line")
+    groups: list[Group] = []
+    first: dict[str, Scalar] = {}
+    for key, value in mapping or ():
+        if is_extension(key.text):
+            continue
+        names = expand(key, report)
+        if len(first) + len(names) > MOST:
+            message = f"with `{key.text}` the file names more than {MOST} devices"
+            report.add(key, "huge-range", message, help="write smaller ranges")
+            break
+        _report_repeats(key, names, first, report)
+        for name in names:
+            first.setdefault(name, key)
+        groups.append(Group(key, names, value))
+    _check_case(first, report)
+    _check_stems(first, report)
+    return tuple(groups)
+
+
+def _report_repeats(
+    key: Scalar, names: Iterable[str], first: dict[str, Scalar], report: Report
+) -> None:
+    repeated: dict[Place, list[str]] = {}
+    for name in names:
+        if name in first:
+            repeated.setdefault(first[name].place, []).append(name)
+    for place, again in repeated.items():
+        verb = "is" if len(again) == 1 else "are"
+        report.add(
+            key,
+            "defined-twice",
+            f"{listed(ranged(again))} {verb} defined twice",
+            help="a device stands under one key only",
+            notes=[f"first defined on line {place.line}"],
+        )
+
+
+def _check_case(first: dict[str, Scalar], report: Report) -> None:
+    lower: dict[str, str] = {}
+    for name, key in first.items():
+        other = lower.setdefault(name.lower(), name)
+        if other != name:
+            message = f"{name} and {other} differ only in case"
+            note = f"{other} is defined on line {first[other].place.line}"
+            report.add(key, "case-clash", message, help="give one another name", notes=[note])
+            return
+
+
+def _check_stems(first: dict[str, Scalar], report: Report) -> None:
+    stems = {stem_of(name)[0]: name for name in reversed(first) if stem_of(name)[1] >= 0}
+    for name, key in first.items():
+        if name in stems:
+            message = f"`{name}` is a device and also means every {name} with a number"
+            note = f"{stems[name]} is defined on line {first[stems[name]].place.line}"
+            report.add(key, "name-clash", message, help="give it a number too", notes=[note])
+
+
+# --- entries --------------------------------------------------------------------------------------
+
+
+def read_devices(
+    groups: Iterable[Group], changes: dict[str, list[Change]], shelf: Shelf, report: Report
+) -> tuple[DeviceSpec, ...]:
+    """Return every device with its own variant of its part."""
+    reader = _Reader(shelf, report)
+    devices: list[DeviceSpec] = []
+    for group in groups:
+        mapping = _as_mapping(group, report)
+        if mapping is None:
+            continue
+        for name, entries in zip(group.names, _deal(group, mapping, report), strict=False):
+            changed = entries
+            for change in changes.get(name, ()):
+                changed = with_entry(changed, change)
+            device = reader.device(name, group.key.place, changed)
+            if device is not None:
+                devices.append(device)
+    return tuple(devices)
+
+
+def _as_mapping(group: Group, report: Report) -> Mapping | None:
+    """Return a group's entries; a text, or a list on a range, is short for its part."""
+    value = group.value
+    if isinstance(value, Mapping):
+        if (use := value.key("use")) is not None:
+            message = "a topology inside another (`use:`) is not supported yet"
+            report.add(use, "not-yet", message, help="write the devices themselves")
+            return None
+        return rejoin(value, (*DEVICE, *_PART_KEYS))
+    if isinstance(value, Sequence) and not group.is_range:
+        message = f"{group.key.text} is a part or a mapping, not a list"
+        report.add(value, "wrong-shape", message)
+        return None
+    return Mapping(((Scalar("part", group.key.place), value),), value.place)
+
+
+def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
+    """Return one mapping a device; each list in a range's mapping gives every device one item.
+
+    None at all when the parts themselves could not be dealt out.
+    """
+    count = len(group.names)
+    lists = {
+        key.text: value.items
+        for key, value in mapping
+        if group.is_range and isinstance(value, Sequence) and not is_extension(key.text)
+    }
+    wrong = {name for name, items in lists.items() if len(items) != count}
+    for key, value in mapping:
+        if key.text in wrong:
+            _report_length(key.text, value, len(lists[key.text]), group.names, report)
+    if "part" in wrong:
+        return []
+    if not lists:
+        return [mapping] * count
+    kept = tuple((key, value) for key, value in mapping if key.text not in wrong)
+    return [
+        Mapping(
+            tuple(
+                (key, lists[key.text][at] if key.text in lists else value) for key, value in kept
+            ),
+            mapping.place,
+        )
+        for at in range(count)
+    ]
+
+
+def _report_length(
+    key: str, node: Node, length: int, names: tuple[str, ...], report: Report
+) -> None:
+    noun = _NOUNS.get(key, "label" if key == "label" else "value")
+    nouns = noun if length == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
+    count = len(names)
+    message = f"{length} {nouns} for {count} device{'s' * (count != 1)}; "
+    if length < count:
+        rest = names[length:]
+        message += f"{listed(ranged(rest))} {'has' if len(rest) == 1 else 'have'} none"
+    else:
+        message += f"the last {length - count} belong{'s' * (length - count == 1)} to none"
+    report.add(node, "list-length", message, help=f"a list on a range has one {noun} a device")
+
+
+class _Reader:
+    """Reads devices; what several devices share is read, and complained about, once."""
+
+    def __init__(self, shelf: Shelf, report: Report) -> None:
+        self._shelf = shelf
+        self._report = report
+        self._values: dict[tuple[str, int], Any] = {}
+        self._parts: dict[tuple[object, ...], Part | None] = {}
+        self._refused: set[int] = set()
+        self._last: tuple[Mapping, Part | None, dict[str, Any]] | None = None
+
+    def device(self, name: str, place: Place, entries: Mapping) -> DeviceSpec | None:
+        if self._last is None or self._last[0] is not entries:
+            self._last = (entries, *self._read(name, entries))
+        _, part, own = self._last
+        return DeviceSpec(name, part, place, **own) if part is not None else None
+
+    def _read(self, name: str, entries: Mapping) -> tuple[Part | None, dict[str, Any]]:
+        """Return the part, and the device's own values by field."""
+        own: dict[str, Any] = {}
+        figures: list[tuple[Scalar, Node]] = []
+        for key, value in entries:
+            if key.text in _FIELDS:
+                own[_FIELDS[key.text]] = self._value(key.text, value)
+            elif key.text != "part" and self._is_part_key(key):
+                figures.append((key, value))
+        part = self._part(name, entries, tuple(figures))
+        return part, {field: value for field, value in own.items() if value is not None}
+
+    def _value(self, key: str, node: Node) -> Any:
+        at = (key, id(node))
+        if at not in self._values:
+            self._values[at] = _READERS[key](node, f"`{key}`", self._report)
+        return self._values[at]
+
+    def _is_part_key(self, key: Scalar) -> bool:
+        if key.text in _PART_KEYS or is_extension(key.text):
+            return key.text in _PART_KEYS
+        if id(key) not in self._refused:
+            self._refused.add(id(key))
+            message = f"`{key.text}` is not a key of a device"
+            notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
+            self._report.add(key, "unknown-key", message, help=_near(key.text), notes=notes)
+        return False
+
+    def _part(
+        self, name: str, entries: Mapping, figures: tuple[tuple[Scalar, Node], ...]
+    ) -> Part | None:
+        node = entries.get("part")
+        # Nodes live as long as their document, so `id` tells them apart; `entries` may not.
+        at = (
+            entries.place if node is None else id(node),
+            *((id(key), id(value)) for key, value in figures),
+        )
+        if at not in self._parts:
+            self._parts[at] = self._read_part(name, node, entries, figures)
+        return self._parts[at]
+
+    def _read_part(
+        self,
+        name: str,
+        node: Node | None,
+        entries: Mapping,
+        figures: tuple[tuple[Scalar, Node], ...],
+    ) -> Part | None:
+        advice = "`topo parts` lists the built-in ones; your own stand under `parts:`"
+        if node is None and any("`part`" in _near(key.text) for key, _ in entries):
+            return None  # said already: `model` stands where `part` was meant
+        if node is None:
+            self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
+            return None
+        if text_of(node, f"the part of {name}", self._report, help=advice) is None:
+            return None
+        assert isinstance(node, Scalar)  # a text is a scalar's
+        part = find_part(node, self._shelf.parts, self._report)
+        if part is None or not figures:
+            return part
+        return vary_part(part, figures, media=self._shelf.media, report=self._report)
+
+
+def _near(key: str) -> str:
+    """Return advice for a key that a device does not have."""
+    return did_you_mean("part" if key in _HABITS else key, (*DEVICE, *_PART_KEYS))
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _text(node: Node, what: str, report: Report) -> str | None:
+    return text_of(node, what, report)
+
+
+def _flag(node: Node, what: str, report: Report) -> bool | None:
+    return value_of(node, what, parse_flag, report)
+
+
+def _items(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Sequence) else (node,)
+
+
+def _texts(node: Node, what: str, report: Report) -> tuple[str, ...]:
+    found = [text_of(item, what, report) for item in _items(node)]
+    return tuple(text for text in found if text is not None)
+
+
+def _addresses(node: Node, what: str, report: Report) -> tuple[str, ...]:
+    found = [value_of(item, what, _address, report) for item in _items(node)]
+    return tuple(text for text in found if text is not None)
+
+
+def _address(text: str) -> str:
+    if _ADDRESS.fullmatch(text):
+        return text.lower()
+    raise UnitError(
+        "bad-address", f"`{text}` is not a PCI address", "write it like 1b:00.0 or 0000:1b:00.0"
+    )
+
+
+def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
+    found = [value_of(item, what, numbers_in, report) for item in _items(node)]
+    return tuple(dict.fromkeys(number for numbers in found for number in numbers or ()))
+
+
+_FIELDS: Final = {
+    "label": "label",
+    "role": "role",
+    "slot": "slot_name",
+    "pci": "pci",
+    "rdma": "rdma",
+    "numa": "numa",
+    "outside": "outside",
+}
+_READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
+    "label": _text,
+    "role": _text,
+    "slot": _text,
+    "pci": _addresses,
+    "rdma": _texts,
+    "numa": _numa,
+    "outside": _flag,
+}

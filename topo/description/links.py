@@ -1,0 +1,317 @@
+"""The `links:` of a file: which ends a line names, how they pair, and what the cable is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.cables import read_cable
+from topo.description.model import End, LinkSpec
+from topo.description.names import MOST, ranged
+from topo.description.shape import kind_of, listed
+from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.errors import Finding, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as MappingOf
+
+    from topo.catalogue.model import Cable, Medium
+    from topo.description.names import Names
+    from topo.description.overrides import Change
+    from topo.document.nodes import Node
+    from topo.document.report import Report
+
+__all__ = [
+    "Line",
+    "change_links",
+    "expand_line",
+    "pair",
+    "read_lines",
+    "read_links",
+    "resolve_links",
+]
+
+_MODES: Final = ("in blocks", "all to all")
+_LINK_ADVICE: Final = "write it like `- a -- b: pcie 5 x16`"
+_ARROW_ADVICE: Final = "write it like `- a -> b: 55 GB/s`"
+_DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|<?-+>?|<?=+>?)\s")
+_TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
+
+# What a file may have in all: a cluster of MOST devices has a few links for each.
+_MOST_LINKS: Final = 4 * MOST
+Pairs = tuple[tuple[End, End], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One item of a list whose key joins two selections: the key, its parts and what it holds."""
+
+    key: Scalar
+    left: str
+    right: str
+    mode: str
+    value: Node
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def read_lines(node: Node, what: str, joint: str, report: Report) -> tuple[Line, ...]:
+    """Read a list of ``- a -- b: value`` (or, with another joint, ``- a -> b: value``)."""
+    if not isinstance(node, Sequence):
+        if isinstance(node, Scalar) and not node.text:
+            return ()
+        message = f"`{what}:` is a list, not {kind_of(node)}"
+        report.add(node, "wrong-shape", message, help="start each line with `- `")
+        return ()
+    lines = (_read_line(item, what, joint, report) for item in node.items)
+    return tuple(line for line in lines if line is not None)
+
+
+def _read_line(item: Node, what: str, joint: str, report: Report) -> Line | None:
+    advice = _LINK_ADVICE if joint == "--" else _ARROW_ADVICE
+    if isinstance(item, Mapping) and len(item.entries) == 1:
+        key, value = item.entries[0]
+        return _split(key, value, what, joint, report)
+    if isinstance(item, Mapping) and item.entries and f" {joint} " in item.entries[0][0].text:
+        second = item.entries[1][0]
+        code, message = "two-links-one-item", f"`{second.text}` stands in the item of another line"
+        advice = "start each line with `- `"
+        report.add(second, code, message, help=advice)
+    elif isinstance(item, Scalar) and f" {joint} " in item.text:
+        _report_no_colon(item, f"{advice}, colon then space", report)
+    else:
+        message = f"{kind_of(item)} is not a line of `{what}:`"
+        report.add(item, "not-a-cable", message, help=advice)
+    return None
+
+
+def _report_no_colon(item: Scalar, advice: str, report: Report) -> None:
+    """Report ends without what joins them, or the comment that hides it."""
+    place = item.place
+    rest = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
+    if rest.startswith(" #"):
+        message = "` #` starts a comment here and hides what joins the ends"
+        report.add(item, "comment-ate-text", message, help="leave the `#` out")
+        return
+    message = f"`{item.text}` has no `: ` between the ends and what joins them"
+    report.add(item, "link-without-colon", message, help=advice)
+
+
+def _split(key: Scalar, value: Node, what: str, joint: str, report: Report) -> Line | None:
+    left, found, right = key.text.partition(f" {joint} ")
+    if not found or f" {joint} " in right or not left.strip() or not right.strip():
+        message, advice = _not_joined(key.text, what, joint)
+        report.add(key, "not-a-cable", message, help=advice)
+        return None
+    right = right.strip()
+    mode = next((mode for mode in _MODES if right.endswith(f" {mode}")), "")
+    return Line(key, left.strip(), right.removesuffix(mode).strip(), mode, value)
+
+
+def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
+    """Return message and advice for a key that does not join two ends."""
+    ends = [end.strip() for end in text.split(f" {joint} ")]
+    if len(ends) > 2 and all(ends):  # noqa: PLR2004  (a line has two)
+        advice = (
+            f"write two lines, `- {ends[0]} {joint} {ends[1]}` and `- {ends[1]} {joint} {ends[2]}`"
+        )
+        return f"`{text}` joins {len(ends)} ends, and a line joins two", advice
+    name = "two hyphens with spaces, ` -- `" if joint == "--" else "` -> `"
+    message = f"`{text}` does not join two ends: `{what}:` joins them by {name}"
+    dash = _DASHES.search(f" {text} ")
+    dash = dash or _TIGHT.search(text)
+    if dash and joint == "--" and ">" in dash[0]:
+        message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
+    if not dash:
+        return message, _LINK_ADVICE if joint == "--" else _ARROW_ADVICE
+    left, _, right = text.partition(dash[0].strip())
+    return message, f"write `{left.strip()} {joint} {right.strip()}`"
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+
+def expand_line(line: Line, names: Names, report: Report) -> Pairs:
+    """Return the pairs of ends that a line joins."""
+    left = names.ends(line.left, line.key, report)
+    right = names.ends(line.right, line.key, report)
+    if not left or not right:
+        return ()
+    return pair(left, right, line, report)
+
+
+def pair(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Report) -> Pairs:
+    """Pair ends: equal counts one to one, one against many, else as the line's words say."""
+    if line.mode == "all to all":
+        return _mesh(left, right, line, report)
+    if line.mode == "in blocks":
+        pairs = _blocks(left, right)
+    elif len(left) == len(right):
+        pairs = tuple(zip(left, right, strict=True))
+    elif 1 in (len(left), len(right)):
+        pairs = tuple(product(left, right))
+    else:
+        pairs = ()
+    if not pairs:
+        _report_unpaired(len(left), len(right), line, report)
+    return () if _is_to_itself(pairs, line, report) else pairs
+
+
+def _blocks(left: tuple[End, ...], right: tuple[End, ...]) -> Pairs:
+    """Pair consecutive blocks; no pairs where the counts do not divide."""
+    short, long = sorted((len(left), len(right)))
+    if long % short:
+        return ()
+    by_left, by_right = (max(1, long // len(side)) for side in (left, right))
+    return tuple((left[at // by_left], right[at // by_right]) for at in range(long))
+
+
+def _mesh(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Report) -> Pairs:
+    if len(left) * len(right) > MOST:
+        message = f"`{line.key.text}` makes {len(left) * len(right)} links, more than {MOST}"
+        report.add(line.key, "huge-range", message, help="say it in blocks, or name fewer")
+        return ()
+    if left == right:
+        pairs = tuple(combinations(left, 2))
+    else:
+        seen = {frozenset(both): both for both in reversed(list(product(left, right)))}
+        pairs = tuple(both for both in product(left, right) if seen[frozenset(both)] == both)
+        pairs = tuple(both for both in pairs if both[0].device != both[1].device)
+    if not pairs:
+        message = f"`{line.key.text}` joins a device with itself only"
+        report.add(line.key, "self-link", message, help="name two different devices")
+    return pairs
+
+
+def _report_unpaired(left: int, right: int, line: Line, report: Report) -> None:
+    message = f"`{line.key.text}` joins {left} with {right}, and those do not pair"
+    short, long = sorted((left, right))
+    ways = [f"`all to all` ({left * right} links)", "or name one of them"]
+    if long % short == 0:
+        ways.insert(0, f"`in blocks` ({long // short} each)")
+    if line.mode == "in blocks":
+        message = f"`{line.key.text}`: {long} do not divide into {short} equal blocks"
+    report.add(line.key, "unpaired", message, help=f"say {', '.join(ways)}")
+
+
+def _is_to_itself(pairs: Pairs, line: Line, report: Report) -> bool:
+    itself = [a.device for a, b in pairs if a.device == b.device]
+    if not itself:
+        return False
+    device = f"{itself[0]}" if len(itself) == 1 else "each device"
+    message = f"`{line.key.text}` joins {device} with itself"
+    help = f"a mesh is `{line.left} -- {line.right} all to all`" if len(pairs) > 1 else ""
+    report.add(line.key, "self-link", message, help=help or "name two different devices")
+    return True
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def read_links(
+    lines: Iterable[Line], *, media: MappingOf[str, Medium], report: Report
+) -> tuple[tuple[Line, Cable], ...]:
+    """Read what each line's cable is."""
+    found = ((line, read_cable(line.value, media=media, report=report)) for line in lines)
+    return tuple((line, cable) for line, cable in found if cable is not None)
+
+
+def resolve_links(
+    cabled: Iterable[tuple[Line, Cable]], names: Names, report: Report
+) -> tuple[LinkSpec, ...]:
+    """Return one link for each pair of ends; a file of more than `_MOST_LINKS` is refused."""
+    links: list[LinkSpec] = []
+    for line, cable in cabled:
+        pairs = expand_line(line, names, report)
+        if len(links) + len(pairs) > _MOST_LINKS:
+            message = f"with `{line.key.text}` the file has more than {_MOST_LINKS} links"
+            report.add(line.key, "huge-range", message, help="name fewer devices")
+            break
+        links.extend(LinkSpec(a, b, cable, line.key.place) for a, b in pairs)
+    return tuple(links)
+
+
+def change_links(
+    links: tuple[LinkSpec, ...],
+    changes: Iterable[Change],
+    *,
+    names: Names,
+    media: MappingOf[str, Medium],
+    report: Report,
+) -> tuple[LinkSpec, ...]:
+    """Return the links with those that a change names cabled, or led, as it says.
+
+    The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``.
+
+    Raises
+    ------
+    UnknownNameError
+        If a change names no link.
+    """
+    for change in changes:
+        moved = _other_ends(change, names, report)
+        cable = None if moved else read_cable(change.value, media=media, report=report)
+        left, _, right = change.target.partition(" -- ")
+        sides = (_side(left, names), _side(right, names))
+        hit = {at for at, link in enumerate(links) if _joins(link, *sides)}
+        if not hit:
+            raise UnknownNameError(_no_link(change, links, names))
+        if cable is not None:
+            links = tuple(
+                replace(link, cable=cable, place=change.place) if at in hit else link
+                for at, link in enumerate(links)
+            )
+        if moved:
+            links = tuple(
+                replace(link, a=moved[0], b=moved[1], place=change.place) if at in hit else link
+                for at, link in enumerate(links)
+            )
+    return links
+
+
+def _other_ends(change: Change, names: Names, report: Report) -> tuple[End, End] | None:
+    """Return the two ends that a change leads a link to, `None` when its value is a cable."""
+    if not isinstance(change.value, Scalar) or " -- " not in change.value.text:
+        return None
+    left, _, right = change.value.text.partition(" -- ")
+    ends = [names.ends(side.strip(), change.value, report) for side in (left, right)]
+    return (ends[0][0], ends[1][0]) if all(len(end) == 1 for end in ends) else None
+
+
+def _side(text: str, names: Names) -> tuple[frozenset[str], str]:
+    """Return the devices that one side of a change names, and the port or NUMA node, if any."""
+    device, _, side = text.strip().partition("/")
+    return frozenset(names.matching(device)), side
+
+
+def _joins(
+    link: LinkSpec, left: tuple[frozenset[str], str], right: tuple[frozenset[str], str]
+) -> bool:
+    def fits(end: End, side: tuple[frozenset[str], str]) -> bool:
+        return end.device in side[0] and side[1] in ("", end.side)
+
+    return (fits(link.a, left) and fits(link.b, right)) or (
+        fits(link.a, right) and fits(link.b, left)
+    )
+
+
+def _no_link(change: Change, links: Iterable[LinkSpec], names: Names) -> Finding:
+    left, _, right = change.target.partition(" -- ")
+    message = f"there is no link `{change.target}` to change"
+    for side in (left, right):
+        device = side.partition("/")[0].strip()
+        if not names.matching(device):
+            reason, advice = names.absent([device])
+            return Finding("unknown-name", f"{message}: {reason}", place=change.place, help=advice)
+    there = names.matching(left.partition("/")[0].strip())
+    others = [
+        (link.b if link.a.device in there else link.a).device
+        for link in links
+        if {link.a.device, link.b.device} & set(there)
+    ]
+    advice = f"{left} is linked to {listed(ranged(dict.fromkeys(others)))}" if others else ""
+    return Finding("unknown-name", message, place=change.place, help=advice)

@@ -1,0 +1,190 @@
+"""Where a topology comes from: a file, a built-in by name, standard input, text, or a `dict`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.advice import did_you_mean
+from topo.description.read import read_spec
+from topo.document import parse
+from topo.errors import Finding, TopoError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.description.model import Spec
+
+__all__ = ["build", "builtin_names", "builtin_text", "is_path", "load", "loads", "read_file"]
+
+_SUFFIXES: Final = (".yaml", ".yml")
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+# In a wheel the worked machines lie in the catalogue; in a checkout at the top.
+_FOLDERS: Final = (_PACKAGE / "catalogue" / "topologies", _PACKAGE.parent / "topologies")
+
+
+def load(
+    path_or_name: str | os.PathLike[str], *, overrides: Mapping[str, str] | None = None
+) -> Spec:
+    """Load a topology from a file, from standard input or from those that topo ships.
+
+    Parameters
+    ----------
+    path_or_name
+        A path, or a text: with a ``/`` or ending in ``.yaml`` it is a file, ``-`` is standard
+        input, anything else a built-in (`builtin_names`).
+    overrides
+        What to change on the way: ``{"slot1.part": "connectx-8", "settings.iommu": "on"}``.
+
+    Raises
+    ------
+    TopoError
+        If the file is not there or cannot be read.
+    DocumentError, SpecError
+        If it says something wrong.
+    UnknownNameError
+        If there is no built-in of this name, or an override changes nothing.
+    """
+    text = os.fspath(path_or_name)
+    if text == "-":
+        return loads(sys.stdin.buffer.read(), name="<stdin>", overrides=overrides)
+    if isinstance(path_or_name, os.PathLike) or is_path(text):
+        document = parse(read_file(text), name=text)
+        return read_spec(document, name=Path(text).stem, overrides=overrides)
+    document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
+    return read_spec(document, name=text, overrides=overrides)
+
+
+def loads(
+    text: str | bytes, *, name: str = "<text>", overrides: Mapping[str, str] | None = None
+) -> Spec:
+    """Load a topology from YAML text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    name
+        What messages call it.
+    overrides
+        What to change on the way, as for `load`.
+
+    Examples
+    --------
+    >>> spec = loads("{topo: 1, devices: {'gpu[0-1]': h100-sxm-80gb}}")
+    >>> [device.name for device in spec.devices]
+    ['gpu0', 'gpu1']
+    """
+    return read_spec(parse(text, name=name), name="topology", overrides=overrides)
+
+
+def builtin_names() -> tuple[str, ...]:
+    """Return the names of the worked machines that topo ships, sorted."""
+    found = {file.stem for folder in _FOLDERS for file in folder.glob("*.yaml")}
+    return tuple(sorted(found))
+
+
+def builtin_text(name: str) -> str:
+    """Return the text of a worked machine, comments and all.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no built-in of this name.
+    """
+    return _find_builtin(name).read_text(encoding="utf-8")
+
+
+def is_path(text: str) -> bool:
+    """Whether a text means a file, not a built-in: it has a ``/`` or ends in ``.yaml``."""
+    separators = ("/", os.sep, os.altsep or "/")
+    return text.endswith(_SUFFIXES) or any(separator in text for separator in separators)
+
+
+def _find_builtin(name: str) -> Path:
+    known = builtin_names()
+    if name in known:
+        return next(path for folder in _FOLDERS if (path := folder / f"{name}.yaml").is_file())
+    beside = next((name + suffix for suffix in _SUFFIXES if Path(name + suffix).is_file()), "")
+    advice = f"the file beside you is `{beside}`" if beside else did_you_mean(name, known)
+    if not advice and Path(name).exists():
+        advice = f"a file or folder is meant with a slash: `./{name}`"
+    raise UnknownNameError(
+        Finding(
+            "unknown-name",
+            f"no topology `{name}` comes with topo",
+            help=advice or "a file's name ends in .yaml",
+            notes=(f"built in: {', '.join(known) or 'none'}",),
+        )
+    )
+
+
+def read_file(text: str, most: int = -1) -> bytes:
+    """Return the bytes of a file.
+
+    Parameters
+    ----------
+    text
+        Its path.
+    most
+        The most bytes that are wanted, since a file can be endless; all when negative.
+
+    Raises
+    ------
+    TopoError
+        If it is not there, is a folder or may not be read.
+    """
+    path = Path(text)
+    try:
+        if most < 0:
+            return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most)
+    except FileNotFoundError:
+        raise TopoError(_absent(text)) from None
+    except IsADirectoryError:
+        message, advice = f"`{text}` is a folder", "name a file in it"
+    except PermissionError:
+        message, advice = f"`{text}` may not be read", "look at its permissions"
+        if path.is_dir():
+            message, advice = f"`{text}` is a folder", "name a file in it"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message, advice = f"`{text}` cannot be read: {reason.lower()}", ""
+    raise TopoError(Finding("unreadable-file", message, help=advice)) from None
+
+
+def _absent(text: str) -> Finding:
+    folder = Path(text).parent
+    files = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
+    if not folder.is_dir():
+        message = f"there is no folder `{folder}`"
+    else:
+        message = f"there is no file `{text}`"
+    stem = Path(text).stem
+    advice = did_you_mean(Path(text).name, files)
+    if not advice and stem in builtin_names():
+        advice = f"the built-in is `{stem}`, without a folder or .yaml"
+    return Finding("no-file", message, help=advice)
+
+
+def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None) -> Spec:
+    """Build a topology from a `dict` of the same shape as the YAML.
+
+    Parameters
+    ----------
+    document
+        Mappings, lists, texts, numbers and booleans, as ``json.load`` gives them.
+    overrides
+        What to change on the way, as for `load`.
+
+    Examples
+    --------
+    >>> build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}}).devices[0].name
+    'gpu0'
+    """
+    from topo.description.python import document_of
+
+    return read_spec(document_of(document), name="topology", overrides=overrides)

@@ -1,0 +1,286 @@
+"""What a file says, validated and frozen: every range expanded, every name resolved.
+
+Nothing here is computed from physics yet; that is `topo.topology`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.document.nodes import Document, Node
+    from topo.document.nodes import Mapping as Entries
+    from topo.errors import Finding, Place
+
+__all__ = [
+    "DataPath",
+    "DeviceSpec",
+    "Direction",
+    "End",
+    "Expectation",
+    "LinkSpec",
+    "Measurement",
+    "Move",
+    "Mover",
+    "Over",
+    "Override",
+    "Settings",
+    "Spec",
+    "Workload",
+]
+
+Mover = Literal["nic", "drive", "core", "gpu"]
+Over = Literal["gpu-links", "pcie"]
+Direction = Literal["read", "write", "copy"]
+Basis = Literal["theoretical", "achievable", "measured"]
+# What a caller changes: a text as ``--set`` has it, or a node that knows where it was said.
+Override: TypeAlias = "str | Node"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """One device: its part with the device's own figures laid over it, and where it sits.
+
+    `numa` are the OS numbers of a CPU's NUMA nodes. `outside` marks a stand-in for something that
+    the machine is cabled to. `pci` and `rdma` have one entry a PCI function.
+    """
+
+    name: str
+    part: Part
+    place: Place
+    label: str = ""
+    role: str = ""
+    slot_name: str = ""
+    pci: tuple[str, ...] = ()
+    rdma: tuple[str, ...] = ()
+    numa: tuple[int, ...] = ()
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link: a device, and a port (``p2``) or NUMA node (``numa3``) of it if named."""
+
+    device: str
+    side: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.device}/{self.side}" if self.side else self.device
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpec:
+    """One cable bundle between two devices, after pairing and fanning out."""
+
+    a: End
+    b: End
+    cable: Cable
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One transfer by one engine.
+
+    Parameters
+    ----------
+    source, target
+        ``storage``, ``gpu``, a RAM buffer (``kernel-buffer``, any name ending in ``-buffer``),
+        ``staging-gpu`` (the memory of the GPU nearest to the NIC), or ``peer``: the other GPU or
+        the NIC of a `copy`.
+    mover
+        ``nic``: the DMA engine at the storage's side (the NIC of a remote target, the drive's own
+        for a local one); ``drive``: a local drive's own, nothing else; ``core``; ``gpu``: a copy
+        engine.
+    rate
+        The stage's own rate, if stated: of one worker (`per_worker`) or shared by all.
+    over
+        Which links a move between two GPUs takes: GPU links (``gpu-links``, where not said) or
+        the host's (``pcie``).
+    """
+
+    source: str
+    target: str
+    mover: Mover
+    rate: Figure | None = None
+    per_worker: bool = False
+    over: Over | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataPath:
+    """A named way of moving data, written for a read; a write runs the moves backwards.
+
+    Parameters
+    ----------
+    stages
+        ``pipelined``: the slowest decides; ``serial``: the times of one worker's stages add.
+    workers
+        Workers for each GPU, for `serial`.
+    needs
+        Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
+        ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
+    code
+        The row letter of hardware.md's table for the built-in ones.
+    """
+
+    name: str
+    moves: tuple[Move, ...]
+    title: str = ""
+    stages: Literal["pipelined", "serial"] = "pipelined"
+    workers: int = 1
+    needs: tuple[str, ...] = ()
+    falls_back_to: str = ""
+    code: str = ""
+    source: str = ""
+    place: Place | None = None
+
+    @property
+    def far_end(self) -> Literal["storage", "peer"]:
+        """What it joins with a GPU: storage, or the peer of a `copy`."""
+        return (
+            "peer"
+            if any("peer" in (move.source, move.target) for move in self.moves)
+            else "storage"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """This many bytes, from here to there.
+
+    Parameters
+    ----------
+    direction
+        ``read``: storage to GPU; ``write``: GPU to storage; ``copy``: between two GPUs, or a GPU
+        and a NIC.
+    size
+        Bytes in all (a size that the file gives ``each`` is already multiplied).
+    sources, targets
+        Device names, expanded, in file order: of a read storage and GPUs, of a write the reverse.
+    via
+        Data paths to compare; empty means the usual ones (``legacy`` and ``direct`` for storage).
+    efficiency
+        End-to-end ratio (low, high), applied once to a theoretical result.
+    weight, limit, start
+        Fair-share weight; rate limit of the whole in bytes/s; start in seconds.
+    sized
+        Whether anybody said a size. Where nobody did, `size` stands for any, and only rates mean
+        something.
+    """
+
+    name: str
+    direction: Direction
+    size: float
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    efficiency: tuple[float, float] | None = None
+    weight: float = 1.0
+    limit: float | None = None
+    start: float = 0.0
+    place: Place | None = None
+    sized: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One sentence of `expect:`, read.
+
+    `kind` and what it uses: ``time``/``rate`` (`relation`, `value`), ``limited-by`` (`what`),
+    ``beats`` (`what`: the other data path), ``locality`` (`subject` to `what` is `value_text`),
+    ``possible``/``not-possible`` (`subject` to `what`, `via`).
+    """
+
+    text: str
+    kind: Literal["time", "rate", "limited-by", "beats", "locality", "possible", "not-possible"]
+    subject: str
+    via: str = ""
+    relation: Literal["<=", ">=", "<", ">", ""] = ""
+    value: float = 0.0
+    what: str = ""
+    value_text: str = ""
+    basis: Basis | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A rate somebody measured from one device to another, in that direction."""
+
+    source: str
+    target: str
+    rate: Figure
+    date: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Facts of the host; `None` is "not said".
+
+    Parameters
+    ----------
+    dynamic_routing
+        cuFile's routing policies in their order; empty when it is off.
+    gds_support
+        What the GDS driver supports; empty when nothing.
+    places
+        Where each is said, by its key in the file.
+    """
+
+    iommu: Literal["off", "passthrough", "on", "passthrough-or-on"] | None = None
+    filesystem: str | None = None
+    transport: Literal["rdma", "tcp"] | None = None
+    compat_mode: Literal["off", "allowed", "forced"] | None = None
+    dynamic_routing: tuple[str, ...] | None = None
+    direct_writes: Literal["off", "on"] | None = None
+    p2pdma: Literal["off", "on"] | None = None
+    gds_support: tuple[str, ...] | None = None
+    gds_denied: tuple[str, ...] | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A whole file.
+
+    Parameters
+    ----------
+    parts, media, data_paths
+        The file's own; the built-in ones are not in here.
+    likes
+        The part that each of `parts` started from, where it names one.
+    data_path_overrides
+        What the file or the caller changes in a built-in data path, by its name: entries for
+        `topo.description.vary_data_path`, checked already.
+    comment
+        What stands above the first key.
+    findings
+        Warnings and notes; errors would have stopped the reading.
+    document, overrides
+        What it was read from, so that it can be read again with changes (`topo.description.vary`).
+    """
+
+    name: str
+    title: str
+    devices: tuple[DeviceSpec, ...]
+    links: tuple[LinkSpec, ...]
+    workloads: tuple[Workload, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    likes: Mapping[str, str] = field(default_factory=dict)
+    media: Mapping[str, Medium] = field(default_factory=dict)
+    data_paths: Mapping[str, DataPath] = field(default_factory=dict)
+    data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)
+    comment: str = ""
+    file: str = ""
+    findings: tuple[Finding, ...] = ()
+    document: Document | None = field(default=None, compare=False, repr=False)
+    overrides: Mapping[str, Override] = field(default_factory=dict, compare=False, repr=False)

@@ -1,0 +1,243 @@
+"""Names: what they may look like, ranges of them, and which devices a text selects.
+
+A name is a letter followed by letters, digits, ``_`` and ``-``, without ``--`` (which joins the
+ends of a link). ``gpu[0-7]`` names eight devices. In a selection a bare stem, ``gpu``, means every
+device of that stem.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from topo.catalogue.advice import did_you_mean
+from topo.description.model import End
+from topo.description.shape import listed
+from topo.errors import UnitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from topo.document.nodes import Scalar
+    from topo.document.report import Report
+
+__all__ = ["MOST", "RESERVED", "Names", "expand", "is_name", "numbers_in", "ranged", "stem_of"]
+
+MOST = 100_000
+_LONG = 40  # characters of a text that a message shows
+RESERVED = ("from", "to", "via", "each", "in", "all", "is", "at", "by")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_RANGE = re.compile(r"(?P<stem>[^\[\]]*)\[(?P<items>[^\[\]]*)\]")
+_ITEM = re.compile(r"\s*([0-9]{1,12})\s*(?:-\s*([0-9]{1,12})\s*)?")
+_NUMBERED = re.compile(r"(.*?)([0-9]*)")
+_SIDE = re.compile(r"(p|numa)[0-9]{1,6}")
+
+
+def stem_of(name: str) -> tuple[str, int]:
+    """Split ``gpu12`` into ``gpu`` and 12; a name without a number has -1."""
+    found = _NUMBERED.fullmatch(name)
+    stem, digits = found.groups() if found else (name, "")
+    return stem, int(digits) if digits else -1
+
+
+def expand(key: Scalar, report: Report) -> tuple[str, ...]:
+    """Return the names that a key like ``gpu[0-7]`` defines; none when it is not a name."""
+    names = _expanded(key.text, key, report)
+    if not names:
+        return ()
+    name = names[0]
+    if "--" in name or not _NAME.fullmatch(name):
+        report.add(key, "bad-name", f"`{key.text}` is not a name", help=_name_advice(key.text))
+        return ()
+    if name in RESERVED:
+        message = f"`{name}` is a word of topo's own sentences and cannot be a name"
+        report.add(key, "reserved-name", message, help=f"write `{name}0`, or another name")
+        return ()
+    return names
+
+
+def is_name(key: Scalar, report: Report) -> bool:
+    """Whether a key is one name, as workloads and data paths have; if not, that is reported."""
+    if "[" in key.text:
+        message = f"`{key.text}` is not a name: only devices have ranges"
+        report.add(key, "bad-name", message, help="write one entry for each")
+        return False
+    return bool(expand(key, report))
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """Return the numbers that ``0-3,6`` stands for.
+
+    Raises
+    ------
+    UnitError
+        If it is not numbers and ranges of them, or more than `MOST`.
+    """
+    return tuple(int(number) for number in _numbers(text, text))
+
+
+def _name_advice(text: str) -> str:
+    if "\u00a0" in text:
+        return "a no-break space stands in it; use a plain one, or none"
+    if "." in text:
+        return "`.` enters a used topology; a device's own name has none"
+    if "--" in text:
+        return "`--` joins the ends of a link; use one hyphen"
+    return "a name is a letter, then letters, digits, `_` and `-`"
+
+
+def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
+    try:
+        return _expand(text)
+    except UnitError as error:
+        report.unit(at, error)
+        return ()
+
+
+def _expand(text: str) -> tuple[str, ...]:
+    if "[" not in text and "]" not in text:
+        return (text,)
+    found = _RANGE.fullmatch(text)
+    if not found:
+        raise UnitError(
+            "bad-range",
+            f"`{text}` is not a range: brackets stand once, at the end of a name",
+            "write it like `gpu[0-7]`",
+        )
+    return tuple(f"{found['stem']}{number}" for number in _numbers(found["items"], text))
+
+
+def _numbers(items: str, text: str) -> list[str]:
+    """Return the numbers of ``0-3,6`` as they are written: ``00-03`` keeps its zeros."""
+    numbers: dict[str, None] = {}
+    for item in items.split(","):
+        found = _ITEM.fullmatch(item)
+        first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
+        if int(last) < int(first):
+            raise UnitError(
+                "bad-range",
+                f"`{text}` is not a range of numbers, the smaller one first",
+                "write it like `gpu[0-7]` or `gpu[0-3,6]`",
+            )
+        if int(last) - int(first) + len(numbers) >= MOST:
+            shown = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+            message = f"`{shown}` names more than {MOST} of them"
+            raise UnitError("huge-range", message, "write a smaller range")
+        width = len(first)
+        numbers |= {f"{at:0{width}d}": None for at in range(int(first), int(last) + 1)}
+    return list(numbers)
+
+
+def ranged(names: Iterable[str], most: int = 12) -> list[str]:
+    """Write names shortly: runs of three and more become ranges, the rest after `most` dots."""
+    runs: list[list[str]] = []
+    for name in names:
+        stem, number = stem_of(name)
+        if runs and number >= 0 and stem_of(runs[-1][-1]) == (stem, number - 1):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    texts: list[str] = []
+    for run in runs:
+        if len(run) > 2:  # noqa: PLR2004
+            stem, first = stem_of(run[0])
+            texts.append(f"{stem}[{first}-{stem_of(run[-1])[1]}]")
+        else:
+            texts += run
+    return texts[:most] + (["..."] if len(texts) > most else [])
+
+
+class Names:
+    """The devices of a topology by name and by stem, and what a text selects of them."""
+
+    def __init__(self, names: Iterable[str], numa: Mapping[str, Sequence[int]]) -> None:
+        self._names = tuple(names)
+        self._known = frozenset(self._names)
+        self._numa = numa
+        stems: dict[str, list[tuple[int, str]]] = {}
+        for name in self._names:
+            stem, number = stem_of(name)
+            if number >= 0:
+                stems.setdefault(stem, []).append((number, name))
+        self._stems = {
+            stem: tuple(name for _, name in sorted(members)) for stem, members in stems.items()
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def select(self, text: str, at: Scalar, report: Report) -> tuple[str, ...]:
+        """Return the devices that `text` names, in natural order; none when it names no device."""
+        if text in self._known:
+            return (text,)
+        if text in self._stems:
+            return self._stems[text]
+        names = _expanded(text, at, report)
+        unknown = [name for name in names if name not in self._known]
+        if not unknown:
+            return names
+        self._report_unknown(unknown, at, report)
+        return ()
+
+    def matching(self, text: str) -> tuple[str, ...]:
+        """Return what `select` returns, and nothing for an unknown name, without reporting."""
+        if text in self._known:
+            return (text,)
+        if text in self._stems:
+            return self._stems[text]
+        try:
+            names = _expand(text)
+        except UnitError:
+            return ()
+        return names if self._known.issuperset(names) else ()
+
+    def ends(self, text: str, at: Scalar, report: Report) -> tuple[End, ...]:
+        """Return the link ends that a text like ``slot[1-2]/p1`` names."""
+        device, slash, side = text.partition("/")
+        names = self.select(device.strip(), at, report)
+        if not slash:
+            return tuple(End(name) for name in names)
+        sides = _expanded(side.strip(), at, report)
+        for one in sides:
+            if not _SIDE.fullmatch(one):
+                message = f"`{text}` names no side of a device"
+                advice = "a side is a port, `/p2`, or a NUMA node, `/numa3`"
+                report.add(at, "bad-name", message, help=advice)
+                return ()
+        ends = tuple(End(name, one) for name in names for one in sides)
+        return ends if self._have_numa(ends, at, report) else ()
+
+    def _have_numa(self, ends: Iterable[End], at: Scalar, report: Report) -> bool:
+        for end in ends:
+            number = end.side.removeprefix("numa")
+            if number == end.side or int(number) in self._numa.get(end.device, ()):
+                continue
+            there = self._numa.get(end.device, ())
+            owner = [name for name, nodes in self._numa.items() if int(number) in nodes]
+            has = f"it has {listed(map(str, there))}" if there else "it states none"
+            report.add(
+                at,
+                "unknown-name",
+                f"{end.device} has no NUMA node {number}; {has}",
+                help=f"write `{owner[0]}/{end.side}`"
+                if owner
+                else "NUMA nodes are a CPU's, and it says which: `cpu0: {part: ..., numa: 0-3}`",
+            )
+            return False
+        return True
+
+    def _report_unknown(self, unknown: Sequence[str], at: Scalar, report: Report) -> None:
+        message, advice = self.absent(unknown)
+        report.add(at, "unknown-name", message, help=advice)
+
+    def absent(self, unknown: Sequence[str]) -> tuple[str, str]:
+        """Return message and advice for devices that are not there."""
+        message = f"no device {listed(ranged(unknown))}"
+        family = self._stems.get(stem_of(unknown[0])[0], ())
+        if "." in unknown[0]:
+            return message, "`.` enters a used topology, and none is used here"
+        if family:
+            return f"{message}; {listed(ranged(family))} exist{'s' * (len(family) == 1)}", ""
+        advice = did_you_mean(unknown[0], [*self._names, *self._stems])
+        return message, advice or f"devices are {listed(ranged(islice(self._names, 200)))}"

@@ -1,0 +1,289 @@
+"""The JSON Schema of a topology file, made from the tables that the readers use.
+
+An editor that knows it completes keys and part names and shows what each means. It is wider than
+topo itself: what only topo can judge (names, physics) is not in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.index import part_names
+from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
+from topo.description.keys import CABLE, DATA_PATH, DEVICE, MEASURED, MOVE, SETTINGS, TOP, WORKLOAD
+from topo.description.vocabulary import (
+    COMPAT_MODES,
+    GDS_SUPPORT,
+    IOMMU,
+    MOVERS,
+    NEEDS,
+    ON_OFF,
+    ROUTING,
+    STAGES,
+    TRANSPORTS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from topo.catalogue.keys import Key
+    from topo.description.keys import Keys
+
+__all__ = ["VALUES", "json_schema"]
+
+Schema = dict[str, Any]
+
+_NUMBER: Final = r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?"
+_NAME: Final = r"[A-Za-z][A-Za-z0-9_-]*"
+_RANGED: Final = rf"^{_NAME}(\[[0-9, -]+\])?$"
+_EXTENSION: Final[Schema] = {"^x-": {}}
+
+
+def _text(pattern: str = "", *examples: str) -> Schema:
+    found: Schema = {"type": "string"}
+    if pattern:
+        found["pattern"] = pattern
+    return {**found, "examples": list(examples)} if examples else found
+
+
+def _words(*words: str) -> Schema:
+    return {"enum": list(words)}
+
+
+def _either(*schemas: Schema) -> Schema:
+    return {"anyOf": list(schemas)}
+
+
+def _list_of(schema: Schema) -> Schema:
+    return {"type": "array", "items": schema}
+
+
+def _or_list(schema: Schema) -> Schema:
+    return _either(schema, _list_of(schema))
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+_PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
+_FLAG: Final = _either({"type": "boolean"}, _words("yes", "no", "on", "off", "true", "false"))
+_RATE: Final = rf"{_NUMBER} ?([kMGTP]i?B|B|[kMGTP]?(b|bit))/s"
+_SIZE: Final = rf"{_NUMBER} ?[kMGTP]?i?B"
+_COUNT: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+$"))
+_RATIO: Final = _either(
+    {"type": "number", "minimum": 0, "maximum": 1}, _text(rf"^{_NUMBER} ?%?$", "85 %")
+)
+_NUMA: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+( ?[-,] ?[0-9]+)*$", "0-3"))
+_PCI: Final = _text("^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$", "1b:00.0")
+
+# What a `Row` may hold, by the name that it gives.
+VALUES: Final[Mapping[str, Schema]] = {
+    "version": {"const": 1},
+    "text": _PLAIN,
+    "text-list": _either(_PLAIN, _list_of(_or_list(_PLAIN))),
+    "name-list": _or_list(_text()),
+    "selection": _or_list(_text("", "storage", "gpu", "gpu[0-3]")),
+    "flag": _or_list(_FLAG),
+    "number": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{_NUMBER}$")),
+    "count": _COUNT,
+    "rate": _text(f"^{_RATE}$", "50 GB/s", "400 Gb/s"),
+    "worker-rate": _text(f"^{_RATE}( per worker)?$", "3.91 GB/s per worker"),
+    "duration": _text(rf"^{_NUMBER} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
+    "work-size": _text(rf"^{_SIZE}( each)?$", "640 GB", "80 GB each"),
+    "ratio-range": _either(
+        _text(rf"^{_NUMBER} ?%?( ?- ?{_NUMBER} ?%?)?$", "60-80 %"), {"type": "number"}
+    ),
+    "pci-list": _either(_PCI, _list_of(_or_list(_PCI))),
+    "numa-list": _either(_NUMA, _list_of(_or_list(_NUMA))),
+    "stages": _words(*STAGES),
+    "needs-list": _or_list(_words(*NEEDS)),
+    "iommu": _either(_words(*IOMMU), {"type": "boolean"}),
+    "transport": _words(*TRANSPORTS),
+    "on-off": _either(_words(*ON_OFF), {"type": "boolean"}),
+    "compat-mode": _either(_words(*COMPAT_MODES), {"type": "boolean"}),
+    "routing": _either(_words(*ON_OFF), {"type": "boolean"}, _or_list(_words(*ROUTING))),
+    "gds-support": _or_list(_words(*GDS_SUPPORT)),
+    "part-name": _or_list(_ref("part-name")),
+    **{name: _ref(name) for name in ("settings", "parts", "media", "data-paths", "devices")},
+    **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},
+    "cable-text": _ref("cable-text"),
+    "figure": _ref("ratio-figure"),
+    "caps": _ref("caps"),
+}
+
+_QUANTITIES: Final[Mapping[str, Schema]] = {
+    "rate": _text(f"^{_RATE}$"),
+    "size": _text(f"^{_SIZE}$"),
+    "count": _COUNT,
+    "ratio": _RATIO,
+    "transfer-rate": _text(rf"^{_NUMBER} ?[MGT]?T/s$"),
+    "flag": _FLAG,
+    "text": _text(),
+    "slot": _either(_text("^[1-9][0-9]?( x(1|2|4|8|16))?$", "5 x16"), {"type": "integer"}),
+    "ports": _either({"type": "integer", "minimum": 1}, _text("", "2x 400 Gb/s")),
+}
+
+
+def _figure(plain: Schema, *words: str) -> Schema:
+    """Return a value that may be unknown and may stand with its source."""
+    value = _either(plain, _words("unknown", *words))
+    sourced = {
+        "type": "object",
+        "properties": {
+            "value": value,
+            "source": {"type": "string", "description": "where it comes from"},
+            "kind": _words("datasheet", "measured", "quoted", "guess"),
+        },
+        "required": ["value"],
+        "additionalProperties": False,
+    }
+    return _either(plain, _words("unknown", *words), sourced)
+
+
+def _key(key: Key) -> Schema:
+    if key.quantity == "caps":
+        return _either(_FLAG, _words("unknown"), _ref("caps"))
+    plain = _words(*key.words) if key.words else _QUANTITIES[key.quantity]
+    return _figure(plain, "unlimited") if key.unlimited else _figure(plain)
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+
+def json_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a topology file.
+
+    Examples
+    --------
+    >>> json_schema()["properties"]["devices"]["description"]
+    'what the machine is made of, by name'
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "topo",
+        "description": "a GPU server: its devices, how they are linked, and what it has to move",
+        **_object(TOP),
+        "$defs": _definitions(),
+    }
+
+
+def _object(keys: Keys) -> Schema:
+    return {
+        "type": "object",
+        "properties": {
+            row.name: {"description": row.meaning, **VALUES[row.holds]} for row in keys.values()
+        },
+        "patternProperties": _EXTENSION,
+        "required": [row.name for row in keys.values() if row.required],
+        "additionalProperties": False,
+    }
+
+
+def _named(pattern: str, schema: Schema) -> Schema:
+    """Return a mapping of names that match a pattern."""
+    return {
+        "type": "object",
+        "patternProperties": {pattern: schema, **_EXTENSION},
+        "additionalProperties": False,
+    }
+
+
+def _lines(joint: str, schema: Schema) -> Schema:
+    """Return a list of one-key mappings whose key joins two ends."""
+    line = {
+        "type": "object",
+        "patternProperties": {rf"^\S.* {joint} .*\S$": schema},
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    return _list_of(line)
+
+
+def _definitions() -> Schema:
+    parts = {name: _key(key) for name, key in KEYS.items()}
+    return {
+        "settings": _object(SETTINGS),
+        "part-name": _either(_words(*part_names()), _text()),
+        "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
+        "part": _described(parts, PART_WORDS),
+        "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
+        "medium": _described({}, MEDIUM_KEYS),
+        "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
+        "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, _move()))),
+        "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
+        "device": _device({name: _or_list(schema) for name, schema in parts.items()}),
+        "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
+        "cable-text": _cable_text(),
+        "ratio-figure": _figure(_RATIO),
+        "caps": _caps(),
+        "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
+        "workloads": _named(f"^{_NAME}$", _workload()),
+        "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
+    }
+
+
+_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(MOVERS)})$"
+
+
+def _move() -> Schema:
+    return _either(VALUES["worker-rate"], _object(MOVE))
+
+
+def _device(figures: Schema) -> Schema:
+    """Return a device: its own keys, and those of its part."""
+    own = _object(DEVICE)
+    words = {key: {"type": "string", "description": PART_WORDS[key]} for key in _DEVICE_WORDS}
+    described = {
+        name: {"description": KEYS[name].meaning, **schema} for name, schema in figures.items()
+    }
+    return {**own, "properties": {**own["properties"], **described, **words}}
+
+
+_DEVICE_WORDS: Final = ("title", "source", "source-kind")
+
+
+def _described(schemas: Mapping[str, Schema], words: Mapping[str, str]) -> Schema:
+    """Return a mapping of a part's or medium's keys with their meanings."""
+    own = {name: {"description": KEYS[name].meaning, **schema} for name, schema in schemas.items()}
+    rest = {name: {"description": meaning} for name, meaning in words.items() if name not in own}
+    return {
+        "type": "object",
+        "properties": {**own, **rest},
+        "patternProperties": _EXTENSION,
+        "additionalProperties": False,
+    }
+
+
+def _cable_text() -> Schema:
+    return {
+        "type": "string",
+        "description": "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`",
+        "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
+    }
+
+
+def _caps() -> Schema:
+    cap = _figure(_text(f"^{_RATE}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
+    return {
+        "type": "object",
+        "description": "peer-to-peer caps: a device writes into a GPU, or reads from one",
+        "properties": {
+            "posted": {"description": "a device writes into a GPU: storage reads", **cap},
+            "non-posted": {"description": "a device reads from a GPU: checkpoints", **cap},
+            "source": {"type": "string", "description": "where the caps come from"},
+            "kind": _words("datasheet", "measured", "quoted", "guess"),
+        },
+        "patternProperties": _EXTENSION,
+        "additionalProperties": False,
+    }
+
+
+def _workload() -> Schema:
+    return {
+        **_object(WORKLOAD),
+        "oneOf": [{"required": ["read"]}, {"required": ["write"]}],
+    }

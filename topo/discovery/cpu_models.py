@@ -1,0 +1,84 @@
+"""A CPU by the name that the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from topo.discovery.sighting import SeenPart, printable
+
+__all__ = ["cpu_part", "socket_cable"]
+
+_NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
+_XEON_OLD: Final = re.compile(r"Xeon\b.*\b(?:E5|E7|X5|E3)\b|Xeon\b.*\b[XEL]\d{4}\b")
+_XEON_NEW: Final = re.compile(r"Xeon\b.*\b(?:Platinum|Gold|Silver|Bronze|Max|6\d{3}P)")
+_LONGEST: Final = 24
+
+
+def cpu_part(model: str) -> tuple[str, SeenPart | None]:
+    """Return the part's name, and the part itself where the catalogue has none.
+
+    Examples
+    --------
+    >>> cpu_part("AMD EPYC 7763 64-Core Processor")[0]
+    'epyc-7763'
+    >>> cpu_part("Intel(R) Xeon(R) Platinum 8174 CPU @ 3.10GHz")[1].like
+    'xeon-scalable'
+    """
+    from topo.catalogue.load import catalogue
+
+    plain = " ".join(_NOISE.sub(" ", model).split())
+    if not plain:
+        return "cpu-unknown", None
+    known = catalogue().parts
+    like = _like(plain)
+    number = plain.split()[-1].lower().replace("+", "plus")
+    for name in (f"xeon-{number}", f"epyc-{number}", *_old_name(plain)):
+        if name in known and known[name].kind == "cpu" and like != "cpu-unknown":
+            return name, None
+    slug = _slug(plain)
+    if not slug or not slug[0].isalpha() or slug in known:
+        slug = f"host-{slug}".strip("-")
+    return slug, SeenPart(slug, like, printable(plain), _facts(plain))
+
+
+def _slug(plain: str) -> str:
+    """Return the first words as a name."""
+    slug = ""
+    for word in re.findall(r"[a-z0-9]+", plain.lower()):
+        longer = f"{slug}-{word}" if slug else word[:_LONGEST]
+        if len(longer) > _LONGEST:
+            break
+        slug = longer
+    return slug
+
+
+def socket_cable(models: list[str]) -> str:
+    """Return what joins sockets of these CPUs, ``""`` when their names do not tell."""
+    found = {_cable(model) for model in models}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _cable(model: str) -> str:
+    if _XEON_OLD.search(model):
+        return "qpi unknown"
+    if _XEON_NEW.search(model):
+        return "upi unknown"
+    return "xgmi unknown" if "EPYC" in model else ""
+
+
+def _like(plain: str) -> str:
+    if _XEON_NEW.search(plain):
+        return "xeon-scalable"
+    return "epyc" if "EPYC" in plain and any(one.isdigit() for one in plain) else "cpu-unknown"
+
+
+def _old_name(plain: str) -> tuple[str, ...]:
+    found = re.search(r"E([57])-?\s*(\d{4})\s*(v\d)?", plain)
+    return (f"xeon-e{found[1]}-{found[2]}{found[3] or ''}",) if found else ()
+
+
+def _facts(plain: str) -> tuple[tuple[str, str], ...]:
+    if re.search(r"ARM|Neoverse|Cortex|Grace|Graviton", plain):
+        return (("architecture", "arm"),)
+    return (("architecture", "x86"),) if re.search(r"Intel|AMD", plain) else ()

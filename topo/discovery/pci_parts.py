@@ -1,0 +1,78 @@
+"""Which part of the catalogue a PCI function is, and what the comment says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.discovery.identities import generic_gpu, identify, vendor_name
+from topo.discovery.pci_kinds import part_named
+from topo.discovery.sighting import printable
+
+if TYPE_CHECKING:
+    from topo.catalogue.model import Kind
+    from topo.discovery.pci import Function
+    from topo.discovery.sighting import SeenLink
+
+__all__ = ["part_of_function", "seen_as", "switch_part", "usual_lanes"]
+
+_USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
+_MOST_LANES: Final = 16
+# Vendor, beginning of the device number, what such switches are.
+_SWITCHES: Final = (
+    ("10b5", "97", "pcie-switch-gen3"),
+    ("10b5", "87", "pcie-switch-gen3"),
+    ("1000", "c01", "pcie-switch-gen4"),
+    ("1000", "c03", "pcie-switch-gen5"),
+)
+_GENERATIONS: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
+_CARDS: Final = ("nic", "dpu")
+
+
+def usual_lanes(kind: str, part: str) -> int:
+    """Return how many lanes such a device has: its part's, else those of its kind."""
+    from topo.catalogue.load import catalogue
+
+    known = catalogue().parts.get(part)
+    own = known.slot.lanes if known is not None and known.slot is not None else None
+    return own or _USUAL_LANES.get(kind, _MOST_LANES)
+
+
+def part_of_function(kind: Kind, one: Function, ports: int) -> str:
+    """Return the part by numbers, else by name, else one of which nothing is known.
+
+    Parameters
+    ----------
+    kind
+        What the class says it is; a part of another kind is none.
+    one
+        The card's first function.
+    ports
+        How many ports or functions the card has.
+    """
+    from topo.catalogue.load import catalogue
+
+    found = identify(one.vendor or "0", one.device or "0", ports=ports)
+    for part in (found, part_named(one.text, ports=ports)):
+        if part:
+            own = catalogue().parts[part].kind
+            if own == kind or {own, kind} <= {*_CARDS}:
+                return part
+    return generic_gpu(one.vendor or "0") if kind == "gpu" else f"{kind}-unknown"
+
+
+def switch_part(one: Function, link: SeenLink) -> str:
+    """Return the part of a switch by its upstream port: a generation, where that is known."""
+    for vendor, start, part in _SWITCHES:
+        if one.vendor == vendor and one.device.startswith(start):
+            return part if (link.generation or 0) <= int(part[-1]) else "pcie-switch-unknown"
+    return _GENERATIONS.get(one.most.generation or 0, "pcie-switch-unknown")
+
+
+def seen_as(one: Function) -> str:
+    """Return class, numbers and name of a function for the comment."""
+    texts = [f"class {one.code[:4]}"] if one.code else []
+    if one.vendor and one.device:
+        texts.append(f"{vendor_name(one.vendor)} {one.device}")
+    if one.text:
+        texts.append(one.text)
+    return printable(", ".join(texts))

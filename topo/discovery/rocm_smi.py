@@ -1,0 +1,127 @@
+"""Output of ``rocm-smi --showtopo``: which AMD GPUs are joined by xGMI, and their NUMA nodes.
+
+References
+----------
+ROCm, ``rocm_smi.py``: ``showWeightTopology``, ``showHopsTopology``, ``showTypeTopology``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
+
+from topo.discovery.numa import NumaNode, hosts_of
+from topo.discovery.plain import read_lines
+from topo.discovery.sighting import SeenCable, SeenDevice, SeenLink, Sighting
+from topo.errors import ExchangeError, Finding
+
+__all__ = ["read"]
+
+_TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
+_HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
+_ROW: Final = re.compile(r"\s*GPU(\d{1,3})\s+(\S.*)")
+_NODE: Final = re.compile(r"\s*GPU\[(\d{1,3})\]\s*:.*Numa Node:\s*(\d{1,4})", re.IGNORECASE)
+_MOST: Final = 256
+
+
+@dataclass(slots=True)
+class _Tables:
+    """The cells of each section by pair of GPUs, and the GPUs' NUMA nodes."""
+
+    cells: dict[str, dict[tuple[int, int], str]] = field(default_factory=dict)
+    node_of: dict[int, int] = field(default_factory=dict)
+    gpus: list[int] = field(default_factory=list)
+
+    def cell(self, section: str, one: int, other: int) -> str:
+        table = self.cells.get(section, {})
+        return table.get((one, other)) or table.get((other, one)) or ""
+
+
+def read(data: bytes, name: str) -> Sighting:
+    """Read the tables of ``rocm-smi --showtopo``.
+
+    Parameters
+    ----------
+    data, name
+        The text, and what messages call it.
+
+    Raises
+    ------
+    ExchangeError
+        If there is no table of GPUs in it.
+    """
+    tables = _read(read_lines(data, name))
+    if not tables.gpus or not (tables.cells or tables.node_of):
+        message = f"`{name}` has no table of links between GPUs"
+        raise ExchangeError(Finding("nothing-there", message, help="run `rocm-smi --showtopo`"))
+    nodes = sorted({*tables.node_of.values()})
+    hosts = hosts_of([NumaNode(number) for number in nodes], [])
+    gpus = []
+    for number in tables.gpus:
+        node = tables.node_of.get(number)
+        cpu, part = hosts.place([node] if node is not None else [])
+        gpu = SeenDevice(
+            f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=part, link=SeenLink()
+        )
+        gpus.append(gpu)
+    return Sighting(
+        kind="rocm-smi",
+        source="output of rocm-smi --showtopo",
+        file=name,
+        devices=(*hosts.devices, *gpus),
+        cables=_cables(tables),
+        notes=("rocm-smi tells no addresses, switches, cards or speeds: fill them in.",),
+        findings=_findings(tables),
+    )
+
+
+def _read(lines: list[str]) -> _Tables:
+    tables = _Tables()
+    section, columns = "", list[int]()
+    for line in lines:
+        if found := _TITLE.match(line):
+            section, columns = found[1].lower(), []
+        elif found := _NODE.match(line):
+            tables.node_of.setdefault(int(found[1]), int(found[2]))
+        elif _HEADER.fullmatch(line):
+            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
+        elif (found := _ROW.match(line)) and columns and section:
+            row = int(found[1])
+            table = tables.cells.setdefault(section, {})
+            for column, cell in zip(columns, found[2].split(), strict=False):
+                table.setdefault((row, column), cell)
+    named = {row for table in tables.cells.values() for row, _ in table}
+    tables.gpus = sorted({*named, *tables.node_of})[:_MOST]
+    return tables
+
+
+def _cables(tables: _Tables) -> tuple[SeenCable, ...]:
+    """Return an xGMI link for each pair that is one such hop apart."""
+    return tuple(
+        SeenCable(f"gpu {one}", f"gpu {other}", "xgmi unknown", "XGMI, one hop")
+        for one, other in combinations(tables.gpus, 2)
+        if tables.cell("link type", one, other).upper() == "XGMI"
+        and tables.cell("hops", one, other) in ("", "1")
+    )
+
+
+def _findings(tables: _Tables) -> tuple[Finding, ...]:
+    found = []
+    if not tables.node_of and len(tables.gpus) > 1:
+        message = "the NUMA nodes of the GPUs are not told: all were put under one CPU"
+        help = "paste the whole output, with its Numa Nodes"
+        found.append(Finding("numa-unknown", message, severity="warning", help=help))
+    odd = [
+        (one, other)
+        for table in tables.cells.values()
+        for (one, other), cell in table.items()
+        if one < other and table.get((other, one), cell) != cell
+    ]
+    if odd:
+        one, other = odd[0]
+        message = f"GPU{one} to GPU{other} is told in two ways"
+        help = "the first was taken; was the text edited?"
+        found.append(Finding("asymmetric-matrix", message, severity="warning", help=help))
+    return tuple(found)

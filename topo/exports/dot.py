@@ -1,0 +1,18 @@
+"""Graphviz: the picture's own DOT text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topo.exports import Exported
+from topo.views.diagram import draw
+
+if TYPE_CHECKING:
+    from topo.topology.model import Topology
+
+__all__ = ["write"]
+
+
+def write(topology: Topology) -> Exported:
+    """Write the machine as a Graphviz graph."""
+    return Exported(draw(topology).dot)

@@ -1,0 +1,206 @@
+"""The text of ``gdscheck -p``: what GPUDirect Storage finds on a host.
+
+References
+----------
+NVIDIA GPUDirect Storage installation and troubleshooting guide; the wording differs between
+releases: up to 1.15 a driver is Supported or Unsupported, from 1.16 on there is a list of modes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from topo.discovery.plain import read_lines
+from topo.errors import ExchangeError, Finding, Place
+from topo.host.cufile import OLD_NAMES
+from topo.host.facts import SaidFact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["GdsCheck", "GdsGpu", "read_gdscheck"]
+
+# Rows of the driver configuration, in topo's words.
+_DRIVERS: Final = {
+    "nvme": "nvme",
+    "nvmeof": "nvmeof",
+    "nvme p2pdma": "p2pdma",
+    "scsi": "scsi",
+    "scaleflux csd": "scaleflux",
+    "nvmesh": "nvmesh",
+    "ddn exascaler": "lustre",
+    "lustre": "lustre",
+    "ibm spectrum scale": "gpfs",
+    "ibm storage scale": "gpfs",
+    "gpfs": "gpfs",
+    "nfs": "nfs",
+    "beegfs": "beegfs",
+    "scatefs": "scatefs",
+    "virtiofs": "virtiofs",
+    "wekafs": "wekafs",
+    "userspace rdma": "userspace-rdma",
+}
+_DIRECT: Final = frozenset({"supported", "nvfs", "p2pdma", "c2c"})
+_ROW: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ]{1,30}?)\s*:\s*(\S.*)")
+_PROPERTY: Final = re.compile(
+    r"\s*((?:properties|fs|block|profile|execution|denylist|miscellaneous)\.[\w.]{1,80})"
+    r"\s*:(.*)"
+)
+_GPU: Final = re.compile(r"\s*GPU index\s+(\d{1,4})\s+(.{0,100}?)\s+bar\s*:.*")
+_GPU_IOMMU: Final = re.compile(r"IOMMU State\s*:\s*([A-Za-z-]+( or [A-Za-z]+)?)")
+_ACS: Final = re.compile(r".*ACS\s+(?:is\s+)?enabled\s+(?:for|on|at)\s+switch\s+([0-9a-fA-F:.]+).*")
+_VERSIONS: Final = (
+    ("release", re.compile(r"GDS release version\s*(?:\(\w+\))?\s*:\s*([\w.]+)")),
+    ("driver", re.compile(r"nvidia_fs version\s*:\s*([\w.]+)")),
+    ("library", re.compile(r"libcufile version\s*:\s*([\w.]+)")),
+)
+_VERIFIED: Final = re.compile(r"\s*Platform verification\s+(\w+).*")
+_MOST_GPUS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class GdsGpu:
+    """A GPU by its index: its name, and whether it supports GPUDirect Storage."""
+
+    index: int
+    name: str
+    supported: bool
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class GdsCheck:
+    """What ``gdscheck -p`` says.
+
+    Parameters
+    ----------
+    versions
+        ``release``, ``driver`` (nvidia_fs) and ``library`` (libcufile), where it says them.
+    drivers
+        ``nvme``, ``lustre``, ... with the words of their rows.
+    direct
+        Those of `drivers` that can go directly.
+    facts
+        cuFile's configuration as the library read it, by dotted key.
+    gpus
+        In the order of the text.
+    iommu
+        ``off``, ``on``, ``passthrough`` or ``passthrough-or-on``, with its place.
+    acs
+        PCI addresses of switches with access control on, with their places.
+    verified
+        Whether the platform's verification succeeded; it does not prove that data goes directly.
+    """
+
+    name: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    drivers: Mapping[str, SaidFact] = field(default_factory=dict)
+    direct: tuple[str, ...] = ()
+    facts: Mapping[str, SaidFact] = field(default_factory=dict)
+    gpus: tuple[GdsGpu, ...] = ()
+    iommu: SaidFact | None = None
+    acs: tuple[SaidFact, ...] = ()
+    verified: bool | None = None
+
+
+def read_gdscheck(data: bytes, name: str) -> GdsCheck:
+    """Read the text of ``gdscheck -p``.
+
+    Raises
+    ------
+    ExchangeError
+        If it is too big or some other text.
+    """
+    reader = _Reader(name)
+    for number, line in enumerate(read_lines(data, name), start=1):
+        reader.line(line, number)
+    return reader.found()
+
+
+class _Reader:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._versions: dict[str, str] = {}
+        self._drivers: dict[str, SaidFact] = {}
+        self._facts: dict[str, SaidFact] = {}
+        self._gpus: dict[int, GdsGpu] = {}
+        self._iommu: SaidFact | None = None
+        self._gpu_iommu: SaidFact | None = None
+        self._acs: dict[str, SaidFact] = {}
+        self._verified: bool | None = None
+
+    def line(self, line: str, number: int) -> None:
+        """Take what a line says; one that says nothing known is passed over."""
+        line = line.rstrip()
+        start = len(line) - len(line.lstrip()) + 1
+        place = Place(self._name, number, start, len(line) + 1)
+        for key, pattern in _VERSIONS:
+            if found := pattern.search(line):
+                self._versions.setdefault(key, found[1])
+        if found := _PROPERTY.fullmatch(line):
+            key = OLD_NAMES.get(found[1], found[1])
+            self._facts[key] = SaidFact(key, tuple(found[2].split()), place)
+        elif found := _GPU.fullmatch(line):
+            self._gpu(int(found[1]), found[2], line, place)
+        elif found := _ACS.fullmatch(line):
+            self._acs[found[1].lower()] = SaidFact("acs", (found[1].lower(),), place)
+        elif found := _VERIFIED.fullmatch(line):
+            self._verified = found[1].lower() == "succeeded"
+        elif found := _ROW.fullmatch(line):
+            self._row(found[1].lower(), found[2], place)
+
+    def _gpu(self, index: int, name: str, line: str, place: Place) -> None:
+        if len(self._gpus) >= _MOST_GPUS:
+            message = f"`{self._name}` names more than {_MOST_GPUS} GPUs"
+            raise ExchangeError(Finding("import-too-big", message, place=place))
+        supported = "supports gds" in line.lower() and "not support" not in line.lower()
+        self._gpus[index] = GdsGpu(index, name, supported, place)
+        if (state := _GPU_IOMMU.search(line)) and (word := _iommu(state[1])):
+            self._gpu_iommu = SaidFact("iommu", (word,), place)
+
+    def _row(self, name: str, said: str, place: Place) -> None:
+        if name == "iommu" and (word := _iommu(said)):
+            self._iommu = SaidFact("iommu", (word,), place)
+        elif name in _DRIVERS:
+            words = tuple(word.lower() for word in re.split(r"[,\s]+", said) if word)
+            self._drivers[_DRIVERS[name]] = SaidFact(_DRIVERS[name], words, place)
+
+    def found(self) -> GdsCheck:
+        """Return what the lines said."""
+        if not (self._drivers or self._gpus or ("release" in self._versions and self._facts)):
+            message = f"`{self._name}` is not the text of `gdscheck -p`"
+            help = "run /usr/local/cuda/gds/tools/gdscheck -p and keep all of its output"
+            raise ExchangeError(Finding("wrong-kind", message, help=help))
+        return GdsCheck(
+            name=self._name,
+            versions=self._versions,
+            drivers=self._drivers,
+            direct=self._direct(),
+            facts=self._facts,
+            gpus=tuple(self._gpus[index] for index in sorted(self._gpus)),
+            iommu=self._iommu or self._gpu_iommu,
+            acs=tuple(self._acs.values()),
+            verified=self._verified,
+        )
+
+    def _direct(self) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for name, fact in self._drivers.items():
+            if "p2pdma" in fact.words:  # NVMe: nvfs, p2pdma, compat
+                found["p2pdma"] = None
+            if {*fact.words} & (_DIRECT - ({"p2pdma"} if name == "nvme" else set())):
+                found[name] = None
+        return tuple(found)
+
+
+def _iommu(said: str) -> str:
+    """Return the state in topo's words, ``""`` for one that is none."""
+    text = said.lower()
+    on, passes = "enabled" in text, "pass" in text
+    if on and passes:
+        return "passthrough-or-on"
+    if on or passes:
+        return "on" if on else "passthrough"
+    return "off" if "disabled" in text else ""
