@@ -25,6 +25,8 @@ PACKAGE = Path(topo.__file__).parent
 ROOMS = [
     "errors",
     "units",
+    "phrases",
+    "graph",
     "document",
     "catalogue",
     "description",

@@ -1,0 +1,151 @@
+"""Names and counts as a sentence has them: lists, ranges, "and 3 more"."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "and_more",
+    "counted",
+    "listed",
+    "number_ranges",
+    "ranges",
+    "shortened",
+    "unnumbered",
+]
+
+_NUMBER = re.compile(r"\d+")
+_WRITTEN_OUT = 2  # so many names are not yet a range
+
+
+def listed(names: Iterable[str], last: str = "and", *, most: int | None = None) -> str:
+    """Return names as a sentence lists them, shortened past `most`.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b"], "or"), listed("abcde", most=3)
+    ('a, b and c', 'a or b', 'a, b and 3 more')
+    """
+    items = list(names)
+    if most is not None and len(items) > most:
+        items = [*items[: most - 1], f"{len(items) - most + 1} more"]
+    if len(items) < 2:  # noqa: PLR2004
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def and_more(names: Sequence[str], few: int = 3) -> str:
+    """Return the first names and how many more there are.
+
+    Examples
+    --------
+    >>> and_more(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "port"), counted(2, "port")
+    ('1 port', '2 ports')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def number_ranges(numbers: Iterable[int]) -> str:
+    """Return rising numbers as a topology file and Linux write them.
+
+    Examples
+    --------
+    >>> number_ranges([0, 3, 4, 5, 9])
+    '0,3-5,9'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def shortened(names: Iterable[str]) -> str:
+    """Return names with what repeats as ranges.
+
+    Examples
+    --------
+    >>> shortened(["gpu0 -> nic0", "gpu1 -> nic1", "gpu2 -> nic2"])
+    'gpu[0-2] -> nic[0-2]'
+    >>> shortened(["nic0 -> cpu0", "nic1 -> cpu0", "nic2 -> cpu0", "nic3 -> cpu1", "slot1/chip"])
+    'nic[0-2] -> cpu0, nic3 -> cpu1, slot1/chip'
+    """
+    return ", ".join(ranges(names))
+
+
+def unnumbered(name: str) -> str:
+    """Return a name with its numbers taken out, the same for all that differ in them only."""
+    return _NUMBER.sub("#", name)
+
+
+def ranges(names: Iterable[str]) -> list[str]:
+    """Return names with what repeats as ranges, as a list."""
+    groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(tuple(_NUMBER.split(name)), []).append(tuple(_NUMBER.findall(name)))
+    return [text for words, numbers in groups.items() for text in _ranges(words, numbers)]
+
+
+def _ranges(words: tuple[str, ...], numbers: list[tuple[str, ...]]) -> list[str]:
+    """Return texts for names that differ in their numbers only, as few as ranges allow."""
+    numbers = sorted(numbers, key=lambda digits: tuple(map(int, digits)))
+    if len(numbers) <= _WRITTEN_OUT:
+        return [_woven(words, digits) for digits in numbers]
+    places = range(len(numbers[0]))
+    spans = [_span([digits[place] for digits in numbers]) for place in places]
+    if all(spans) and len(numbers) == _covered(numbers, spans):
+        return [_woven(words, tuple(spans))]
+    splits = (_split(numbers, place) for place in places)
+    parts = min(splits, key=lambda split: (len(split) == 1, len(split)), default=[numbers])
+    if len(parts) in (1, len(numbers)):
+        return [_woven(words, digits) for digits in numbers]
+    return [text for part in parts for text in _ranges(words, part)]
+
+
+def _span(values: list[str]) -> str:
+    """Return ``[0-7]`` for consecutive numbers, the number itself for one, ``""`` for others."""
+    different = list(dict.fromkeys(values))
+    if len(different) == 1:
+        return different[0]
+    first = int(different[0])
+    run = [str(first + step) for step in range(len(different))]
+    return f"[{run[0]}-{run[-1]}]" if different == run else ""
+
+
+def _covered(numbers: list[tuple[str, ...]], spans: list[str]) -> int:
+    """Return how many names the spans stand for: all pairs of them, or side by side."""
+    varying = [place for place, span in enumerate(spans) if span.startswith("[")]
+    if all(digits[place] == digits[varying[0]] for digits in numbers for place in varying):
+        return len(numbers)
+    product = 1
+    for place in varying:
+        product *= len({digits[place] for digits in numbers})
+    return product
+
+
+def _split(numbers: list[tuple[str, ...]], place: int) -> list[list[tuple[str, ...]]]:
+    parts: dict[str, list[tuple[str, ...]]] = {}
+    for digits in numbers:
+        parts.setdefault(digits[place], []).append(digits)
+    return list(parts.values())
+
+
+def _woven(words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
+    return "".join([words[0], *(n + word for n, word in zip(numbers, words[1:], strict=True))])
