@@ -297,7 +297,7 @@ BAD_HOUSES = [
     (missing_docstrings, "description/model.py", "x = 1\n", "no docstring"),
     (missing_docstrings, "description/model.py", '"""Types."""\n', "no __init__.py"),
     (long_files, "description/model.py", "\n" * (LONGEST_FILE + 1), "601 lines"),
-    (false_exports, "description/model.py", '__all__ = ["Spec"]\n', "which is not there"),
+    (false_exports, "description/model.py", '__all__ = ["Description"]\n', "which is not there"),
     (false_exports, "description/model.py", '__all__ = ["x", "x"]\nx = 1\n', "twice"),
 ]
 

@@ -34,11 +34,11 @@ def read(data: bytes, name: str, *, pure: bool = False) -> tuple[Finding, ...]:
     """Return what is wrong with a text; only a TopoError may come out of it."""
     started = time.process_time()  # other tests run beside this one
     try:
-        spec = read_spec(parse(data, name=name, pure=pure), name="topology")
+        description = read_spec(parse(data, name=name, pure=pure), name="topology")
     except TopoError as error:
         return error.findings
     else:
-        return tuple(found for found in spec.findings if found.severity == "error")
+        return tuple(found for found in description.findings if found.severity == "error")
     finally:
         assert time.process_time() - started < SECONDS
 

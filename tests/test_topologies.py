@@ -43,7 +43,7 @@ def test_it_loads_under_its_own_name_without_complaint(name):
     machine = topo.load(name)
     assert machine.name == name
     assert machine.title != name
-    assert machine.spec.findings == ()
+    assert machine.description.findings == ()
 
 
 @every_machine
@@ -219,7 +219,7 @@ def test_the_l40s_box_reads_under_its_switches():
 
 
 def test_the_direct_route_of_the_dgx_h100_walks_four_links():
-    walk = answer("dgx-h100", "load", "direct").routes[0].branches[0].legs[0].walk
+    walk = answer("dgx-h100", "load", "direct").routes[0].subflows[0].transfers[0].walk
     assert [walk[0].source, *(step.target for step in walk)] == [
         *("storage", "slot2", "cpu0", "nic0", "gpu0")
     ]

@@ -40,32 +40,32 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from topo.description.model import Workload
+    from topo.description.description import Workload
     from topo.errors import Finding, Place, TopoError
     from topo.measuring import measure
-    from topo.routes.model import Policy
+    from topo.routes.route import Policy
+    from topo.study.answers import Comparison, Ladder, PathAnswer
     from topo.study.bottleneck import bottleneck
     from topo.study.check import judge
     from topo.study.compare import compare
-    from topo.study.model import Comparison, Ladder, PathAnswer
     from topo.study.survey import survey
     from topo.study.timeline import simulate, together
     from topo.study.upgrade import upgrades
     from topo.topology.load import build, load, loads
     from topo.topology.locality import locality, matrix
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
     from topo.views.diagram.sheet import draw
 else:
     _HOMES = {
-        "Comparison": "topo.study.model",
+        "Comparison": "topo.study.answers",
         "Finding": "topo.errors",
-        "Ladder": "topo.study.model",
-        "PathAnswer": "topo.study.model",
+        "Ladder": "topo.study.answers",
+        "PathAnswer": "topo.study.answers",
         "Place": "topo.errors",
-        "Policy": "topo.routes.model",
+        "Policy": "topo.routes.route",
         "TopoError": "topo.errors",
-        "Topology": "topo.topology.model",
-        "Workload": "topo.description.model",
+        "Topology": "topo.topology.topology",
+        "Workload": "topo.description.description",
         "bottleneck": "topo.study.bottleneck",
         "build": "topo.topology.load",
         "compare": "topo.study.compare",

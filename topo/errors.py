@@ -4,7 +4,7 @@ Everything that topo raises on purpose is a `TopoError`; a bare traceback is a b
 
     TopoError
     ├── DocumentError    the text is not YAML that topo reads
-    ├── SpecError        the YAML says something that is wrong (shape, reference or physics)
+    ├── DescriptionError        the YAML says something that is wrong (shape, reference or physics)
     ├── UnitError        a quantity is not what was expected (no place: the reader adds it)
     ├── UnknownNameError a name given by the caller that the topology does not have
     ├── NoRouteError     no permitted way between two devices; carries what blocked it
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "DescriptionError",
     "DocumentError",
     "DrawError",
     "ExchangeError",
@@ -33,7 +34,6 @@ __all__ = [
     "Place",
     "Severity",
     "SolverError",
-    "SpecError",
     "TopoError",
     "UnboundedError",
     "UnitError",
@@ -105,7 +105,7 @@ class DocumentError(TopoError):
     """The text is not YAML that topo reads."""
 
 
-class SpecError(TopoError):
+class DescriptionError(TopoError):
     """The YAML is well-formed and says something wrong."""
 
 

@@ -349,8 +349,8 @@ def test_a_route_names_its_links_and_its_use(topo):
     ((route,),) = (one["routes"] for one in path["workloads"])
     use = {one["resource"]: one["bytes_per_byte"] for one in route["use"]}
     assert use["slot2/chip"] == 1
-    (branch,) = route["branches"]
-    (move,) = branch["moves"]
+    (subflow,) = route["branches"]
+    (move,) = subflow["moves"]
     assert [link["to"] for link in move["links"]] == ["slot2", "cpu0", "nic0", "gpu0"]
 
 

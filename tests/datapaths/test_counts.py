@@ -90,13 +90,13 @@ data-paths:
 
 
 def test_a_user_s_own_path_is_counted_by_the_same_rules():
-    spec = loads(OWN.replace("  direct: {title: changed}\n", ""))
-    found = count(data_path(spec, "mine"))
+    description = loads(OWN.replace("  direct: {title: changed}\n", ""))
+    found = count(data_path(description, "mine"))
     assert found.ram_traversals == 3  # it rests in one buffer twice
     assert found.buffers == ("a-buffer", "b-buffer")
     assert (found.core_copies, found.dram_bytes) == (2, 6)
-    assert data_paths(spec)[-1].name == "mine"
-    assert len(data_paths(spec)) == len(BUILT_IN) + 1
+    assert data_paths(description)[-1].name == "mine"
+    assert len(data_paths(description)) == len(BUILT_IN) + 1
 
 
 def test_a_file_may_change_a_shipped_path_and_keeps_its_moves():

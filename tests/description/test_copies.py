@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topo.description import loads, vary
-from topo.errors import SpecError
+from topo.errors import DescriptionError
 
 # Two cards on two sockets, one GPU a socket.
 TWO_CARDS = """
@@ -28,24 +28,24 @@ workloads:
 """
 
 
-def links_of(spec, device):
+def links_of(description, device):
     return [
         str(link.a if link.b.device == device else link.b)
-        for link in spec.links
+        for link in description.links
         if device in (link.a.device, link.b.device)
     ]
 
 
 def test_a_copy_is_cabled_as_its_model_is_and_has_no_address_of_its_own():
-    spec = vary(loads(TWO_CARDS), {"slot3": "slot1"})
-    copy = next(device for device in spec.devices if device.name == "slot3")
+    description = vary(loads(TWO_CARDS), {"slot3": "slot1"})
+    copy = next(device for device in description.devices if device.name == "slot3")
     assert (copy.part.name, copy.pci, copy.label) == ("connectx-7", (), "")
-    assert links_of(spec, "slot3") == links_of(spec, "slot1") == ["storage", "cpu0"]
+    assert links_of(description, "slot3") == links_of(description, "slot1") == ["storage", "cpu0"]
 
 
 def test_a_copied_gpu_belongs_to_its_stem():
-    spec = vary(loads(TWO_CARDS), {"gpu2": "gpu0"})
-    assert spec.workloads[0].targets == ("gpu0", "gpu1", "gpu2")
+    description = vary(loads(TWO_CARDS), {"gpu2": "gpu0"})
+    assert description.workloads[0].targets == ("gpu0", "gpu1", "gpu2")
 
 
 def test_a_copy_can_be_changed_and_led_elsewhere():
@@ -54,19 +54,21 @@ def test_a_copy_can_be_changed_and_led_elsewhere():
         "slot3.part": "connectx-7-dual-port",
         "slot3 -- cpu0": "slot3 -- cpu1",
     }
-    spec = vary(loads(TWO_CARDS), changes)
-    assert links_of(spec, "slot3") == ["storage", "cpu1"]
-    assert next(one.part.name for one in spec.devices if one.name == "slot3").endswith("dual-port")
+    description = vary(loads(TWO_CARDS), changes)
+    assert links_of(description, "slot3") == ["storage", "cpu1"]
+    assert next(one.part.name for one in description.devices if one.name == "slot3").endswith(
+        "dual-port"
+    )
 
 
 def test_changes_lie_over_those_it_was_read_with():
-    spec = vary(loads(TWO_CARDS, overrides={"load.read": "80 GB"}), {"slot3": "slot1"})
-    assert spec.workloads[0].size == 80e9
-    assert len(spec.devices) == 10
+    description = vary(loads(TWO_CARDS, overrides={"load.read": "80 GB"}), {"slot3": "slot1"})
+    assert description.workloads[0].size == 80e9
+    assert len(description.devices) == 10
 
 
 def test_a_copy_meets_the_rules_of_physics():
     full = TWO_CARDS.replace("xeon-8480c", "{part: xeon-8480c, pcie-lanes: 32}")
     assert loads(full).name == "two-cards"
-    with pytest.raises(SpecError, match="lanes"):
+    with pytest.raises(DescriptionError, match="lanes"):
         vary(loads(full), {"slot3": "slot1"})

@@ -6,7 +6,7 @@ import pytest
 
 from tests.description.reading import BOX, only, read
 from topo.description import read_data_path, vary_data_path
-from topo.description.model import DataPath, Move
+from topo.description.description import DataPath, Move
 from topo.description.vocabulary import BUILT_IN
 from topo.document import Report, parse
 
@@ -102,9 +102,9 @@ def test_a_mistake_is_said_once(text, code):
 
 
 def test_a_file_has_its_own():
-    spec = read(f"{BOX}data-paths:\n  own:\n    moves: [storage -> gpu by nic]\n")
-    assert list(spec.data_paths) == ["own"]
-    assert spec.data_paths["own"].place.line == 12
+    description = read(f"{BOX}data-paths:\n  own:\n    moves: [storage -> gpu by nic]\n")
+    assert list(description.data_paths) == ["own"]
+    assert description.data_paths["own"].place.line == 12
 
 
 @pytest.mark.parametrize("name", ["my own", "own[0-1]", "via"])
@@ -120,11 +120,11 @@ def test_a_fallback_must_be_there():
 
 
 def test_a_built_in_is_changed_by_what_stands_under_its_name():
-    spec = read(f"{BOX}data-paths: {{legacy: {{workers: 4, stages: serial}}}}\n")
-    assert spec.data_paths == {}
+    description = read(f"{BOX}data-paths: {{legacy: {{workers: 4, stages: serial}}}}\n")
+    assert description.data_paths == {}
     base = DataPath("legacy", (Move("storage", "gpu", "nic"),), title="as before")
     report = Report(parse("topo: 1"))
-    changed = vary_data_path(base, spec.data_path_overrides["legacy"], report=report)
+    changed = vary_data_path(base, description.data_path_overrides["legacy"], report=report)
     assert (changed.workers, changed.stages) == (4, "serial")
     assert (changed.title, changed.moves) == ("as before", base.moves)
     assert report.findings == ()

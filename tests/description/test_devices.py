@@ -209,10 +209,10 @@ def test_a_part_of_ones_own_is_used_like_a_built_in():
     text = BOX.replace("storage: nvme-of-target", "storage: acme").replace(
         "devices:", "parts:\n  acme: {like: nvme-of-target, read: 90 GB/s, source: sheet}\ndevices:"
     )
-    spec = read(text)
-    assert spec.parts["acme"] is spec.devices[0].part
-    assert spec.parts["acme"].figure("read").source == "sheet"
-    assert spec.likes == {"acme": "nvme-of-target"}
+    description = read(text)
+    assert description.parts["acme"] is description.devices[0].part
+    assert description.parts["acme"].figure("read").source == "sheet"
+    assert description.likes == {"acme": "nvme-of-target"}
 
 
 def test_both_mistakes_of_two_devices_come_out_at_once():

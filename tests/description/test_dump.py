@@ -20,11 +20,11 @@ def again(document):
     return describe(found, Report(found))
 
 
-def assert_comes_back(spec):
-    document = to_document(spec)
+def assert_comes_back(description):
+    document = to_document(description)
     assert json.loads(json.dumps(document)) == document
     back = again(document)
-    assert plain(back) == plain(spec)
+    assert plain(back) == plain(description)
     assert to_document(back) == document
 
 
@@ -54,19 +54,19 @@ def test_every_device_has_a_key_of_its_own():
 
 def test_sources_that_somebody_gave_stay():
     text = BOX + "parts: {acme: {like: nvme-of-target, read: 90 GB/s, source: a sheet}}\n"
-    spec = read(text, overrides={"storage.part": "acme", "storage.write": "5 GB/s"})
-    document = to_document(spec)
+    description = read(text, overrides={"storage.part": "acme", "storage.write": "5 GB/s"})
+    document = to_document(description)
     assert document["parts"]["acme"] == {
         "like": "nvme-of-target",
         "read": "90 GB/s",
         "source": "a sheet",
     }
     assert document["devices"]["storage"]["write"] == {"value": "5 GB/s", "source": "--set"}
-    assert again(document).parts["acme"].figure("read") == spec.parts["acme"].figure("read")
+    assert again(document).parts["acme"].figure("read") == description.parts["acme"].figure("read")
 
 
 def test_what_was_changed_in_a_built_in_data_path_stays():
-    spec = read(BOX, overrides={"legacy.workers": "3"})
-    assert to_document(spec)["data-paths"] == {"legacy": {"workers": "3"}}
-    spec = read(BOX, overrides={"direct.needs": ["rdma"]})
-    assert to_document(spec)["data-paths"] == {"direct": {"needs": ["rdma"]}}
+    description = read(BOX, overrides={"legacy.workers": "3"})
+    assert to_document(description)["data-paths"] == {"legacy": {"workers": "3"}}
+    description = read(BOX, overrides={"direct.needs": ["rdma"]})
+    assert to_document(description)["data-paths"] == {"direct": {"needs": ["rdma"]}}

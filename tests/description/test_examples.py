@@ -72,11 +72,11 @@ def test_a_good_file_loads(name, pure):
 
 
 def test_a_comma_in_a_source_is_said_and_read_on():
-    spec = load(SHARED / "custom.yaml")
-    (finding,) = spec.findings
+    description = load(SHARED / "custom.yaml")
+    (finding,) = description.findings
     assert (finding.code, finding.severity) == ("comma-in-text", "warning")
-    assert spec.media["pcie 5"].efficiency.source == "our lspci, MPS 128"
-    assert [expectation.kind for expectation in spec.expectations] == [
+    assert description.media["pcie 5"].efficiency.source == "our lspci, MPS 128"
+    assert [expectation.kind for expectation in description.expectations] == [
         "time",
         "beats",
         "limited-by",
@@ -84,9 +84,9 @@ def test_a_comma_in_a_source_is_said_and_read_on():
 
 
 def test_the_figures_of_one_example():
-    spec = load(SHARED / "dgx-a100.yaml")
-    links = {(str(link.a), str(link.b)): link.cable for link in spec.links}
-    assert len(spec.devices) == 42
+    description = load(SHARED / "dgx-a100.yaml")
+    links = {(str(link.a), str(link.b)): link.cable for link in description.links}
+    assert len(description.devices) == 42
     assert links["nvme7", "sw3"].lanes == 4
     assert ("ram5", "cpu1/numa5") in links
     assert links["gpu3", "nvswitch"].count == 12

@@ -12,7 +12,7 @@ from tests.description.reading import only
 from topo.description import build, builtin_names, load, loads
 from topo.description.read import describe
 from topo.document import Report, parse
-from topo.errors import DocumentError, SpecError, TopoError, UnknownNameError
+from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError
 
 TEXT = "topo: 1\ndevices: {gpu0: rtx-4090}\n"
 
@@ -40,10 +40,10 @@ def refused(argument):
 
 @pytest.mark.parametrize("argument", ["box.yaml", "./box.yaml", Path("box.yaml")])
 def test_a_file_by_its_path(folder, argument):
-    spec = load(argument)
-    assert (spec.name, spec.file) == ("box", str(argument))
-    assert spec.comment == "My box.\n Notice: nothing."
-    assert spec.devices[0].place.file == str(argument)
+    description = load(argument)
+    assert (description.name, description.file) == ("box", str(argument))
+    assert description.comment == "My box.\n Notice: nothing."
+    assert description.devices[0].place.file == str(argument)
 
 
 def test_a_file_without_a_suffix_needs_a_slash(folder):
@@ -61,8 +61,8 @@ def test_standard_input(monkeypatch):
 def test_built_ins_come_by_name():
     assert builtin_names() == tuple(sorted(builtin_names()))
     for name in builtin_names():
-        spec = load(name)
-        assert spec.file == f"topologies/{name}.yaml"
+        description = load(name)
+        assert description.file == f"topologies/{name}.yaml"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_texts_and_bytes():
 
 
 def test_a_dict_meets_the_same_rules():
-    spec = build(
+    description = build(
         {
             "topo": 1,
             "devices": {
@@ -128,11 +128,11 @@ def test_a_dict_meets_the_same_rules():
             "settings": {"iommu": False},
         }
     )
-    devices = {device.name: device for device in spec.devices}
+    devices = {device.name: device for device in description.devices}
     assert devices["sw0"].part.flag("acs") is False
     assert devices["ram0"].part.figure("channels").value == 8
     assert devices["ram0"].part.figure("efficiency").value == 0.7
-    assert spec.settings.iommu == "off"
+    assert description.settings.iommu == "off"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_dict_meets_the_same_rules():
     ],
 )
 def test_a_mistake_in_a_dict_names_the_way_to_it(document, code, file):
-    with pytest.raises(SpecError) as raised:
+    with pytest.raises(DescriptionError) as raised:
         build(document)
     (finding,) = raised.value.findings
     assert (finding.code, finding.place.file) == (code, file)
@@ -158,7 +158,7 @@ def test_a_mistake_in_a_dict_names_the_way_to_it(document, code, file):
 def test_a_dict_that_contains_itself():
     document: dict[str, object] = {"topo": 1}
     document["parts"] = document
-    with pytest.raises(SpecError) as raised:
+    with pytest.raises(DescriptionError) as raised:
         build(document)
     assert raised.value.findings[0].code == "too-deep"
 

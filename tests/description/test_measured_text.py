@@ -10,7 +10,7 @@ from tests.machines import TWO_SOCKETS
 from topo.description import loads
 from topo.description.fmt import format_text
 from topo.description.measured_text import MeasuredLine, with_measured
-from topo.errors import SpecError
+from topo.errors import DescriptionError
 
 HEAD = TWO_SOCKETS.partition("workloads:")[0]
 TAIL = "workloads:\n  near: {read: 50 GB, from: storage, to: gpu0}\n"
@@ -90,7 +90,7 @@ def test_a_formatted_file_stays_formatted():
     ],
 )
 def test_brackets_are_refused(text):
-    with pytest.raises(SpecError, match="no line can be added"):
+    with pytest.raises(DescriptionError, match="no line can be added"):
         with_measured(text, [NEW])
 
 

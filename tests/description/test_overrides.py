@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import BOX, CABLED, read
-from topo.errors import DocumentError, SpecError, UnknownNameError
+from topo.errors import DescriptionError, DocumentError, UnknownNameError
 
 FILE = f"""{BOX}{CABLED}settings: {{iommu: off}}
 parts:
@@ -17,11 +17,11 @@ workloads:
 """
 
 
-def device(spec, name):
-    return next(device for device in spec.devices if device.name == name)
+def device(description, name):
+    return next(device for device in description.devices if device.name == name)
 
 
-def refused(key, value, kind=SpecError):
+def refused(key, value, kind=DescriptionError):
     with pytest.raises(kind) as raised:
         read(FILE, overrides={key: value})
     (finding,) = raised.value.findings
@@ -29,9 +29,9 @@ def refused(key, value, kind=SpecError):
 
 
 def test_a_part_of_one_of_a_range():
-    spec = read(FILE, overrides={"slot1.part": "connectx-8"})
-    assert device(spec, "slot1").part.name == "connectx-8"
-    assert device(spec, "slot2").part.name == "connectx-7-dual-port"
+    description = read(FILE, overrides={"slot1.part": "connectx-8"})
+    assert device(description, "slot1").part.name == "connectx-8"
+    assert device(description, "slot2").part.name == "connectx-7-dual-port"
 
 
 @pytest.mark.parametrize(
@@ -39,36 +39,38 @@ def test_a_part_of_one_of_a_range():
     [("gpu", [8] * 8), ("gpu3", [16] * 3 + [8] + [16] * 4), ("gpu[0-1]", [8] * 2 + [16] * 6)],
 )
 def test_a_figure_of_devices(target, lanes):
-    spec = read(FILE, overrides={f"{target}.pcie": "5 x8"})
-    assert [device(spec, f"gpu{at}").part.slot.lanes for at in range(8)] == lanes
+    description = read(FILE, overrides={f"{target}.pcie": "5 x8"})
+    assert [device(description, f"gpu{at}").part.slot.lanes for at in range(8)] == lanes
 
 
 def test_a_changed_figure_says_that_it_was_set():
-    spec = read(FILE, overrides={"storage.read": "80 GB/s", "parts.acme.read": "70 GB/s"})
-    assert device(spec, "storage").part.figure("read").source == "--set"
-    acme = spec.parts["acme"]
+    description = read(FILE, overrides={"storage.read": "80 GB/s", "parts.acme.read": "70 GB/s"})
+    assert device(description, "storage").part.figure("read").source == "--set"
+    acme = description.parts["acme"]
     assert (acme.figure("read").value, acme.figure("read").source) == (70e9, "--set")
     assert acme.source == "sheet"
 
 
 def test_a_key_below_a_key():
-    spec = read(FILE, overrides={"slot1.p2p.posted": "22 GB/s per flow"})
-    caps = device(spec, "slot1").part.peer_caps
+    description = read(FILE, overrides={"slot1.p2p.posted": "22 GB/s per flow"})
+    caps = device(description, "slot1").part.peer_caps
     assert (caps.posted.rate.value, caps.posted.per_flow, caps.non_posted) == (22e9, True, None)
 
 
 def test_a_value_may_be_a_mapping():
-    spec = read(
+    description = read(
         FILE, overrides={"slot1.p2p": "{posted: 5 GB/s}", "slot2.p2p": {"posted": "4 GB/s"}}
     )
-    rates = [device(spec, name).part.peer_caps.posted.rate.value for name in ("slot1", "slot2")]
+    rates = [
+        device(description, name).part.peer_caps.posted.rate.value for name in ("slot1", "slot2")
+    ]
     assert rates == [5e9, 4e9]
 
 
 def test_what_is_not_a_figure_of_a_device():
-    spec = read(FILE, overrides={"gpu0.pci": "1b:00.0", "devices.gpu1.label": "left"})
-    assert device(spec, "gpu0").pci == ("1b:00.0",)
-    assert device(spec, "gpu1").label == "left"
+    description = read(FILE, overrides={"gpu0.pci": "1b:00.0", "devices.gpu1.label": "left"})
+    assert device(description, "gpu0").pci == ("1b:00.0",)
+    assert device(description, "gpu1").label == "left"
 
 
 def test_settings():
@@ -77,50 +79,54 @@ def test_settings():
 
 
 def test_workloads():
-    spec = read(FILE, overrides={"load.read": "1 TB", "workloads.load.via": "[direct, legacy]"})
-    assert spec.workloads[0].size == 1e12
-    assert spec.workloads[0].via == ("direct", "legacy")
+    description = read(
+        FILE, overrides={"load.read": "1 TB", "workloads.load.via": "[direct, legacy]"}
+    )
+    assert description.workloads[0].size == 1e12
+    assert description.workloads[0].via == ("direct", "legacy")
 
 
 def test_data_paths():
-    spec = read(
+    description = read(
         FILE, overrides={"own.workers": "2", "legacy.workers": "1", "legacy.stages": "serial"}
     )
-    assert spec.data_paths["own"].workers == 2
-    texts = {key.text: value.text for key, value in spec.data_path_overrides["legacy"]}
+    assert description.data_paths["own"].workers == 2
+    texts = {key.text: value.text for key, value in description.data_path_overrides["legacy"]}
     assert texts == {"workers": "1", "stages": "serial"}
 
 
 def test_media():
-    spec = read(FILE, overrides={"media.pcie 5.efficiency": "70 %"})
-    assert spec.media["pcie 5"].efficiency.value == 0.7
-    cables = [link.cable for link in spec.links if link.cable.medium == "pcie 5"]
+    description = read(FILE, overrides={"media.pcie 5.efficiency": "70 %"})
+    assert description.media["pcie 5"].efficiency.value == 0.7
+    cables = [link.cable for link in description.links if link.cable.medium == "pcie 5"]
     assert {cable.efficiency.value for cable in cables} == {0.7}
 
 
 @pytest.mark.parametrize("target", ["slot1 -- cpu0", "cpu0 -- slot1", "slot1  --  cpu0 "])
 def test_a_link(target):
-    spec = read(FILE, overrides={target.replace("  ", " "): "pcie 4 x8"})
-    texts = {str(link.b): link.cable.text for link in spec.links if link.a.device == "slot1"}
+    description = read(FILE, overrides={target.replace("  ", " "): "pcie 4 x8"})
+    texts = {str(link.b): link.cable.text for link in description.links if link.a.device == "slot1"}
     assert texts == {"cpu0": "pcie 4 x8"}
 
 
 def test_links_of_a_stem():
-    spec = read(FILE, overrides={"gpu -- cpu": "pcie 4 x16"})
-    texts = {link.cable.text for link in spec.links if link.a.device.startswith("gpu")}
+    description = read(FILE, overrides={"gpu -- cpu": "pcie 4 x16"})
+    texts = {link.cable.text for link in description.links if link.a.device.startswith("gpu")}
     assert texts == {"pcie 4 x16"}
 
 
 def test_title_and_name():
-    spec = read(FILE, overrides={"title": "what if", "name": "other"})
-    assert (spec.title, spec.name) == ("what if", "other")
+    description = read(FILE, overrides={"title": "what if", "name": "other"})
+    assert (description.title, description.name) == ("what if", "other")
 
 
 def test_values_may_be_what_python_has():
-    spec = read(FILE, overrides={"load.via": ["direct"], "own.workers": 3, "gpu0.p2p": False})
-    assert spec.workloads[0].via == ("direct",)
-    assert spec.data_paths["own"].workers == 3
-    assert device(spec, "gpu0").part.flag("p2p") is False
+    description = read(
+        FILE, overrides={"load.via": ["direct"], "own.workers": 3, "gpu0.p2p": False}
+    )
+    assert description.workloads[0].via == ("direct",)
+    assert description.data_paths["own"].workers == 3
+    assert device(description, "gpu0").part.flag("p2p") is False
 
 
 @pytest.mark.parametrize(
@@ -179,6 +185,6 @@ def test_a_value_that_is_no_yaml():
 
 
 def test_a_file_with_mistakes_is_told_of_those_first():
-    with pytest.raises(SpecError) as raised:
+    with pytest.raises(DescriptionError) as raised:
         read(BOX + "  0gpu: l40s\n", overrides={"nothing.here": "x"})
     assert [finding.code for finding in raised.value.findings] == ["bad-name"]

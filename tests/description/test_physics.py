@@ -37,9 +37,9 @@ def findings(text):
     """Return what physics says of a text that is otherwise sound."""
     document = parse(text)
     report = Report(document)
-    spec = describe(document, report)
+    description = describe(document, report)
     assert report.findings == ()
-    check(spec, report)
+    check(description, report)
     return report.findings
 
 

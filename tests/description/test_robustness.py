@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.description.reading import BOX, CABLED
 from tests.description.strategies import documents, values
 from topo.description import build, json_schema, loads
-from topo.description.model import Spec
+from topo.description.description import Description
 from topo.description.read import read_spec
 from topo.document import parse
 from topo.errors import TopoError
@@ -20,7 +20,7 @@ def outcome(function, *arguments, **options):
         found = function(*arguments, **options)
     except TopoError as error:
         found = error
-    if isinstance(found, Spec):
+    if isinstance(found, Description):
         return found
     assert found.findings
     assert all(finding.code and finding.message for finding in found.findings)

@@ -43,9 +43,9 @@ def test_the_others():
     ],
 )
 def test_what_cufile_is_told(text, name, value):
-    spec = read(f"{BOX}settings: {{{text}}}\n")
-    assert getattr(spec.settings, name) == value
-    again = build(to_document(spec))
+    description = read(f"{BOX}settings: {{{text}}}\n")
+    assert getattr(description.settings, name) == value
+    again = build(to_document(description))
     assert getattr(again.settings, name) == value
 
 

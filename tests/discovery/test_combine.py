@@ -78,7 +78,7 @@ def test_nvlinks_come_from_the_matrix_and_say_so():
     assert not disagreements(found)
     (line,) = [line for line in found.yaml.splitlines() if "nvlink" in line]
     assert line.endswith("# NV4; from b.txt")
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert locality(topology, "gpu0", "gpu1") == "NV4"
     assert locality(topology, "gpu0", "nic0") == "PIX"
 
@@ -106,7 +106,7 @@ def test_lspci_learns_its_numa_nodes():
     found = together(LSPCI, smi(code="SYS", near="PHB"))
     assert not disagreements(found)
     assert "numa-unknown" not in codes(found)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [one.numa for one in topology.of_kind("cpu")] == [(0,), (1,)]
     assert locality(topology, "gpu0", "nic0") == "PHB"
     assert locality(topology, "gpu0", "nic1") == "SYS"
@@ -127,14 +127,14 @@ def test_classless_places_become_what_the_other_knows():
     assert "unclassified-device" in codes(import_text(None, template, "a.txt"))
     found = together(template, nccl())
     assert "unclassified-device" not in codes(found)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert len(topology.of_kind("gpu")) == 2
     assert "what it is, from b.txt" in found.yaml
 
 
 def test_drives_come_with_the_tree_that_shows_them():
     found = together(nccl(), trees.sysfs_box().tar("w"))
-    assert found.sighting.of_kind("nvme")
+    assert found.machine.of_kind("nvme")
     assert re.search(r"nvme.*# .*from b\.txt", found.yaml)
 
 
@@ -187,7 +187,7 @@ def test_another_number_of_gpus_is_an_error():
     found = together(more, smi())
     assert "number of GPUs 3 in a.txt, 2 in b.txt" in disagreements(found)
     assert {one.severity for one in found.findings if one.code == "sources-disagree"} == {"error"}
-    assert len(found.sighting.of_kind("gpu")) == 3  # none is made of the other's
+    assert len(found.machine.of_kind("gpu")) == 3  # none is made of the other's
 
 
 def test_other_addresses_are_an_error():
@@ -196,7 +196,7 @@ def test_other_addresses_are_an_error():
 
     found = together(box("11"), box("12"))
     assert disagreements(found)[0].startswith("PCI address of the first GPU 0000:11:00.0 in a.txt")
-    assert len(found.sighting.of_kind("gpu")) == 1
+    assert len(found.machine.of_kind("gpu")) == 1
 
 
 def test_a_guessed_split_of_a_rate_is_no_contradiction():
@@ -207,7 +207,7 @@ def test_a_guessed_split_of_a_rate_is_no_contradiction():
 def test_three_sources():
     found = together(LSPCI, smi(code="SYS", near="PHB"), smi(code="NV4", near="PHB"))
     assert disagreements(found) == ["gpu0 to gpu1: NVLinks 0 in a.txt with b.txt, 4 in c.txt"]
-    assert len(found.sighting.together) == 2
+    assert len(found.machine.together) == 2
 
 
 # --- anything with anything -----------------------------------------------------------------------
@@ -228,9 +228,9 @@ def test_any_two_machines_give_a_topology_or_are_said_to_be_two(first):
         except ExchangeError as error:
             impossible.update(one.code for one in error.findings)
             continue
-        build_topology(found.spec)
-        gpus = import_text(None, SOURCES[first], "a.txt").sighting.of_kind("gpu")
-        assert not gpus or len(found.sighting.of_kind("gpu")) == len(gpus)
+        build_topology(found.description)
+        gpus = import_text(None, SOURCES[first], "a.txt").machine.of_kind("gpu")
+        assert not gpus or len(found.machine.of_kind("gpu")) == len(gpus)
     assert impossible <= {"sources-disagree"}
 
 
@@ -245,13 +245,13 @@ def test_what_no_machine_can_be_is_said():
 def test_another_device_at_an_address_is_an_error():
     found = together(LSPCI, trees.cxl("3.0"))
     assert "at 0000:01:00.0 gpu in a.txt, cxl-memory in b.txt" in disagreements(found)
-    assert not found.sighting.of_kind("cxl-memory")
+    assert not found.machine.of_kind("cxl-memory")
 
 
 @given(one=damaged(SOURCES[:11]), other=damaged(SOURCES[:11]))
 def test_damaged_sources_combine_or_are_refused(one, other):
     with suppress(TopoError):
-        build_topology(together(one, other).spec)
+        build_topology(together(one, other).description)
 
 
 # --- real pairs -----------------------------------------------------------------------------------
@@ -279,9 +279,9 @@ def real(name, *, turned=False):
 @pytest.mark.parametrize("turned", [False, True])
 def test_real_pairs_give_a_topology(name, turned):
     found = real(name, turned=turned)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert len(topology.of_kind("gpu")) == (4 if "asus" in name else 8)
-    assert len(found.sighting.together) == 1
+    assert len(found.machine.together) == 1
 
 
 @needs_corpus
@@ -308,7 +308,7 @@ def test_g5_has_two_opinions_on_its_numa_nodes(turned):
 def test_the_asus_has_the_nodes_that_numactl_and_the_matrix_say(name, turned):
     found = real(name, turned=turned)
     assert not disagreements(found)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [one.numa for one in topology.of_kind("cpu")] == [(0,), (1,)]
     matrix = [locality(topology, "gpu0", other) for other in ("gpu1", "gpu2", "nic0", "nic1")]
     assert matrix == ["NODE", "SYS", "NODE", "SYS"]

@@ -94,8 +94,8 @@ class NcclFacts:
     """What an import says, by the names of the index."""
 
     def __init__(self, found):
-        self.found, self.seen = found, found.sighting
-        self.topology = build_topology(found.spec)
+        self.found, self.seen = found, found.machine
+        self.topology = build_topology(found.description)
         self.cards = [card for card in self.seen.of_kind("nic", "dpu") if card.pci]
         self.virtual = [card for card in self.seen.of_kind("nic", "dpu") if not card.pci]
         self.software = [one for one in self.seen.left_out if ":" not in one]
@@ -224,7 +224,7 @@ def test_an_nccl_file_imports_with_its_facts(row):
 @pytest.mark.parametrize("row", rows("nccl-xml"))
 def test_an_nccl_file_comes_back_from_its_export(row):
     found = imported(row)
-    written = export_text("nccl", build_topology(found.spec))
+    written = export_text("nccl", build_topology(found.description))
     assert not written.text.startswith("<?")
     assert "\t" not in written.text
     assert re.search(r">[^<\s]", written.text) is None  # no text
@@ -239,7 +239,7 @@ def test_an_nccl_file_comes_back_from_its_export(row):
 class SmiFacts:
     def __init__(self, row, found):
         self.matrix = read_matrix(data_of(row), row["file"])
-        self.topology = build_topology(found.spec)
+        self.topology = build_topology(found.description)
         gpus = [gpu.name for gpu in self.topology.of_kind("gpu")]
         rows = matrix(self.topology, functions=True)
         functions = [name for name in rows if name not in gpus]
@@ -335,11 +335,11 @@ BOTH = [*rows("nccl-xml"), *rows("nvidia-smi")]
 def test_an_imported_machine_answers_and_is_drawn(row):
     if "WRONGKIND" in row["file"]:
         return
-    topology = build_topology(imported(row).spec)
+    topology = build_topology(imported(row).description)
     assert draw(topology).dot
     gpus, cards = topology.of_kind("gpu"), topology.of_kind("nic", "dpu")
-    assert bool(topology.spec.workloads) == bool(gpus and cards)
-    if topology.spec.workloads:
+    assert bool(topology.description.workloads) == bool(gpus and cards)
+    if topology.description.workloads:
         paths = compare(topology).workloads[0].paths
         assert any(path.rate for path in paths)
         assert locality(topology, gpus[0].name, cards[0].name)

@@ -45,12 +45,12 @@ def test_it_is_compared_and_drawn(row):
     found = imported(row)
     if found is None:
         return
-    kinds = {device.kind for device in found.sighting.devices}
+    kinds = {device.kind for device in found.machine.devices}
     cards, drives = kinds & {"nic", "dpu"}, kinds & {"nvme", "storage"}
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert draw(topology).dot.startswith(("digraph", "graph", "strict"))
     if "gpu" not in kinds or not (cards or drives):
-        assert not topology.spec.workloads
+        assert not topology.description.workloads
         if "gpu" in kinds:
             assert "no-storage" in {one.code for one in found.findings}
         return
@@ -60,7 +60,7 @@ def test_it_is_compared_and_drawn(row):
     if cards:
         by_hand = imported(row, storage=["nic0"])
         assert "guessed-storage" not in {one.code for one in by_hand.findings}
-        topology = build_topology(by_hand.spec)
+        topology = build_topology(by_hand.description)
         assert {"storage", "nic0"} in [{link.a.device, link.b.device} for link in topology.links]
         answers(topology)
 
@@ -85,6 +85,6 @@ def picture(topology, answer):
 
 @pytest.mark.parametrize("row", [row for row in ALL if row.id in PICTURES] or ALL[:1])
 def test_a_picture_is_laid_out(row):
-    topology = build_topology(imported(row).spec)
+    topology = build_topology(imported(row).description)
     drawn = picture(topology, compare(topology).workloads[0])
     assert drawn.svg().lstrip().startswith(("<?xml", "<svg"))

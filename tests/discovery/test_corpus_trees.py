@@ -74,9 +74,9 @@ def by_address(topology):
 class HwlocFacts:
     def __init__(self, row):
         self.found = imported(row)
-        self.seen = self.found.sighting
+        self.seen = self.found.machine
         self.file = read_file(data_of(row), row["file"])
-        self.topology = build_topology(self.found.spec)
+        self.topology = build_topology(self.found.description)
         self.pci = self.file.things("PCIDev")
 
     def of_class(self, start, vendor=""):
@@ -204,14 +204,14 @@ def hwloc_row(name):
 @hwloc_row("nvidia-dgx2-16xV100")
 def test_a_dgx_2_has_two_levels_of_switches_and_150_gb_of_nvlink(row):
     found = imported(row)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     gpus = [gpu.name for gpu in topology.of_kind("gpu")]
     assert len(gpus) == 16
     for gpu in gpus:
         links = [one for one in topology.links if gpu == one.a.device and one.cable.reach == "gpu"]
         assert sum(one.cable.count * (one.cable.rate.value or 0) for one in links) == 150e9
-    kept = tuple(one for one in found.sighting.devices if one.kind != "nvswitch")
-    bare = build_topology(written(replace(found.sighting, devices=kept, cables=())).spec)
+    kept = tuple(one for one in found.machine.devices if one.kind != "nvswitch")
+    bare = build_topology(written(replace(found.machine, devices=kept, cables=())).description)
     pcie = Counter(locality(bare, "gpu0", other) for other in gpus[1:])
     assert pcie == {"PIX": 1, "PXB": 2, "NODE": 4, "SYS": 8}
 
@@ -219,15 +219,15 @@ def test_a_dgx_2_has_two_levels_of_switches_and_150_gb_of_nvlink(row):
 @hwloc_row("power8gpudistances")
 def test_power8_takes_the_slower_end_and_says_so(row):
     found = imported(row)
-    assert {gpu.link.cable for gpu in found.sighting.of_kind("gpu")} == {"pcie 3 x8"}
+    assert {gpu.link.cable for gpu in found.machine.of_kind("gpu")} == {"pcie 3 x8"}
     assert "port-below-device" in {one.code for one in found.findings}
-    cables = Counter(cable.cable for cable in found.sighting.cables)
+    cables = Counter(cable.cable for cable in found.machine.cables)
     assert cables == {"2x nvlink 1": 6}  # 40 GB/s: two pairs, and each GPU to its CPU
 
 
 @hwloc_row("cxlmem-dax-dtdv2")
 def test_cxl_memory_is_there_by_its_class(row):
-    topology = build_topology(imported(row).spec)
+    topology = build_topology(imported(row).description)
     assert len(topology.of_kind("cxl-memory")) == 4
     assert len(topology.of_kind("pcie-switch")) == 3
 
@@ -238,11 +238,11 @@ def test_cxl_memory_is_there_by_its_class(row):
 class LspciFacts:
     def __init__(self, row):
         self.found = imported(row)
-        self.seen = self.found.sighting
+        self.seen = self.found.machine
         lines = read_lines(data_of(row), row["file"])
         self.lines = lines
         self.listing = read_tree(lines) or read_blocks(lines)
-        self.topology = build_topology(self.found.spec)
+        self.topology = build_topology(self.found.description)
 
     def named(self, *words, code=""):
         return [
@@ -340,8 +340,8 @@ def test_lspci_imports_with_its_facts(row):
 class SysfsFacts:
     def __init__(self, row):
         self.found = imported(row)
-        self.seen = self.found.sighting
-        self.topology = build_topology(self.found.spec)
+        self.seen = self.found.machine
+        self.topology = build_topology(self.found.description)
 
     def switches(self, text):
         switches = self.seen.of_kind("pcie-switch")
@@ -407,12 +407,12 @@ ALL = [*rows("hwloc-xml"), *rows("lspci"), *rows("sysfs")]
 def test_an_imported_machine_answers_and_is_drawn(row):
     if Path(row["file"]).stem in REFUSED:
         return
-    topology = build_topology(imported(row).spec)
+    topology = build_topology(imported(row).description)
     assert draw(topology).dot
     gpus = topology.of_kind("gpu")
     others = topology.of_kind("nic", "dpu", "nvme")
-    assert bool(topology.spec.workloads) == bool(gpus and others)
-    if topology.spec.workloads:
+    assert bool(topology.description.workloads) == bool(gpus and others)
+    if topology.description.workloads:
         paths = compare(topology).workloads[0].paths
         assert any(path.rate for path in paths)
     for kind in EXPORTS:

@@ -35,7 +35,7 @@ def a_gpu(file=None, address="0000:01:00.0", ids="10de:20b2", **more):
 
 
 def test_two_levels_of_switches_and_links_between_all():
-    topology = build_topology(read(two_level()).spec)
+    topology = build_topology(read(two_level()).description)
     assert len(topology.of_kind("gpu")) == 8
     assert len(topology.of_kind("pcie-switch")) == 6
     assert locality(topology, "gpu0", "gpu1") == "NV1"
@@ -47,7 +47,7 @@ def test_two_levels_of_switches_and_links_between_all():
 def test_a_second_and_a_third_version_are_one_topology():
     second, third = read(cxl("2.0")), read(cxl("3.0"))
     assert second.document == third.document
-    kinds = Counter(one.kind for one in second.sighting.devices)
+    kinds = Counter(one.kind for one in second.machine.devices)
     assert (kinds["cxl-memory"], kinds["nvme"], kinds["nic"]) == (1, 1, 1)
 
 
@@ -67,7 +67,7 @@ def test_several_things_below_one_host_bridge_share_a_root():
         file.bridge(f"0000:00:0{at}.0", a_gpu(file, f"0000:0{at}:00.0"), ids="8086:2030")
         for at in (1, 2)
     ]
-    topology = build_topology(read(file.file(file.package(0, file.host(*leaves)))).spec)
+    topology = build_topology(read(file.file(file.package(0, file.host(*leaves)))).description)
     assert len(topology.of_kind("root-complex")) == 1
     assert locality(topology, "gpu0", "gpu1") == "PHB"
 
@@ -77,7 +77,7 @@ def test_one_package_with_several_nodes_is_one_cpu():
     host = file.host(a_gpu(file))
     group = file.thing("Group", host, nodeset="0x00000002")
     found = read(file.file(file.package(0, group, nodes=[0, 1])))
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0, 1)]
     assert "gpu0 -- cpu0/numa1: pcie" in found.yaml
     assert "ram -- cpu0/numa[0-1]: memory-bus" in found.yaml
@@ -87,7 +87,7 @@ def test_packages_that_share_a_node_are_one_cpu():
     file = Hwloc()
     sockets = [file.thing("Package", nodeset="0x00000001") for _ in range(3)]
     found = read(file.file(file.thing("NUMANode", os_index=0, nodeset="0x00000001"), *sockets))
-    assert len(found.sighting.of_kind("cpu")) == 1
+    assert len(found.machine.of_kind("cpu")) == 1
     assert "3 packages share" in found.yaml
 
 
@@ -95,7 +95,7 @@ def test_memory_of_a_gpu_is_none_of_the_host():
     file = Hwloc()
     node = file.thing("NUMANode", os_index=255, nodeset="0x0", subtype="GPUMemory")
     found = read(file.file(file.package(0, file.host(a_gpu(file))), node))
-    assert [cpu.numa for cpu in found.sighting.of_kind("cpu")] == [(0,)]
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,)]
 
 
 def test_two_functions_are_one_card_and_virtual_ones_none():
@@ -106,10 +106,10 @@ def test_two_functions_are_one_card_and_virtual_ones_none():
     ]
     virtual = [file.device(f"0000:03:00.{at}", "0200", "15b3:101e") for at in range(2, 6)]
     found = read(file.file(file.package(0, file.host(*functions, *virtual))))
-    (card,) = found.sighting.of_kind("nic")
+    (card,) = found.machine.of_kind("nic")
     assert card.pci == ("0000:03:00.0", "0000:03:00.1")
     assert card.part == "connectx-6-dx-dual-port"
-    assert len(found.sighting.left_out) == 4
+    assert len(found.machine.left_out) == 4
     assert "virtual-functions" in codes(found)
 
 
@@ -118,7 +118,7 @@ def test_an_address_that_stands_twice():
     inside = (a_gpu(file), file.device("0000:01:00.0", "0207", "15b3:1013"))
     found = read(file.file(file.package(0, file.host(*inside))))
     assert "address-again" in codes(found)
-    assert [one.pci for one in found.sighting.of_kind("nic")] == [()]
+    assert [one.pci for one in found.machine.of_kind("nic")] == [()]
 
 
 def test_consoles_and_disks_are_no_devices():
@@ -130,7 +130,7 @@ def test_consoles_and_disks_are_no_devices():
         a_gpu(file, "0000:02:00.0"),
     )
     found = read(file.file(file.package(0, file.host(*things))))
-    assert [one.kind for one in found.sighting.devices if one.pci] == ["gpu"]
+    assert [one.kind for one in found.machine.devices if one.pci] == ["gpu"]
 
 
 # --- speeds -------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_the_slower_end_is_the_link_and_it_is_said():
     file = Hwloc()
     leaf = file.bridge("0000:00:01.0", a_gpu(file, rate=31.507692), rate=15.753846)
     found = read(file.file(file.package(0, file.host(leaf))))
-    (gpu,) = found.sighting.of_kind("gpu")
+    (gpu,) = found.machine.of_kind("gpu")
     assert gpu.link.cable == "pcie 3 x16"
     assert "a guess" in gpu.link.said
     assert "port-below-device" in codes(found)
@@ -166,19 +166,19 @@ def test_the_slower_end_is_the_link_and_it_is_said():
 
 def test_zero_is_unknown():
     found = read(small(a_gpu(rate=0.0)))
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie unknown"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie unknown"
     assert "empty-link" in codes(found)
 
 
 def test_a_rate_that_no_link_has_stays_unknown():
     found = read(small(a_gpu(rate=0.2)))
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie unknown"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie unknown"
     assert "odd-link-speed" in codes(found)
 
 
 def test_a_link_at_rest():
     found = read(small(a_gpu(rate=4.0)))
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 1 x16"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 1 x16"
     assert "idle-link" in codes(found)
 
 
@@ -194,32 +194,32 @@ def joined(name, value, *, ids="10de:20b2", back=None):
 
 
 def test_links_are_counted_by_the_parts_own_rate():
-    assert [one.cable for one in joined("NVLinkBandwidth", 300_000).sighting.cables] == [
+    assert [one.cable for one in joined("NVLinkBandwidth", 300_000).machine.cables] == [
         "12x nvlink 3"
     ]
 
 
 def test_links_of_an_unknown_part_are_a_guess():
-    (cable,) = joined("NVLinkBandwidth", 40_000, ids="10de:ffff").sighting.cables
+    (cable,) = joined("NVLinkBandwidth", 40_000, ids="10de:ffff").machine.cables
     assert cable.cable == "2x nvlink 1"
     assert "a guess" in cable.said
 
 
 def test_xgmi():
     found = joined("XGMIBandwidth", 100_000, ids="1002:74a1")
-    assert [one.cable for one in found.sighting.cables] == ["xgmi 100 GB/s"]
+    assert [one.cable for one in found.machine.cables] == ["xgmi 100 GB/s"]
 
 
 def test_ends_that_disagree():
     found = joined("NVLinkBandwidth", 50_000, back=25_000)
-    assert [one.cable for one in found.sighting.cables] == ["2x nvlink 3"]
+    assert [one.cable for one in found.machine.cables] == ["2x nvlink 3"]
     assert "asymmetric-links" in codes(found)
 
 
 def test_a_link_to_nothing():
     tail = matrix("NVLinkBandwidth", ["PCIDev:7777", "PCIDev:7778"], [[0, 25000], [25000, 0]])
     found = read(small(a_gpu(), tail=tail))
-    assert not found.sighting.cables
+    assert not found.machine.cables
     assert "gpu-missing" in codes(found)
 
 
@@ -230,7 +230,7 @@ def test_switches_without_a_matrix(subtype):
     more = {"subtype": subtype} if subtype else {}
     chips = [file.device(f"0000:0{at}:00.0", "0680", "10de:1af1", **more) for at in (5, 6)]
     found = read(file.file(file.package(0, file.host(*gpus, *chips))))
-    assert {one.cable for one in found.sighting.cables} == {"12x nvlink 3"}
+    assert {one.cable for one in found.machine.cables} == {"12x nvlink 3"}
     assert "guessed-nvlinks" in codes(found)
     assert "chips: 2" in found.yaml
 
@@ -239,7 +239,7 @@ def test_switches_and_unknown_gpus():
     file = Hwloc()
     things = (a_gpu(file, ids="10de:ffff"), file.device("0000:05:00.0", "0680", "10de:1af1"))
     found = read(file.file(file.package(0, file.host(*things))))
-    assert not found.sighting.of_kind("nvswitch")
+    assert not found.machine.of_kind("nvswitch")
     assert "nvlinks-not-told" in codes(found)
 
 
@@ -250,7 +250,7 @@ def test_the_first_version_is_read_and_warned_of():
     file = Hwloc("1")
     gpu = file.device("0000:01:00.0", "0302", "10de:20b2")
     found = read(file.file(file.package(0, file.host(gpu))))
-    assert len(found.sighting.of_kind("gpu")) == 1
+    assert len(found.machine.of_kind("gpu")) == 1
     assert found.findings[0].code == "hwloc-version"
 
 
@@ -262,7 +262,7 @@ def test_the_first_version_has_nodes_above_sockets():
         socket = file.thing("Socket", os_index=at, nodeset=f"0x{1 << at:08x}")
         mask = f"0x{1 << at:08x}"
         nodes.append(file.thing("NUMANode", socket, file.host(gpu), os_index=at, nodeset=mask))
-    topology = build_topology(read(file.file(*nodes)).spec)
+    topology = build_topology(read(file.file(*nodes)).description)
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
     assert locality(topology, "gpu0", "gpu1") == "SYS"
 
@@ -270,14 +270,14 @@ def test_the_first_version_has_nodes_above_sockets():
 def test_without_devices():
     file = Hwloc()
     found = read(file.file(file.package(0), file.package(1)))
-    assert len(found.sighting.of_kind("cpu")) == 2
+    assert len(found.machine.of_kind("cpu")) == 2
     assert codes(found) == ["no-io"]
 
 
 def test_without_bridges():
     file = Hwloc()
     found = read(file.file(file.package(0, a_gpu(file), a_gpu(file, "0000:41:00.0"))))
-    assert len(found.sighting.of_kind("gpu")) == 2
+    assert len(found.machine.of_kind("gpu")) == 2
     assert "no-bridges" in codes(found)
 
 
@@ -309,7 +309,7 @@ def test_a_host_bridge_forwards_as_its_cpu_does(model, known):
     file = Hwloc()
     gpus = [a_gpu(file, f"0000:0{at}:00.0") for at in (1, 2)]
     found = read(file.file(file.package(0, file.host(*gpus), model=model)))
-    (root,) = build_topology(found.spec).of_kind("root-complex")
+    (root,) = build_topology(found.description).of_kind("root-complex")
     assert root.part.flag("forwards-p2p") is known
 
 
@@ -322,4 +322,4 @@ def test_gpus_on_a_root_bus_are_a_virtual_machines():
 
 def test_numbers_of_another_kind_are_no_part():
     found = read(small(a_gpu(ids="15b3:1021")))
-    assert [one.part for one in found.sighting.of_kind("gpu")] == ["gpu-unknown"]
+    assert [one.part for one in found.machine.of_kind("gpu")] == ["gpu-unknown"]

@@ -25,7 +25,7 @@ def codes(found):
 
 def test_a_tree_has_its_switch_and_its_kinds():
     found = read(TREE)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert topology["gpu0"].part.name == "a100-sxm-80gb"
     assert topology["nic0"].part.name == "connectx-7-dual-port"
     assert topology["nic0"].pci == ("04:00.0", "04:00.1")
@@ -59,12 +59,12 @@ def test_a_tree_of_one_root():
 
 def test_a_tree_with_a_large_domain():
     found = read("-[10000:e0]-+-06.0-[e1]----00.0  Samsung NVMe SSD Controller\n")
-    assert found.sighting.of_kind("nvme")[0].pci == ("10000:e1:00.0",)
+    assert found.machine.of_kind("nvme")[0].pci == ("10000:e1:00.0",)
 
 
 def test_a_tree_with_numbers():
     text = TREE.replace("[A100 SXM4 80GB]", "[10de:20b2]").replace("[ConnectX-7]", "[15b3:1021]")
-    topology = build_topology(read(text).spec)
+    topology = build_topology(read(text).description)
     assert topology["gpu0"].part.name == "a100-sxm-80gb"
     assert topology["nic0"].part.name == "connectx-7-dual-port"
 
@@ -84,7 +84,7 @@ def test_comments_behind_names_fall_away():
 
 def test_blocks_make_a_tree_by_their_buses():
     found = read(verbose())
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert locality(topology, "gpu0", "nic0") == "PIX"
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(1,)]
     assert topology["gpu0"].slot_name == "7"
@@ -92,13 +92,13 @@ def test_blocks_make_a_tree_by_their_buses():
 
 def test_a_link_at_rest_takes_its_best():
     found = read(verbose())
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 4 x16"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
     assert "idle-link" in codes(found)
 
 
 def test_a_link_that_trained_down_stays_as_it_is():
     found = read(verbose())
-    assert found.sighting.of_kind("nic")[0].link.cable == "pcie 4 x8"
+    assert found.machine.of_kind("nic")[0].link.cable == "pcie 4 x8"
     assert "trained-down" in codes(found)
 
 
@@ -108,13 +108,13 @@ def test_the_slot_above_can_be_the_slower_end():
         port("02:00.0", "Downstream Port (Slot+)", "03", "Speed 8GT/s, Width x8", acs="-"),
     )
     found = read(text)
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 3 x8"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 3 x8"
     assert "port-below-device" in codes(found)
 
 
 @pytest.mark.parametrize(("sign", "word"), [("+", "on"), ("-", "off")])
 def test_acs_of_the_ports_is_the_switches(sign, word):
-    (switch,) = read(verbose(acs=sign)).sighting.of_kind("pcie-switch")
+    (switch,) = read(verbose(acs=sign)).machine.of_kind("pcie-switch")
     assert ("acs", word) in switch.facts
 
 
@@ -128,14 +128,14 @@ def test_second_links_are_not_the_link():
 @pytest.mark.parametrize("domain", ["", "0000:", "0001:"])
 def test_domains(domain):
     found = read(f"{domain}01:00.0 {GPU_HEAD}\n")
-    assert found.sighting.of_kind("gpu")[0].pci == (f"{domain or '0000:'}01:00.0",)
+    assert found.machine.of_kind("gpu")[0].pci == (f"{domain or '0000:'}01:00.0",)
 
 
 def test_prompts_between_blocks():
     text = "$ sudo lspci -vvv -s 01:00.0\n" + endpoint(
         "01:00.0", GPU_HEAD, "Speed 16GT/s, Width x16", "Speed 16GT/s, Width x16"
     )
-    assert len(read(text).sighting.of_kind("gpu")) == 1
+    assert len(read(text).machine.of_kind("gpu")) == 1
 
 
 def test_without_root_there_are_no_speeds():
@@ -160,9 +160,9 @@ LIST = """\
 
 def test_a_list_has_devices_and_no_tree():
     found = read(LIST)
-    assert {one.kind for one in found.sighting.devices if one.pci} == {"nic", "gpu", "nvme"}
+    assert {one.kind for one in found.machine.devices if one.pci} == {"nic", "gpu", "nvme"}
     assert "no-tree" in codes(found)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert locality(topology, "nic0", "nvme0") == "PHB"  # one host bridge: bus 40
     assert topology["gpu0"].part.name == "a10"
 
@@ -170,9 +170,9 @@ def test_a_list_has_devices_and_no_tree():
 def test_virtual_functions_beside_their_card_are_left_out():
     text = LIST + "41:00.2 Ethernet controller: Mellanox Technologies ConnectX Virtual Function\n"
     found = read(text)
-    assert "0000:41:00.2" in found.sighting.left_out
+    assert "0000:41:00.2" in found.machine.left_out
     alone = read("05:00.0 Ethernet controller: Mellanox Technologies ConnectX Virtual Function\n")
-    assert len(alone.sighting.of_kind("nic")) == 1
+    assert len(alone.machine.of_kind("nic")) == 1
 
 
 def test_a_text_without_functions():

@@ -26,7 +26,7 @@ def survives(kind, data):
     """Import, and look at what comes of it; anything but a TopoError fails the test."""
     start = time.monotonic()
     try:
-        topology = build_topology(import_text(kind, data, "damaged").spec)
+        topology = build_topology(import_text(kind, data, "damaged").description)
         nccl_matrix(topology)
         gds_ranking(topology)
     except TopoError as error:

@@ -61,7 +61,7 @@ def one_cpu(*inside, **kwargs):
 
 def test_a_whole_file():
     found = read(two_sockets())
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [len(topology.of_kind(kind)) for kind in ("cpu", "pcie-switch", "gpu", "nic")] == [2] * 4
     assert topology["cpu1"].numa == (2,)
     assert topology["nic0"].rdma == ("mlx5_1",)
@@ -103,9 +103,9 @@ def test_the_document_builds_the_same_machine():
 
     found = read(two_sockets())
     again = build_topology(build(found.document))
-    assert matrix(again) == matrix(build_topology(found.spec))
+    assert matrix(again) == matrix(build_topology(found.description))
     assert [device.part.name for device in again.devices.values()] == [
-        device.part.name for device in found.spec.devices
+        device.part.name for device in found.description.devices
     ]
 
 
@@ -132,7 +132,7 @@ def test_the_document_builds_the_same_machine():
 )
 def test_a_class_is_matched_by_its_beginning(code, kind):
     found = read(one_cpu(pci("0000:01:00.0", code)))
-    kinds = {device.kind for device in found.sighting.devices} - {"cpu"}
+    kinds = {device.kind for device in found.machine.devices} - {"cpu"}
     assert kinds == ({kind} if kind else set())
     assert ("unclassified-device" in codes(found)) == (kind is None)
 
@@ -141,21 +141,24 @@ def test_without_a_class_the_children_tell():
     inside = '<nic><net name="mlx5_0" dev="0" speed="200000"/></nic>'
     bare = f'<pci busid="0000:01:00.0"><gpu dev="0"/></pci><pci busid="0000:02:00.0">{inside}</pci>'
     found = read(one_cpu(bare))
-    assert {device.kind for device in found.sighting.devices} == {"cpu", "gpu", "nic"}
-    assert found.sighting.devices[0].link.cable == "pcie unknown"
+    assert {device.kind for device in found.machine.devices} == {"cpu", "gpu", "nic"}
+    assert found.machine.devices[0].link.cable == "pcie unknown"
 
 
 def test_a_bare_file_of_a_template_names_what_it_cannot_know():
     found = read(b'<system version="1"><cpu numaid="0"><pci busid="0000:00:16.0"/></cpu></system>')
     assert codes(found) == ["unclassified-device"]
-    assert found.sighting.left_out == ("0000:00:16.0",)
-    assert [device.part.name for device in found.spec.devices] == ["cpu-unknown", "memory-unknown"]
+    assert found.machine.left_out == ("0000:00:16.0",)
+    assert [device.part.name for device in found.description.devices] == [
+        "cpu-unknown",
+        "memory-unknown",
+    ]
 
 
 def test_a_management_console_is_no_gpu():
     vga = '<pci busid="0000:03:00.0" class="0x030000" vendor="0x1a03" device="0x2000"/>'
     found = read(one_cpu(vga, gpu("0000:01:00.0")))
-    assert len(found.sighting.of_kind("gpu")) == 1
+    assert len(found.machine.of_kind("gpu")) == 1
 
 
 # --- links --------------------------------------------------------------------------------------
@@ -178,8 +181,10 @@ def test_a_management_console_is_no_gpu():
 )
 def test_speed_and_width(speed, width, cable):
     found = read(one_cpu(gpu("0000:01:00.0", speed=speed, width=width)))
-    assert found.sighting.of_kind("gpu")[0].link.cable == cable
-    assert any(str(link.a) == "gpu0" and link.cable.text == cable for link in found.spec.links)
+    assert found.machine.of_kind("gpu")[0].link.cable == cable
+    assert any(
+        str(link.a) == "gpu0" and link.cable.text == cable for link in found.description.links
+    )
     assert ("empty-link" in codes(found)) == ("unknown" in cable)
 
 
@@ -206,8 +211,8 @@ def test_a_link_faster_than_its_part_is_kept_and_said():
     numbers = 'busid="0000:02:00.0" class="0x030200" vendor="0x10de" device="0x1db1"'
     found = read(one_cpu(f'<pci {numbers} link_speed="16 GT/s" link_width="16"/>'))
     assert "link-over-part" in codes(found)
-    assert found.spec.devices[-1].part.slot.generation == 4
-    assert found.spec.devices[-1].part.name == "v100-sxm-16gb"
+    assert found.description.devices[-1].part.slot.generation == 4
+    assert found.description.devices[-1].part.name == "v100-sxm-16gb"
 
 
 # --- cards --------------------------------------------------------------------------------------
@@ -215,17 +220,17 @@ def test_a_link_faster_than_its_part_is_kept_and_said():
 
 def test_several_nets_of_one_function_are_ports():
     found = read(one_cpu(card("0000:01:00.0", "mlx5_0", "mlx5_1", speed_mbps=200000)))
-    nic = next(device for device in found.spec.devices if device.name == "nic0")
+    nic = next(device for device in found.description.devices if device.name == "nic0")
     assert (nic.rdma, nic.pci, nic.part.ports.count) == (("mlx5_0", "mlx5_1"), ("01:00.0",), 2)
-    assert any(link.cable.text == "2x infiniband hdr" for link in found.spec.links)
+    assert any(link.cable.text == "2x infiniband hdr" for link in found.description.links)
 
 
 def test_functions_of_one_card_share_its_slot():
     functions = [card(f"0000:01:00.{at}", f"mlx5_{at}") for at in (0, 1)]
     found = read(one_cpu(*functions, gpu("0000:02:00.0")))
-    nics = found.sighting.of_kind("nic")
+    nics = found.machine.of_kind("nic")
     assert [nic.pci for nic in nics] == [("0000:01:00.0", "0000:01:00.1")]
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert topology["nic0"].part.figure("functions").value == 2
 
 
@@ -245,7 +250,7 @@ def test_speeds_of_ports(megabits, code):
     assert [one for one in codes(found) if one == "impossible-nic-speed"] == (
         [code] if code else []
     )
-    assert found.sighting.of_kind("nic")[0].ports == ((megabits * 1e6) if megabits > 0 else None,)
+    assert found.machine.of_kind("nic")[0].ports == ((megabits * 1e6) if megabits > 0 else None,)
 
 
 def test_a_port_faster_than_its_link():
@@ -256,8 +261,8 @@ def test_a_port_faster_than_its_link():
 def test_virtual_interfaces():
     nets = '<nic><net name="eth0" speed="100000"/><net name="veth12"/><net name="cali3"/></nic>'
     found = read(system(cpu(0, gpu("0000:01:00.0"), nets), cpu(1, nets)))
-    assert [nic.label for nic in found.sighting.of_kind("nic")] == ["eth0"]
-    assert found.sighting.left_out == ("veth12", "cali3") * 2
+    assert [nic.label for nic in found.machine.of_kind("nic")] == ["eth0"]
+    assert found.machine.left_out == ("veth12", "cali3") * 2
     assert "virtual-interfaces" in codes(found)
 
 
@@ -275,7 +280,7 @@ def test_two_gpus_say_one_bundle():
             gpu("0000:02:00.0", nvlink("0000:01:00.0", 4), dev=1, sm=80),
         )
     )
-    assert [cable.cable for cable in found.sighting.cables] == ["4x nvlink 3"]
+    assert [cable.cable for cable in found.machine.cables] == ["4x nvlink 3"]
 
 
 def test_two_gpus_that_count_differently():
@@ -285,7 +290,7 @@ def test_two_gpus_that_count_differently():
             gpu("0000:02:00.0", nvlink("0000:01:00.0", 2), dev=1, sm=80),
         )
     )
-    assert [cable.cable for cable in found.sighting.cables] == ["4x nvlink 3"]
+    assert [cable.cable for cable in found.machine.cables] == ["4x nvlink 3"]
     assert "asymmetric-links" in codes(found)
 
 
@@ -294,19 +299,19 @@ def test_a_hidden_switch(target):
     links = nvlink(target, 18, "0x068000")
     found = read(one_cpu(*(gpu(f"0000:0{at}:00.0", links, dev=at) for at in range(1, 4))))
     assert "hidden-nvswitch" in codes(found)
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert locality(topology, "gpu0", "gpu2") == "NV18"
 
 
 def test_a_link_to_itself_changes_nothing():
     found = read(one_cpu(gpu("0000:01:00.0", nvlink("0000:01:00.0", 12))))
-    assert found.sighting.cables == ()
+    assert found.machine.cables == ()
     assert "self-link" in codes(found)
 
 
 def test_a_link_to_a_gpu_that_is_not_there():
     found = read(one_cpu(gpu("0000:01:00.0", nvlink("0000:09:00.0", 12))))
-    assert found.sighting.cables == ()
+    assert found.machine.cables == ()
     assert "gpu-missing" in codes(found)
 
 
@@ -320,7 +325,7 @@ def test_one_gpu_off_the_fabric():
 def test_a_chip_link():
     found = read(one_cpu(gpu("0000:01:00.0", '<c2c bw="44712" count="5"/>'), who='arch="arm64"'))
     assert "5x nvlink-c2c 44.712 GB/s" in found.yaml
-    assert build_topology(found.spec)["cpu0"].part.facts["architecture"] == "arm"
+    assert build_topology(found.description)["cpu0"].part.facts["architecture"] == "arm"
 
 
 def test_rccl_writes_version_2():
@@ -338,8 +343,8 @@ def test_rccl_writes_version_2():
         )
     )
     assert codes(found)[0] == "nccl-version"
-    assert [cable.cable for cable in found.sighting.cables] == ["xgmi unknown"]
-    assert locality(build_topology(found.spec), "gpu0", "gpu1") == "XGMI"
+    assert [cable.cable for cable in found.machine.cables] == ["xgmi unknown"]
+    assert locality(build_topology(found.description), "gpu0", "gpu1") == "XGMI"
 
 
 def broadcom(busid, subsystem, *inside):
@@ -358,7 +363,7 @@ def test_a_broadcom_switch_cut_into_virtual_ones(above, virtual):
     )
     assert ("virtual-switch" in codes(found)) == virtual
     assert "left-out-link" in codes(found)
-    assert len(found.sighting.of_kind("pcie-switch")) == 2
+    assert len(found.machine.of_kind("pcie-switch")) == 2
 
 
 def test_many_gpus_without_any_switch():
@@ -370,14 +375,14 @@ def test_many_gpus_without_any_switch():
 def test_an_xgmi_link_to_nowhere_is_no_switch():
     inside = '<gpu dev="0" gcn="908" rank="0"><xgmi target="" count="1"/></gpu>'
     found = read(one_cpu(pci("0000:01:00.0", "0x038000", inside)))
-    assert found.sighting.cables == ()
+    assert found.machine.cables == ()
     assert "gpu-missing" in codes(found)
 
 
 def test_cards_and_dpus_are_numbered_together():
     dpu = 'busid="0000:02:00.0" class="0x020000" vendor="0x15b3" device="0xa2dc"'
     cards = [card("0000:01:00.0", "mlx5_0"), f"<pci {dpu}/>", card("0000:03:00.0", "mlx5_2")]
-    names = {device.name: device.part.kind for device in read(one_cpu(*cards)).spec.devices}
+    names = {device.name: device.part.kind for device in read(one_cpu(*cards)).description.devices}
     assert [names[f"nic{at}"] for at in range(3)] == ["nic", "dpu", "nic"]
 
 
@@ -393,8 +398,8 @@ def test_a_repeated_switch_is_another_one_and_a_repeated_gpu_none():
     one = switch("0000:01:00.0", gpu("0000:02:00.0"))
     other = switch("0000:01:00.0", gpu("0000:02:00.0", dev=1), card("0000:03:00.0", "mlx5_0"))
     found = read(one_cpu(one, other))
-    assert len(found.sighting.of_kind("pcie-switch")) == 2
-    assert len(found.sighting.of_kind("gpu")) == 1
+    assert len(found.machine.of_kind("pcie-switch")) == 2
+    assert len(found.machine.of_kind("gpu")) == 1
     assert "address-again" in codes(found)
 
 
@@ -441,5 +446,5 @@ def test_what_it_is_not(data, code, words):
 def test_strange_texts_stay_texts():
     net = '<nic><net name="a: b # [c] &quot;d&quot; \u00e9&#10;x" speed="400000"/></nic>'
     found = read(one_cpu(pci("0000:01:00.0", "0x020000", net)))
-    nic = next(device for device in found.spec.devices if device.name == "nic0")
+    nic = next(device for device in found.description.devices if device.name == "nic0")
     assert nic.label == 'a: b # [c] "d" \u00e9 x'

@@ -22,7 +22,7 @@ def codes(found):
 
 
 def classes(found):
-    return matrix(build_topology(found.spec), functions=True)
+    return matrix(build_topology(found.description), functions=True)
 
 
 SPACES = MATRIX.replace("\t X \t", "\t X\t").expandtabs(8)
@@ -47,7 +47,7 @@ def test_every_form_is_one_machine(form):
     rows = classes(found)
     assert rows["gpu0"] == {"gpu0": "X", "gpu1": "NV4", "nic0": "PIX", "nic1": "SYS"}
     assert rows["gpu1"]["nic1"] == "PHB"
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
     nic = topology["nic0"]
     assert (nic.rdma or nic.label) == ("NIC0" if form in HIDDEN_LEGEND else ("mlx5_0",))
@@ -104,7 +104,7 @@ def test_unknown_codes_are_named():
     found = read(text)
     assert "unknown-code" in codes(found)
     assert "HT" in found.findings[0].message
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(2,), (3,)]
 
 
@@ -114,15 +114,15 @@ def test_unknown_codes_are_named():
 def test_two_ports_of_one_card():
     text = "GPU0 NIC0 NIC1\nGPU0 X NODE NODE\nNIC0 NODE X PIX\nNIC1 NODE PIX X\n"
     found = read(text)
-    assert len(found.sighting.of_kind("nic")) == 1
+    assert len(found.machine.of_kind("nic")) == 1
     assert classes(found)["nic0/f0"]["nic0/f1"] == "PIX"
 
 
 def test_a_gpu_and_two_cards_on_one_switch():
     text = "GPU0 NIC0 NIC1\nGPU0 X PIX PIX\nNIC0 PIX X PIX\nNIC1 PIX PIX X\n"
     found = read(text)
-    assert len(found.sighting.of_kind("nic")) == 2
-    assert len(found.sighting.of_kind("pcie-switch")) == 1
+    assert len(found.machine.of_kind("nic")) == 2
+    assert len(found.machine.of_kind("pcie-switch")) == 1
 
 
 def test_several_switches():
@@ -130,14 +130,14 @@ def test_several_switches():
     found = read(text)
     rows = classes(found)
     assert (rows["gpu0"]["gpu1"], rows["gpu0"]["nic0"]) == ("PXB", "PIX")
-    assert len(found.sighting.of_kind("pcie-switch")) == 3
+    assert len(found.machine.of_kind("pcie-switch")) == 3
 
 
 def test_one_host_bridge_and_several():
     text = "GPU0 GPU1 GPU2\nGPU0 X PHB NODE\nGPU1 PHB X NODE\nGPU2 NODE NODE X\n"
     found = read(text)
     assert classes(found)["gpu0"] == {"gpu0": "X", "gpu1": "PHB", "gpu2": "NODE"}
-    assert len(found.sighting.of_kind("root-complex")) == 1
+    assert len(found.machine.of_kind("root-complex")) == 1
 
 
 def test_classes_that_no_tree_can_have():
@@ -164,14 +164,14 @@ def mesh(count, code, affinity="0-7 0"):
 )
 def test_more_links_than_a_gpu_has_go_by_a_switch(count, links, switched):
     found = read(mesh(count, f"NV{links}"))
-    assert bool(found.sighting.of_kind("nvswitch")) == switched
-    assert locality(build_topology(found.spec), "gpu0", "gpu1") == f"NV{links}"
+    assert bool(found.machine.of_kind("nvswitch")) == switched
+    assert locality(build_topology(found.description), "gpu0", "gpu1") == f"NV{links}"
 
 
 def test_affinity_decides_what_nvlink_hides():
     text = "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X NV4 0-7 0\nGPU1 NV4 X 8-15 1\n"
-    assert len(read(text).sighting.of_kind("cpu")) == 2
-    assert len(read(mesh(2, "NV4")).sighting.of_kind("cpu")) == 1
+    assert len(read(text).machine.of_kind("cpu")) == 2
+    assert len(read(mesh(2, "NV4")).machine.of_kind("cpu")) == 1
 
 
 def test_virtual_machines():
@@ -189,7 +189,7 @@ def test_node_across_numa_nodes():
 def test_numa_nodes_that_are_a_list():
     text = "GPU0 CPU Affinity NUMA Affinity GPU NUMA ID\nGPU0 X 0-71 0,3-5 2\n"
     found = read(text)
-    assert build_topology(found.spec)["cpu0"].numa == (0, 3, 4, 5)
+    assert build_topology(found.description)["cpu0"].numa == (0, 3, 4, 5)
     assert "GPU NUMA ID 2" in found.yaml
 
 

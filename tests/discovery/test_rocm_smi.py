@@ -12,15 +12,15 @@ from topo.topology import build_topology, locality
 
 def test_xgmi_joins_and_numa_nodes_part():
     found = import_text(None, ROCM.encode(), "amd.txt")
-    topology = build_topology(found.spec)
-    assert [one.cable for one in found.sighting.cables] == ["xgmi unknown"]
+    topology = build_topology(found.description)
+    assert [one.cable for one in found.machine.cables] == ["xgmi unknown"]
     assert locality(topology, "gpu0", "gpu2") == "SYS"
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
 
 
 def test_two_hops_are_no_link():
     text = ROCM.replace("GPU0   0            1            3", "GPU0   0            2            3")
-    assert not import_text(None, text.encode(), "amd.txt").sighting.cables
+    assert not import_text(None, text.encode(), "amd.txt").machine.cables
 
 
 def test_tables_alone_do_not_tell_the_nodes():

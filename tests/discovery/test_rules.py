@@ -18,7 +18,7 @@ from topo.topology.rules.paths import Graph, Path, paths_from
 
 
 def machine(data):
-    return build_topology(import_text("nccl", data, "twin.xml").spec)
+    return build_topology(import_text("nccl", data, "twin.xml").description)
 
 
 def counts(topology, stem, **kwargs):

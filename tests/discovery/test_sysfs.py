@@ -30,14 +30,14 @@ def codes(found):
 
 def test_a_machine():
     found = read(sysfs_box())
-    topology = build_topology(found.spec)
+    topology = build_topology(found.description)
     assert topology["gpu0"].part.name == "a100-sxm-80gb"
     assert topology["nic0"].rdma == ("mlx5_0",)
     assert topology["nvme0"].slot_name == "12"
     assert topology["cpu0"].part.name == "epyc-7763"
     assert locality(topology, "gpu0", "nic0") == "PIX"
     assert locality(topology, "gpu0", "nvme0") == "SYS"
-    assert found.sighting.of_kind("nic")[0].ports == (200e9,)
+    assert found.machine.of_kind("nic")[0].ports == (200e9,)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
@@ -62,13 +62,13 @@ SHOWN = any(Path("/sys", inner).exists() for inner in ("bus/pci/devices", "devic
 @pytest.mark.skipif(not SHOWN, reason="this machine shows neither PCI devices nor NUMA nodes")
 def test_this_machine():
     found = import_folder("sysfs", Path("/"), "/")
-    assert build_topology(found.spec).of_kind("cpu")
-    assert found.spec.name == "this-machine"
+    assert build_topology(found.description).of_kind("cpu")
+    assert found.description.name == "this-machine"
 
 
 def test_a_link_at_rest_takes_its_best():
     found = read(sysfs_box())
-    assert found.sighting.of_kind("gpu")[0].link.cable == "pcie 4 x16"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
     assert "idle-link" in codes(found)
 
 
@@ -77,7 +77,7 @@ def test_speeds_that_are_not_told(speed):
     tree = Sysfs()
     tree.node(0, "0-3")
     tree.pci("pci0000:00/0000:00:05.0", "030200", "10de", "2330", link=(speed, 255))
-    assert read(tree).sighting.of_kind("gpu")[0].link.cable == "pcie unknown"
+    assert read(tree).machine.of_kind("gpu")[0].link.cable == "pcie unknown"
 
 
 def test_links_from_the_config_space():
@@ -103,7 +103,7 @@ def test_virtual_functions_are_the_cards():
     here = tree.pci(chain, "020700", "15b3", "101c", numa=1)
     tree.link(f"{here}/physfn", "../0000:44:00.0")
     found = read(tree)
-    assert len(found.sighting.of_kind("nic")) == 1
+    assert len(found.machine.of_kind("nic")) == 1
     assert "virtual-functions" in codes(found)
 
 
@@ -116,7 +116,7 @@ def test_the_node_by_its_cpus_where_numa_node_is_missing():
     tree.put(f"{here}/local_cpus", "000000f0")
     found = read(tree)
     assert "gpu0 -- cpu1: pcie" in found.yaml
-    assert [cpu.numa for cpu in found.sighting.of_kind("cpu")] == [(0,), (8,)]
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (8,)]
 
 
 def test_memory_of_gpus_is_none_of_the_host():
@@ -125,7 +125,7 @@ def test_memory_of_gpus_is_none_of_the_host():
     tree.node(3, "")
     tree.put("proc/driver/nvidia/gpus/0000:43:00.0/numa_status", "Node:      255\nStatus: online")
     found = read(tree)
-    assert len(build_topology(found.spec).of_kind("memory")) == 2
+    assert len(build_topology(found.description).of_kind("memory")) == 2
     assert {"gpu-memory-nodes", "memory-only-nodes"} <= set(codes(found))
 
 
@@ -165,7 +165,7 @@ def test_a_target_without_any_card():
     tree.node(0, "0-3")
     tree.pci("pci0000:00/0000:00:05.0", "030200", "10de", "2330")
     found = read(tree)
-    assert not found.sighting.of_kind("storage")
+    assert not found.machine.of_kind("storage")
     assert "target-without-card" in codes(found)
 
 
@@ -179,7 +179,7 @@ def test_switches_of_the_fabric_are_joined_and_it_is_said():
         tree.pci(f"pci0000:0{at}/0000:0{at}:05.0", "030200", "10de", "2330")
         tree.pci(f"pci0000:8{at}/0000:8{at}:00.0", "068000", "10de", "22a3")
     found = read(tree)
-    assert {one.cable for one in found.sighting.cables} == {"18x nvlink 4"}
+    assert {one.cable for one in found.machine.cables} == {"18x nvlink 4"}
     assert "guessed-nvlinks" in codes(found)
 
 
@@ -236,7 +236,7 @@ class _Zeros(io.RawIOBase):
 def test_an_archive_that_breaks_off_gives_what_came_before():
     whole = sysfs_box().tar("w")
     found = import_text("sysfs", whole[: len(whole) * 9 // 10], "box.tar")
-    assert "broken-archive" in codes(found) or found.sighting.devices
+    assert "broken-archive" in codes(found) or found.machine.devices
 
 
 def another():
@@ -300,6 +300,6 @@ def test_functions_that_lost_their_place():
             del tree.files[path]
     tree.links.clear()
     found = read(tree)
-    assert len(found.sighting.of_kind("gpu")) == 4
+    assert len(found.machine.of_kind("gpu")) == 4
     assert "no-tree" in codes(found)
     assert "hidden-switches" not in codes(found)

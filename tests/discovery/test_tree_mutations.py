@@ -33,7 +33,7 @@ def survives(kind, data):
     """Import, and look at what comes of it; anything but a TopoError fails the test."""
     start = time.monotonic()
     try:
-        build_topology(import_text(kind, data, "damaged").spec)
+        build_topology(import_text(kind, data, "damaged").description)
     except TopoError as error:
         said = error.findings
     else:

@@ -21,7 +21,7 @@ from topo.topology.load import load, loads
 
 
 def machine(data):
-    return build_topology(import_text("nccl", data, "host.xml").spec)
+    return build_topology(import_text("nccl", data, "host.xml").description)
 
 
 def codes(exported):
@@ -57,7 +57,7 @@ def test_nccl_within_its_parsers_limits():
 
 def test_nccl_comes_back():
     found = import_text("nccl", two_sockets(), "host.xml")
-    written = export_text("nccl", build_topology(found.spec))
+    written = export_text("nccl", build_topology(found.description))
     assert import_text("nccl", written.text.encode(), "host.xml").document == found.document
     assert codes(written) == ["not-held"]
     assert "memories" in written.findings[0].message
@@ -76,7 +76,7 @@ def test_nccl_makes_up_addresses_and_says_it():
     written = export_text("nccl", load("workstation-4gpu"))
     assert "made-up-address" in codes(written)
     again = import_text("nccl", written.text.encode(), "x")
-    assert [device.pci for device in again.sighting.of_kind("gpu")] == [()] * 4
+    assert [device.pci for device in again.machine.of_kind("gpu")] == [()] * 4
 
 
 def test_nccl_holds_one_host():

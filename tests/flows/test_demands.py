@@ -16,8 +16,8 @@ GB = 1e9
 
 
 def demands(machine, via, workload="load", basis="theoretical"):
-    (asked,) = [one for one in machine.spec.workloads if one.name == workload]
-    return demands_of(Router(machine), asked, data_path(machine.spec, via), basis=basis)
+    (asked,) = [one for one in machine.description.workloads if one.name == workload]
+    return demands_of(Router(machine), asked, data_path(machine.description, via), basis=basis)
 
 
 def total(machine, via, workload="load", basis="theoretical"):
@@ -52,7 +52,7 @@ def test_weights_and_starts_come_along():
 
 def test_the_ends_of_a_read_and_of_a_write():
     machine = built(ONE_SOCKET)
-    load, save = machine.spec.workloads
+    load, save = machine.description.workloads
     assert ends_of(machine, load) == (Ends("gpu0", ("storage",), "read"),)
     assert ends_of(machine, save) == (Ends("gpu0", ("storage",), "write"),)
 

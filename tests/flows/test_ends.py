@@ -8,8 +8,8 @@ import pytest
 
 import topo
 from tests.machines import built
-from topo.description.model import Workload
-from topo.errors import SpecError
+from topo.description.description import Workload
+from topo.errors import DescriptionError
 from topo.flows import Ends, ends_of
 from topo.study import simulate
 
@@ -41,7 +41,7 @@ def copy(sources, targets):
 
 def test_equal_counts_pair():
     machine = built(PAIR)
-    assert ends_of(machine, machine.spec.workloads[1]) == (
+    assert ends_of(machine, machine.description.workloads[1]) == (
         Ends("gpu0", ("nic0",), "write"),
         Ends("gpu1", ("nic1",), "write"),
     )
@@ -53,7 +53,7 @@ def test_who_has_the_bytes_already_needs_none():
 
 
 def test_a_copy_from_a_device_to_itself_is_refused():
-    with pytest.raises(SpecError, match="w copies from gpu0 to itself"):
+    with pytest.raises(DescriptionError, match="w copies from gpu0 to itself"):
         ends_of(built(PAIR), copy(["gpu0"], ["gpu0"]))
 
 
@@ -100,7 +100,7 @@ def test_a_storage_path_does_not_join_gpus():
 
 def test_copies_run_beside_each_other():
     # halo over NVLink (63 / 450 = 0.14 s) shares nothing with send over PCIe (100 / 100 = 1 s).
-    found = simulate(built(PAIR), workloads=built(PAIR).spec.workloads[:2])
+    found = simulate(built(PAIR), workloads=built(PAIR).description.workloads[:2])
     assert found["halo"].finish == pytest.approx(0.14)
     assert found["send"].finish == pytest.approx(1.0)
     assert math.isclose(found.end, 1.0)

@@ -326,7 +326,7 @@ def test_one_port_of_two_is_that_port():
 
 
 def _text(machine):
-    return "\n".join(machine.spec.document.lines) + "\n"
+    return "\n".join(machine.description.document.lines) + "\n"
 
 
 def test_a_gpu_at_one_port_of_two_has_no_place():

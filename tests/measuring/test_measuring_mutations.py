@@ -42,7 +42,7 @@ def survives(data, kind=None):
         said = error.findings
     else:
         said = found.findings
-        assert len(again.spec.measurements) == len(found.lines)
+        assert len(again.description.measurements) == len(found.lines)
     assert all(one.code and one.message for one in said)
     assert time.monotonic() - start < LIMIT_S
 

@@ -22,14 +22,16 @@ def laid(
 ) -> Route:
     router = Router(machine, policy)
     storages = tuple(device.name for device in machine.select(storage))
-    return router.route(data_path(machine.spec, via), storages, gpu, direction)
+    return router.route(data_path(machine.description, via), storages, gpu, direction)
 
 
 def walks(route: Route) -> list[list[str]]:
     """Return the devices of each leg of the first branch, in the order of travel."""
     return [
-        [leg.walk[0].source, *(step.target for step in leg.walk)] if leg.walk else [leg.source]
-        for leg in route.branches[0].legs
+        [transfer.walk[0].source, *(step.target for step in transfer.walk)]
+        if transfer.walk
+        else [transfer.source]
+        for transfer in route.subflows[0].transfers
     ]
 
 

@@ -101,7 +101,7 @@ def test_an_iommu_that_is_on_or_in_passthrough_is_unknown(host, word):
 
 def routed(topology, gpu="gpu0", path="direct"):
     router = Router(topology)
-    return router.route(data_path(topology.spec, path), ("storage",), gpu)
+    return router.route(data_path(topology.description, path), ("storage",), gpu)
 
 
 def test_on_a_dgx_h100_routing_gives_up_the_bypass():

@@ -55,7 +55,7 @@ def test_dgx_h100_direct_goes_by_slot2_the_socket_and_the_bridge():
 @pytest.mark.parametrize("via", ["direct", "legacy"])
 def test_each_slot_of_dgx_h100_feeds_its_own_socket(gpu, via):
     route = laid(shipped("dgx-h100"), via, f"gpu{gpu}")
-    assert {branch.card for branch in route.branches} == {"slot2" if gpu < 4 else "slot1"}
+    assert {subflow.card for subflow in route.subflows} == {"slot2" if gpu < 4 else "slot1"}
     assert not any("cpu0 -> cpu1" in name or "cpu1 -> cpu0" in name for name in route.use)
 
 
@@ -68,8 +68,8 @@ def test_grace_reaches_its_gpus_chip_to_chip():
 
 def test_mi300x_direct_stays_under_the_switch_and_two_cards_share():
     route = laid(built(MI300X), "direct", "gpu2")
-    assert [branch.card for branch in route.branches] == ["nic2", "nic3"]
-    assert [branch.share for branch in route.branches] == [0.5, 0.5]
+    assert [subflow.card for subflow in route.subflows] == ["nic2", "nic3"]
+    assert [subflow.share for subflow in route.subflows] == [0.5, 0.5]
     assert walks(route) == [["storage", "nic2", "sw1", "gpu2"]]
 
 
@@ -99,8 +99,8 @@ def test_a_write_walks_the_same_links_the_other_way(via):
     read, write = laid(machine, via), laid(machine, via, direction="write")
     assert write.waypoints == read.waypoints[::-1]
     assert walks(write) == [walk[::-1] for walk in walks(read)[::-1]]
-    assert [leg.move.mover for leg in write.branches[0].legs] == [
-        leg.move.mover for leg in read.branches[0].legs
+    assert [transfer.move.mover for transfer in write.subflows[0].transfers] == [
+        transfer.move.mover for transfer in read.subflows[0].transfers
     ][::-1]
     assert write.direction == "write"
 
@@ -128,7 +128,7 @@ links:
 
 def test_each_storage_is_reached_by_a_card_of_its_own_network():
     route = laid(built(TWO_NETWORKS), "direct", storage="store")
-    assert [(branch.storage, branch.card, branch.share) for branch in route.branches] == [
+    assert [(subflow.storage, subflow.card, subflow.share) for subflow in route.subflows] == [
         ("store0", "nic0", 0.5),
         ("store1", "nic1", 0.5),
     ]
@@ -152,11 +152,11 @@ TIED = (
 
 def test_cards_equally_near_share_evenly():
     route = laid(built(TIED), "direct")
-    assert [(branch.card, branch.share) for branch in route.branches] == [
+    assert [(subflow.card, subflow.share) for subflow in route.subflows] == [
         ("nic0", 0.5),
         ("nic1", 0.5),
     ]
-    assert {branch.card for branch in laid(built(TIED), "direct", "gpu1").branches} == {"nic2"}
+    assert {subflow.card for subflow in laid(built(TIED), "direct", "gpu1").subflows} == {"nic2"}
 
 
 def test_of_equally_near_cards_the_wider_slot_wins():
@@ -165,12 +165,12 @@ def test_of_equally_near_cards_the_wider_slot_wins():
         "  - nic[0-1] -- cpu0: pcie 5 x16",
         "  - nic0 -- cpu0: pcie 5 x8\n  - nic1 -- cpu0: pcie 5 x16",
     )
-    assert {branch.card for branch in laid(built(text), "direct").branches} == {"nic1"}
+    assert {subflow.card for subflow in laid(built(text), "direct").subflows} == {"nic1"}
 
 
 def test_stripe_takes_every_card_alike():
-    route = laid(built(TIED), "direct", policy=Policy(cards="stripe"))
-    assert [(branch.card, round(branch.share, 9)) for branch in route.branches] == [
+    route = laid(built(TIED), "direct", policy=Policy(nics="stripe"))
+    assert [(subflow.card, round(subflow.share, 9)) for subflow in route.subflows] == [
         (f"nic{n}", round(1 / 3, 9)) for n in range(3)
     ]
 
@@ -185,14 +185,14 @@ def test_a_nearer_class_beats_fewer_links():
         )
         .replace("storage -- nic0", "storage -- nic")
     )
-    assert {branch.card for branch in laid(built(text), "direct", "gpu1").branches} == {"nic1"}
+    assert {subflow.card for subflow in laid(built(text), "direct", "gpu1").subflows} == {"nic1"}
 
 
 # --- memories -------------------------------------------------------------------------------------
 
 
 def memories(route):
-    return [dict(branch.memories) for branch in route.branches]
+    return [dict(subflow.memories) for subflow in route.subflows]
 
 
 def test_buffers_lie_on_the_gpu_s_socket():
@@ -276,7 +276,7 @@ def test_redirect_leaves_legacy_as_it_is():
 )
 def test_redirect_acts_where_the_way_turns_round(changes, gpu, expected):
     route = laid(built(CASCADED, changes), "direct", gpu)
-    assert route.branches[0].legs[0].sent_up_by == expected
+    assert route.subflows[0].transfers[0].sent_up_by == expected
     assert ("cpu0" in walks(route)[0]) is bool(expected)
 
 
@@ -302,8 +302,8 @@ def test_a_far_gpu_is_staged_through_the_nearest_ones_evenly():
 
 
 def test_first_stages_through_one_gpu_by_name():
-    route = laid(built(NVLINKED), "routed-nvlink", "gpu3", policy=Policy(ways="first"))
-    assert len(route.branches) == 1
+    route = laid(built(NVLINKED), "routed-nvlink", "gpu3", policy=Policy(routes="first"))
+    assert len(route.subflows) == 1
     assert route.use["gpu0 -> gpu3"] == 1.0
     assert route.use["gpu0/hbm"] == 2.0
 
@@ -331,17 +331,17 @@ def test_ports_side_by_side_share_or_one_is_taken():
     machine = shipped("gds-textbook")
     spread = laid(machine, "direct")
     assert spread.use["slot1/p1 in"] == spread.use["slot1/p2 in"] == 0.5
-    first = laid(machine, "direct", policy=Policy(ways="first"))
+    first = laid(machine, "direct", policy=Policy(routes="first"))
     assert first.use["slot1/p1 in"] == 1.0
     assert "slot1/p2 in" not in first.use
 
 
 def test_reweighting_drops_what_carries_nothing():
     machine = built(TIED)
-    router = Router(machine, Policy(cards="stripe"))
-    route = laid(machine, "direct", policy=Policy(cards="stripe"))
+    router = Router(machine, Policy(nics="stripe"))
+    route = laid(machine, "direct", policy=Policy(nics="stripe"))
     one = router.reweighted(route, (0.0, 1.0, 0.0))
-    assert [branch.card for branch in one.branches] == ["nic1"]
+    assert [subflow.card for subflow in one.subflows] == ["nic1"]
     assert one.waypoints[1] == "nic1"
     assert one.use["nic1/chip in"] == 1.0
     assert "nic0/chip in" not in one.use

@@ -94,7 +94,7 @@ def test_a_passed_bridge_card_s_chip_is_not_used():
 
 def test_shares_of_branches_add_up_to_one():
     route = laid(shipped("dgx-a100"), "direct", storage="nvme")
-    assert sum(branch.share for branch in route.branches) == pytest.approx(1.0)
+    assert sum(subflow.share for subflow in route.subflows) == pytest.approx(1.0)
     assert sum(route.use[f"nvme{n}/read"] for n in range(8)) == pytest.approx(1.0)
 
 

@@ -15,7 +15,7 @@ from tests.machines import (
     shipped,
 )
 from tests.routes.laying import codes, laid
-from topo.routes.model import Effect, Reason, merged
+from topo.routes.route import Effect, Reason, merged
 from topo.routes.verdict import verdict_of
 
 
@@ -37,7 +37,7 @@ def test_a_gpu_without_peer_to_peer_refuses_and_falls_back():
     route = laid(built(ONE_SOCKET.replace(" p2p: yes", " p2p: no")), "direct")
     assert route.verdict == "refused"
     assert reason(route, "no-peer-to-peer").text == "accel has no PCIe peer-to-peer"
-    assert route.branches == ()
+    assert route.subflows == ()
     assert route.use == {}
     assert route.data_path.falls_back_to == "compat"
 

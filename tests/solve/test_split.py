@@ -95,8 +95,8 @@ def test_nonsense_is_refused() -> None:
 def choosing(draw: st.DrawFn) -> tuple[list[float], list[list[dict[int, float]]], list[float]]:
     count = draw(st.integers(1, 5))
     capacities = draw(st.lists(CAPACITIES, min_size=count, max_size=count))
-    branch = st.dictionaries(st.integers(0, count - 1), MULTIPLICITIES, min_size=1, max_size=3)
-    choices = draw(st.lists(st.lists(branch, min_size=1, max_size=3), min_size=1, max_size=5))
+    subflow = st.dictionaries(st.integers(0, count - 1), MULTIPLICITIES, min_size=1, max_size=3)
+    choices = draw(st.lists(st.lists(subflow, min_size=1, max_size=3), min_size=1, max_size=5))
     wanted = [draw(st.sampled_from([1.0, 1.0, 2.0, 5.0])) for _ in choices]
     return capacities, choices, wanted
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.study import affinities
-from topo.study.fair import dealt
+from topo.study.semi_matching import dealt
 
 
 def uses(found, purpose):

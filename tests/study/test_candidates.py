@@ -10,7 +10,7 @@ from topo.study.candidates import KINDS, Candidate, candidates
 
 
 def offered(machine, via="legacy"):
-    found = topo.compare(machine, workload=machine.spec.workloads[0].name, via=(via,))
+    found = topo.compare(machine, workload=machine.description.workloads[0].name, via=(via,))
     return candidates(machine, found.workloads[0].paths[0].routes, via)
 
 

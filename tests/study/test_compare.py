@@ -16,7 +16,7 @@ from tests.machines import (
     cluster,
     shipped,
 )
-from topo.errors import SpecError, UnboundedError, UnknownNameError
+from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes import Policy
 from topo.study import ask, compare
 
@@ -85,7 +85,7 @@ def test_without_network_storage_the_drives_are_meant():
 
 @pytest.mark.parametrize(("source", "target"), [("cpu0", "gpu0"), ("storage", "nic0")])
 def test_data_goes_between_storage_and_a_gpu(source, target):
-    with pytest.raises(SpecError, match="between a GPU and storage"):
+    with pytest.raises(DescriptionError, match="between a GPU and storage"):
         compare(built(TWO_SOCKETS), source=source, target=target)
 
 
@@ -104,7 +104,7 @@ def test_names_that_are_not_there(keywords, message):
 
 def test_nothing_to_compare():
     text = ONE_SOCKET[: ONE_SOCKET.index("workloads:")]
-    with pytest.raises(SpecError, match="has no workloads"):
+    with pytest.raises(DescriptionError, match="has no workloads"):
         compare(built(text))
     assert compare(built(text), source="storage")["direct"].rate == pytest.approx(50 * GB)
 
@@ -291,7 +291,7 @@ CARDS: tuple[Literal["nearest", "stripe", "best"], ...] = ("nearest", "stripe", 
 def test_best_uses_an_idle_far_card_where_the_near_one_is_full():
     machine = shipped("gds-textbook")
     near, stripe, best = (
-        compare(machine, source="storage", target="gpu[0-3]", policy=Policy(cards=cards))["direct"]
+        compare(machine, source="storage", target="gpu[0-3]", policy=Policy(nics=cards))["direct"]
         for cards in CARDS
     )
     assert near.rate == pytest.approx(50 * GB)
@@ -309,7 +309,7 @@ def test_best_avoids_a_narrow_detour_that_stripes_do_not():
     )
     machine = built(text)
     near, stripe, best = (
-        compare(machine, workload="near", via=["direct"], policy=Policy(cards=cards))["direct"]
+        compare(machine, workload="near", via=["direct"], policy=Policy(nics=cards))["direct"]
         for cards in CARDS
     )
     assert near.rate == pytest.approx(50 * GB)

@@ -21,17 +21,17 @@ from topo.topology import Topology, matrix
 PATHS = ("legacy", "direct", "legacy-pageable", "odirect-pinned", "compat")
 POLICIES = [
     Policy(),
-    Policy(cards="stripe"),
+    Policy(nics="stripe"),
     Policy(buffers=(("kernel", "near-nic"),)),
-    Policy(cards="stripe", buffers=(("all", "near-nic"),)),
+    Policy(nics="stripe", buffers=(("all", "near-nic"),)),
 ]
 vias, policies = st.sampled_from(PATHS), st.sampled_from(POLICIES)
 workloads = st.sampled_from(["load", "save"])
 
 
 def solved(machine: Topology, workload: str, via: str, policy: Policy):
-    (asked,) = [one for one in machine.spec.workloads if one.name == workload]
-    demands = demands_of(Router(machine, policy), asked, data_path(machine.spec, via))
+    (asked,) = [one for one in machine.description.workloads if one.name == workload]
+    demands = demands_of(Router(machine, policy), asked, data_path(machine.description, via))
     assert all(demand.route.verdict != "refused" for demand in demands)
     found = use_matrix(machine, demands)
     return found, max_min(found.system)
@@ -90,22 +90,24 @@ def test_answers_are_certified_and_nothing_is_overloaded(sketch, workload, via, 
 @given(sketches(), workloads, vias, policies)
 def test_a_route_s_use_is_consistent(sketch, workload, via, policy):
     machine = built(sketch.text())
-    (asked,) = [one for one in machine.spec.workloads if one.name == workload]
-    path = data_path(machine.spec, via)
+    (asked,) = [one for one in machine.description.workloads if one.name == workload]
+    path = data_path(machine.description, via)
     for demand in demands_of(Router(machine, policy), asked, path):
-        use, branches = demand.route.use, demand.route.branches
-        assert math.fsum(branch.share for branch in branches) == pytest.approx(1.0)
+        use, subflows = demand.route.use, demand.route.subflows
+        assert math.fsum(subflow.share for subflow in subflows) == pytest.approx(1.0)
         buses = math.fsum(weight for name, weight in use.items() if name.endswith("/bus"))
         assert buses == pytest.approx(count(path).dram_bytes)
         sides = [w for name, w in use.items() if name.startswith("storage") and "->" not in name]
         assert math.fsum(sides) == pytest.approx(1.0)
         assert math.fsum(w for name, w in use.items() if "/chip" in name) == pytest.approx(1.0)
         assert use[f"{demand.gpu}/hbm"] == pytest.approx(1.0)
-        for branch in branches:
-            for leg in branch.legs:
-                assert all(one.target == two.source for one, two in pairwise(leg.walk))
-                into = math.fsum(share for step, share in leg.shares if step.target == leg.target)
-                assert into == pytest.approx(1.0 if leg.walk else 0.0)
+        for subflow in subflows:
+            for transfer in subflow.transfers:
+                assert all(one.target == two.source for one, two in pairwise(transfer.walk))
+                into = math.fsum(
+                    share for step, share in transfer.shares if step.target == transfer.target
+                )
+                assert into == pytest.approx(1.0 if transfer.walk else 0.0)
 
 
 @given(sketches(even=True), vias, policies)
@@ -132,6 +134,6 @@ def test_more_buffers_are_never_faster(sketch, workload):
 def test_the_best_split_is_no_worse_than_stripes_for_the_slowest(sketch, workload, via):
 
     machine = built(sketch.text())
-    best = compare(machine, workload=workload, via=[via], policy=Policy(cards="best"))[via]
-    _, stripe = solved(machine, workload, via, Policy(cards="stripe"))
+    best = compare(machine, workload=workload, via=[via], policy=Policy(nics="best"))[via]
+    _, stripe = solved(machine, workload, via, Policy(nics="stripe"))
     assert min(best.rates.values()) >= min(stripe.rates) * (1 - 1e-6)

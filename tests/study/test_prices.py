@@ -129,9 +129,10 @@ def test_equal_demands_share_a_line():
 def test_unequal_demands_do_not():
     # near and far use other resources, whatever their rates are.
     machine = built(TWO_SOCKETS)
-    spec = machine.spec.workloads
+    description = machine.description.workloads
     matrices = [
-        topo.bottleneck(machine, workload=one, via="legacy").answer.matrix for one in spec[:2]
+        topo.bottleneck(machine, workload=one, via="legacy").answer.matrix
+        for one in description[:2]
     ]
     both = use_matrix(machine, [demand for one in matrices for demand in one.demands])
     assert [len(one.demands) for one in explain(both).shares] == [1, 1]

@@ -52,7 +52,7 @@ def test_three_hops_and_nothing_in_ram(load):
 
 def test_the_hbm_of_eight_gpus_is_640_gb(textbook):
     sizes = [device.part.figure("memory").value for device in textbook.select("gpu")]
-    assert sum(sizes) == 640 * GB == textbook.spec.workloads[0].size
+    assert sum(sizes) == 640 * GB == textbook.description.workloads[0].size
 
 
 def test_640_gb_through_ram_twice_is_1_28_tb_and_3_2_seconds(load):
@@ -118,10 +118,10 @@ def test_copying_keeps_ten_cores_busy_and_one_worker_a_gpu_is_slower(load):
 def together(machine, via):
     """Return seconds until the load and until the checkpoint are done, both at once."""
     router = Router(machine)
-    path = data_path(machine.spec, via)
+    path = data_path(machine.description, via)
     demands = [
         demand
-        for workload in machine.spec.workloads
+        for workload in machine.description.workloads
         for demand in demands_of(router, workload, path)
     ]
     found = use_matrix(machine, demands)

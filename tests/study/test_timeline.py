@@ -6,7 +6,7 @@ import pytest
 
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
-from topo.errors import NoRouteError, SpecError, UnboundedError, UnknownNameError
+from topo.errors import DescriptionError, NoRouteError, UnboundedError, UnknownNameError
 from topo.study import at_once
 
 # Two reads through one card of 50 GB/s, by direct nothing else binds.
@@ -123,7 +123,7 @@ def test_what_does_not_work_is_said():
         topo.simulate(machine, via={"lod": "direct"})
     with pytest.raises(UnknownNameError, match="dirct"):
         topo.simulate(machine, via="dirct")
-    with pytest.raises(SpecError, match="no workloads"):
+    with pytest.raises(DescriptionError, match="no workloads"):
         topo.simulate(built(ONE_SOCKET.split("workloads:")[0]))
 
 
@@ -132,7 +132,7 @@ def test_a_demand_that_nothing_stops():
     links = {"storage -- nic0": "infiniband unknown", "nic0 -- cpu0": "pcie unknown"}
     machine = built(ONE_SOCKET, {**unknown, **links, "gpu0 -- cpu0": "pcie unknown"})
     with pytest.raises(UnboundedError, match="load gpu0"):
-        topo.simulate(machine, workloads=machine.spec.workloads[:1], via="direct")
+        topo.simulate(machine, workloads=machine.description.workloads[:1], via="direct")
 
 
 # --- beside a comparison --------------------------------------------------------------------------

@@ -16,19 +16,19 @@ import pytest
 
 from topo.datapaths import data_path
 from topo.description import load, loads
-from topo.description.model import End
+from topo.description.description import End
 from topo.errors import DrawError
 from topo.routes import Router
 from topo.topology import Topology, build_topology
 from topo.views.diagram import THEMES, Picture, draw
 from topo.views.diagram import engine as engines
 from topo.views.diagram.canvas import Canvas
-from topo.views.diagram.courses import buffer_places, courses
+from topo.views.diagram.crossings import tangles
 from topo.views.diagram.labels import BAND, bands, blocks
 from topo.views.diagram.legend import _rows, legend_items
 from topo.views.diagram.paint import Painter
+from topo.views.diagram.polylines import buffer_places, courses
 from topo.views.diagram.sheet import WIDEST, _Sheet
-from topo.views.diagram.untangle import tangles
 
 MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 
@@ -76,7 +76,7 @@ def machine(text):
 def routes_of(topology, *paths, gpu="gpu0", storage="storage", direction="read"):
     router = Router(topology)
     return {
-        path: router.route(data_path(topology.spec, path), (storage,), gpu, direction)
+        path: router.route(data_path(topology.description, path), (storage,), gpu, direction)
         for path in paths
     }
 
@@ -220,7 +220,7 @@ links:
 @pytest.fixture(scope="module")
 def two_targets():
     topology = machine(TWO_TARGETS)
-    path = data_path(topology.spec, "direct")
+    path = data_path(topology.description, "direct")
     return topology, Router(topology).route(path, ("storage0", "storage1"), "gpu0", "read")
 
 
@@ -284,12 +284,12 @@ def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
 
     topology = build_topology(load(name))
     route = routes_of(topology, path, gpu="gpu5", direction=direction)[path]
-    found = hops(topology, route.branches[0])
+    found = hops(topology, route.subflows[0])
     labels = [part for hop in found for part in hop.label.split("-")]
     assert labels[0] == "1"
     assert int(labels[-1]) == route.logical_hops
     steps = [step for hop in found for step in hop.steps]
-    assert steps == [step for leg in route.branches[0].legs for step in leg.walk]
+    assert steps == [step for transfer in route.subflows[0].transfers for step in transfer.walk]
 
 
 @pytest.mark.parametrize("path", ["routed-nvlink", "routed-sysmem", "compat", "direct"])
@@ -366,7 +366,9 @@ links:
             if {link.a.device, link.b.device} <= set(inside)
         ]
         links.append(replace(cable, a=End("leaf"), b=End(f"{prefix}slot1", "p1")))
-    return Topology(spec=network.spec, devices=devices, links=tuple(links), resources={})
+    return Topology(
+        description=network.description, devices=devices, links=tuple(links), resources={}
+    )
 
 
 def test_identical_servers_are_drawn_once():
@@ -409,7 +411,7 @@ def drawn_scenes(name, path, alarms):
     gpu = topology.of_kind("gpu")[0].name
     storage = tuple(one.name for one in topology.of_kind("storage") or topology.of_kind("nvme"))
     limits = {path or "all": tuple(topology.resources)} if alarms else {}
-    found = data_path(topology.spec, path) if path else None
+    found = data_path(topology.description, path) if path else None
     routes = {path: Router(topology).route(found, storage, gpu, "read")} if found else {}
     sheet = _Sheet(topology, routes, limits, {}, THEMES["light"], "theoretical", apart=True)
     return [panel.scene for panel in sheet.panels("auto")]
@@ -500,7 +502,7 @@ def test_the_hops_of_a_route_do_not_cross(name, path, direction):
     router = Router(topology)
     gpus = topology.of_kind("gpu")
     for gpu in (gpus[0], gpus[len(gpus) // 2], gpus[-1]):
-        route = router.route(data_path(topology.spec, path), storage, gpu.name, direction)
+        route = router.route(data_path(topology.description, path), storage, gpu.name, direction)
         (scene,) = scenes(topology, **{path: route})
         crossed = [(one.label, other.label) for one, other in tangles(courses(scene))]
         assert not crossed, gpu.name
@@ -519,7 +521,7 @@ def test_the_first_buffer_stands_nearer_to_a_card_on_the_right():
 def test_two_drives_join_at_one_port_of_the_buffer():
     topology = build_topology(load("workstation-4gpu"))
     router = Router(topology)
-    path = data_path(topology.spec, "legacy")
+    path = data_path(topology.description, "legacy")
     route = router.route(path, ("nvme0", "nvme1"), "gpu0", "read")
     (scene,) = scenes(topology, legacy=route)
     first = [course for course in courses(scene) if course.label == "1"]

@@ -23,7 +23,7 @@ def test_boxes_never_overlap(sketch, path, routed):
     routes = {}
     if routed:
         gpu, storage = topology.of_kind("gpu")[0], topology.of_kind("storage")[0]
-        found = data_path(topology.spec, path)
+        found = data_path(topology.description, path)
         routes = {path: Router(topology).route(found, (storage.name,), gpu.name, "read")}
     sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
     for level in range(5):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
 from topo.errors import Place
 from topo.views.json.values import encoded, figure_document, number, place_document
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
 from topo.views.text.page import Bullets, Cell, Column, Heading, Lines, Table, Text, render
 from topo.views.text.words import figure_text, shortened, sourced
 

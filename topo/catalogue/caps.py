@@ -14,7 +14,7 @@ from topo.catalogue.figures import (
     refuse_unknown_keys,
     rejoin,
 )
-from topo.catalogue.model import PeerCap, PeerCaps
+from topo.catalogue.part import PeerCap, PeerCaps
 from topo.document.nodes import Mapping, Scalar
 
 if TYPE_CHECKING:

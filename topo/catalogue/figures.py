@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 from topo.catalogue.advice import did_you_mean
-from topo.catalogue.model import Figure, FigureKind
+from topo.catalogue.part import Figure, FigureKind
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
 from topo.units import (

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from topo.catalogue.index import PART_FILES, entries
 from topo.catalogue.media import read_medium
-from topo.catalogue.model import Catalogue, Medium, Part
+from topo.catalogue.part import Catalogue, Medium, Part
 from topo.catalogue.parts import read_part
 from topo.document.nodes import Mapping as MappingNode
 from topo.document.nodes import Scalar
 from topo.document.report import Report
-from topo.errors import SpecError
+from topo.errors import DescriptionError
 
 if TYPE_CHECKING:
     from topo.document.nodes import Node
@@ -79,7 +79,7 @@ class _Shelf(Mapping[str, T], Generic[T]):
         root = document.root
         node = root.get(name) if isinstance(root, MappingNode) else None
         entry = self._decode(name, node, report, self) if node is not None else None
-        report.stop(SpecError)
+        report.stop(DescriptionError)
         if entry is None:
             raise KeyError(name)
         return entry

@@ -17,14 +17,14 @@ from topo.catalogue.figures import (
     rejoin,
 )
 from topo.catalogue.keys import MEDIUM_KEYS
-from topo.catalogue.model import Figure, Medium, Reach
+from topo.catalogue.part import Figure, Medium, Reach
 from topo.document.nodes import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
     from topo.catalogue.keys import Quantity
-    from topo.catalogue.model import FigureKind
+    from topo.catalogue.part import FigureKind
     from topo.document.nodes import Node
     from topo.document.report import Report
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Part
+    from topo.catalogue.part import Part
 
 __all__ = ["memory_bus_rate", "memory_headline_rate"]
 

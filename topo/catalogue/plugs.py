@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.advice import near_names
 from topo.catalogue.cables import LANES, parse_cable
 from topo.catalogue.figures import HERE, Origin, open_value
-from topo.catalogue.model import Figure, Ports, Slot
+from topo.catalogue.part import Figure, Ports, Slot
 from topo.errors import UnitError
 from topo.units import parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
-    from topo.catalogue.model import Medium
+    from topo.catalogue.part import Medium
     from topo.document.nodes import Node
     from topo.document.report import Report
 

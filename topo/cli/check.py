@@ -25,7 +25,7 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     """
     topology = machine.load()
     judgements: tuple[Judgement, ...] = ()
-    if topology.spec.expectations:
+    if topology.description.expectations:
         from topo.study import judge
 
         judgements = judge(topology, at=how.at, policy=how.policy_for(topology))

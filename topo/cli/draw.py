@@ -125,11 +125,11 @@ def _answer(topology: Topology, question: Question, how: How) -> WorkloadAnswer 
     from topo.study import compare
 
     asked = question.by_ends or question.workload or question.via
-    if not asked and not topology.spec.workloads:
+    if not asked and not topology.description.workloads:
         return None
     workload = question.workload
-    if not workload and not question.by_ends and topology.spec.workloads:
-        workload = topology.spec.workloads[0].name
+    if not workload and not question.by_ends and topology.description.workloads:
+        workload = topology.description.workloads[0].name
     found = compare(
         topology,
         workload=workload,

@@ -12,7 +12,7 @@ from topo.cli.options import asks_json, example, lists
 from topo.cli.output import Session, put_document, put_text, write_file
 
 if TYPE_CHECKING:
-    from topo.discovery.sighting import Sighting
+    from topo.discovery.machine import Machine
 
 _STDIN = "-"
 _MOST_WORDS = 2
@@ -102,9 +102,9 @@ def command(
         document = {
             "schema": "topo.import/1",
             "kind": found.kind,
-            "topology": found.spec.name,
-            "together": list(found.sighting.together),
-            "left_out": list(found.sighting.left_out),
+            "topology": found.description.name,
+            "together": list(found.machine.together),
+            "left_out": list(found.machine.left_out),
             "document": found.document,
             "yaml": found.yaml,
         }
@@ -112,7 +112,7 @@ def command(
     return put_text("" if output else found.yaml, found.findings)
 
 
-def _seen(kind: str, file: str) -> Sighting:
+def _seen(kind: str, file: str) -> Machine:
     """Read one source: a file, a folder, or standard input."""
     from topo.description.loading import read_file
     from topo.discovery import LARGEST, sight, sight_folder

@@ -14,7 +14,7 @@ from topo.cli.output import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.routes import Policy
     from topo.topology import Topology
 
@@ -205,7 +205,7 @@ def asks_how(verb: _Verb) -> _Verb:
     ) -> int:
         from topo.routes import Policy
 
-        return verb(how=How(at, Policy(ways=ways, cards=cards, buffers=buffers)), **rest)
+        return verb(how=How(at, Policy(routes=ways, nics=cards, buffers=buffers)), **rest)
 
     return wrapped
 

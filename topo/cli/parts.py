@@ -12,7 +12,7 @@ from topo.cli.output import put_document, put_page
 from topo.errors import Finding, UnknownNameError
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Catalogue, Medium, Part
+    from topo.catalogue.part import Catalogue, Medium, Part
 
 
 @click.command(

@@ -22,7 +22,7 @@ def command(machine: Machine, as_json: bool) -> int:
         from topo.description.dump import to_document
         from topo.views.json.machine import topology_document
 
-        document = topology_document(topology, to_document(topology.spec))
+        document = topology_document(topology, to_document(topology.description))
         return put_document(document, topology.findings)
     from topo.views.text.machine import show_page
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.description.model import DataPath
+    from topo.description.description import DataPath
 
 __all__ = ["Counts", "count", "is_ram"]
 

@@ -11,10 +11,10 @@ from topo.description import read_data_path, vary_data_path
 from topo.description.vocabulary import BUILT_IN
 from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
-from topo.errors import Finding, SpecError, UnknownNameError
+from topo.errors import DescriptionError, Finding, UnknownNameError
 
 if TYPE_CHECKING:
-    from topo.description.model import DataPath, Spec
+    from topo.description.description import DataPath, Description
 
 __all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
 
@@ -40,12 +40,12 @@ def built_in(name: str) -> DataPath:
     assert isinstance(document.root, MappingNode)
     (_, node), *_ = document.root.entries
     found = read_data_path(name, node, report=report)
-    report.stop(SpecError)
+    report.stop(DescriptionError)
     assert found is not None
     return found
 
 
-def data_path(spec: Spec, name: str) -> DataPath:
+def data_path(description: Description, name: str) -> DataPath:
     """Return the data path that `name` means in a file: its own before a shipped one.
 
     Raises
@@ -53,22 +53,22 @@ def data_path(spec: Spec, name: str) -> DataPath:
     UnknownNameError
         If there is none; the near name is in the help.
     """
-    own = spec.data_paths.get(name)
+    own = description.data_paths.get(name)
     if own is not None:
         return own
     if name not in BUILT_IN:
-        raise UnknownNameError(_unknown(name, (*spec.data_paths, *BUILT_IN)))
+        raise UnknownNameError(_unknown(name, (*description.data_paths, *BUILT_IN)))
     found = built_in(name)
-    changes = spec.data_path_overrides.get(name)
+    changes = description.data_path_overrides.get(name)
     if changes is None:
         return found
     return vary_data_path(found, changes, report=_checked_already())
 
 
-def data_paths(spec: Spec) -> tuple[DataPath, ...]:
+def data_paths(description: Description) -> tuple[DataPath, ...]:
     """Return every data path a file can use: the shipped ones, then its own."""
-    names = dict.fromkeys((*BUILT_IN, *spec.data_paths))
-    return tuple(data_path(spec, name) for name in names)
+    names = dict.fromkeys((*BUILT_IN, *description.data_paths))
+    return tuple(data_path(description, name) for name in names)
 
 
 def _checked_already() -> Report:

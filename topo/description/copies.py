@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from topo.description.description import End
 from topo.description.devices import Group
-from topo.description.model import End
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Place
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as MappingOf
 
-    from topo.description.model import LinkSpec, Override
+    from topo.description.description import DescribedLink, Override
     from topo.document.nodes import Node
 
 __all__ = ["copied_groups", "copied_links", "split_copies"]
@@ -72,7 +72,9 @@ def _said_of(group: Group, model: str) -> Node:
     return Mapping(entries, group.value.place)
 
 
-def copied_links(copies: MappingOf[str, str], links: tuple[LinkSpec, ...]) -> tuple[LinkSpec, ...]:
+def copied_links(
+    copies: MappingOf[str, str], links: tuple[DescribedLink, ...]
+) -> tuple[DescribedLink, ...]:
     """Return `links` followed by those of each copy: its model's, in the next free ports."""
     found = list(links)
     for name, model in copies.items():

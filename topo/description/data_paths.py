@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.advice import did_you_mean
 from topo.catalogue.figures import HERE
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
+from topo.description.description import DataPath, Move
 from topo.description.keys import DATA_PATH, MOVE
-from topo.description.model import DataPath, Move
 from topo.description.shape import (
     choice_of,
     entries_of,
@@ -30,7 +30,7 @@ from topo.units import parse_count, parse_rate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.description.model import Over
+    from topo.description.description import Over
     from topo.document.nodes import Node
     from topo.document.report import Report
 

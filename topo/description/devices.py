@@ -10,8 +10,8 @@ from topo.catalogue.advice import did_you_mean
 from topo.catalogue.figures import rejoin
 from topo.catalogue.keys import KEYS
 from topo.catalogue.parts import find_part, vary_part
+from topo.description.description import Device
 from topo.description.keys import DEVICE
-from topo.description.model import DeviceSpec
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import with_entry
 from topo.description.shape import is_extension, listed, mapping_of, text_of, value_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Mapping as Table
 
-    from topo.catalogue.model import Medium, Part
+    from topo.catalogue.part import Medium, Part
     from topo.description.overrides import Change
     from topo.document.nodes import Node
     from topo.document.report import Report
@@ -127,10 +127,10 @@ def _check_stems(first: dict[str, Scalar], report: Report) -> None:
 
 def read_devices(
     groups: Iterable[Group], changes: dict[str, list[Change]], shelf: Shelf, report: Report
-) -> tuple[DeviceSpec, ...]:
+) -> tuple[Device, ...]:
     """Return every device with its own variant of its part."""
     reader = _Reader(shelf, report)
-    devices: list[DeviceSpec] = []
+    devices: list[Device] = []
     for group in groups:
         mapping = _as_mapping(group, report)
         if mapping is None:
@@ -218,11 +218,11 @@ class _Reader:
         self._refused: set[int] = set()
         self._last: tuple[Mapping, Part | None, dict[str, Any]] | None = None
 
-    def device(self, name: str, place: Place, entries: Mapping) -> DeviceSpec | None:
+    def device(self, name: str, place: Place, entries: Mapping) -> Device | None:
         if self._last is None or self._last[0] is not entries:
             self._last = (entries, *self._read(name, entries))
         _, part, own = self._last
-        return DeviceSpec(name, part, place, **own) if part is not None else None
+        return Device(name, part, place, **own) if part is not None else None
 
     def _read(self, name: str, entries: Mapping) -> tuple[Part | None, dict[str, Any]]:
         """Return the part, and the device's own values by field."""

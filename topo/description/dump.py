@@ -23,7 +23,7 @@ from topo.document.nodes import Mapping, Sequence
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
 if TYPE_CHECKING:
-    from topo.description.model import DataPath, Measurement, Spec, Workload
+    from topo.description.description import DataPath, Description, Measurement, Workload
     from topo.document.nodes import Node
 
 __all__ = ["to_document"]
@@ -31,7 +31,7 @@ __all__ = ["to_document"]
 Plain = dict[str, Any]
 
 
-def to_document(spec: Spec) -> Plain:
+def to_document(description: Description) -> Plain:
     """Return a description as mappings, lists and texts of the YAML's own shape.
 
     Parameters
@@ -46,32 +46,36 @@ def to_document(spec: Spec) -> Plain:
     {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
     """
     built_in = catalogue()
-    media = {**spec.media} if spec.media else {}
+    media = {**description.media} if description.media else {}
     settings = {
-        key: value for key in SETTINGS if (value := settings_value(spec.settings, key)) is not None
+        key: value
+        for key in SETTINGS
+        if (value := settings_value(description.settings, key)) is not None
     }
     sections: Plain = {
         "topo": 1,
-        "name": spec.name,
-        "title": spec.title,
+        "name": description.name,
+        "title": description.title,
         "settings": settings,
         "parts": {
-            name: part_value(part, spec.likes.get(name, ""), spec.parts)
-            for name, part in spec.parts.items()
+            name: part_value(part, description.likes.get(name, ""), description.parts)
+            for name, part in description.parts.items()
         },
         "media": {name: medium_value(medium) for name, medium in media.items()},
         "data-paths": {
-            **{name: _data_path(path) for name, path in spec.data_paths.items()},
-            **{name: _plain(entries) for name, entries in spec.data_path_overrides.items()},
+            **{name: _data_path(path) for name, path in description.data_paths.items()},
+            **{name: _plain(entries) for name, entries in description.data_path_overrides.items()},
         },
-        "devices": {device.name: device_value(device, spec.parts) for device in spec.devices},
+        "devices": {
+            device.name: device_value(device, description.parts) for device in description.devices
+        },
         "links": [
             {f"{link.a} -- {link.b}": cable_value(link.cable, media, built_in.media)}
-            for link in spec.links
+            for link in description.links
         ],
-        "measured": [_measurement(measurement) for measurement in spec.measurements],
-        "workloads": {workload.name: _workload(workload) for workload in spec.workloads},
-        "expect": [expectation.text for expectation in spec.expectations],
+        "measured": [_measurement(measurement) for measurement in description.measurements],
+        "workloads": {workload.name: _workload(workload) for workload in description.workloads},
+        "expect": [expectation.text for expectation in description.expectations],
     }
     return {key: value for key, value in sections.items() if value}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from topo.catalogue.keys import Key, Quantity
-    from topo.catalogue.model import (
+    from topo.catalogue.part import (
         Cable,
         Figure,
         FigureKind,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Ports,
         Slot,
     )
-    from topo.description.model import DeviceSpec
+    from topo.description.description import Device
 
 __all__ = ["cable_value", "device_value", "figure_value", "medium_value", "part_value"]
 
@@ -137,7 +137,7 @@ def part_value(part: Part, like: str, own: Mapping[str, Part]) -> Plain:
     return {**start, **_differences(part, base)}
 
 
-def device_value(device: DeviceSpec, own: Mapping[str, Part]) -> Any:
+def device_value(device: Device, own: Mapping[str, Part]) -> Any:
     """Return a device: its part alone, or with what it says of itself."""
     part = device.part
     base = own.get(part.name) or catalogue().parts.get(part.name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.advice import did_you_mean, nearest_names
-from topo.description.model import Expectation
+from topo.description.description import Expectation
 from topo.description.shape import kind_of, listed
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import UnitError
@@ -23,7 +23,7 @@ from topo.units import parse_duration, parse_rate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from topo.description.model import Basis, Workload
+    from topo.description.description import Basis, Workload
     from topo.description.names import Names
     from topo.document.nodes import Node
     from topo.document.report import Report

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import read_cable
-from topo.description.model import End, LinkSpec
+from topo.description.description import DescribedLink, End
 from topo.description.names import MOST, ranged
 from topo.description.shape import kind_of, listed
 from topo.document.nodes import Mapping, Scalar, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as MappingOf
 
-    from topo.catalogue.model import Cable, Medium
+    from topo.catalogue.part import Cable, Medium
     from topo.description.names import Names
     from topo.description.overrides import Change
     from topo.document.nodes import Node
@@ -222,27 +222,27 @@ def read_links(
 
 def resolve_links(
     cabled: Iterable[tuple[Line, Cable]], names: Names, report: Report
-) -> tuple[LinkSpec, ...]:
+) -> tuple[DescribedLink, ...]:
     """Return one link for each pair of ends; a file of more than `_MOST_LINKS` is refused."""
-    links: list[LinkSpec] = []
+    links: list[DescribedLink] = []
     for line, cable in cabled:
         pairs = expand_line(line, names, report)
         if len(links) + len(pairs) > _MOST_LINKS:
             message = f"with `{line.key.text}` the file has more than {_MOST_LINKS} links"
             report.add(line.key, "huge-range", message, help="name fewer devices")
             break
-        links.extend(LinkSpec(a, b, cable, line.key.place) for a, b in pairs)
+        links.extend(DescribedLink(a, b, cable, line.key.place) for a, b in pairs)
     return tuple(links)
 
 
 def change_links(
-    links: tuple[LinkSpec, ...],
+    links: tuple[DescribedLink, ...],
     changes: Iterable[Change],
     *,
     names: Names,
     media: MappingOf[str, Medium],
     report: Report,
-) -> tuple[LinkSpec, ...]:
+) -> tuple[DescribedLink, ...]:
     """Return the links with those that a change names cabled, or led, as it says.
 
     The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``.
@@ -289,7 +289,7 @@ def _side(text: str, names: Names) -> tuple[frozenset[str], str]:
 
 
 def _joins(
-    link: LinkSpec, left: tuple[frozenset[str], str], right: tuple[frozenset[str], str]
+    link: DescribedLink, left: tuple[frozenset[str], str], right: tuple[frozenset[str], str]
 ) -> bool:
     def fits(end: End, side: tuple[frozenset[str], str]) -> bool:
         return end.device in side[0] and side[1] in ("", end.side)
@@ -299,7 +299,7 @@ def _joins(
     )
 
 
-def _no_link(change: Change, links: Iterable[LinkSpec], names: Names) -> Finding:
+def _no_link(change: Change, links: Iterable[DescribedLink], names: Names) -> Finding:
     left, _, right = change.target.partition(" -- ")
     message = f"there is no link `{change.target}` to change"
     for side in (left, right):

@@ -15,7 +15,7 @@ from topo.errors import Finding, TopoError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.description.model import Spec
+    from topo.description.description import Description
 
 __all__ = ["build", "builtin_names", "builtin_text", "is_path", "load", "loads", "read_file"]
 
@@ -27,7 +27,7 @@ _FOLDERS: Final = (_PACKAGE / "catalogue" / "topologies", _PACKAGE.parent / "top
 
 def load(
     path_or_name: str | os.PathLike[str], *, overrides: Mapping[str, str] | None = None
-) -> Spec:
+) -> Description:
     """Load a topology from a file, from standard input or from those that topo ships.
 
     Parameters
@@ -42,7 +42,7 @@ def load(
     ------
     TopoError
         If the file is not there or cannot be read.
-    DocumentError, SpecError
+    DocumentError, DescriptionError
         If it says something wrong.
     UnknownNameError
         If there is no built-in of this name, or an override changes nothing.
@@ -59,7 +59,7 @@ def load(
 
 def loads(
     text: str | bytes, *, name: str = "<text>", overrides: Mapping[str, str] | None = None
-) -> Spec:
+) -> Description:
     """Load a topology from YAML text.
 
     Parameters
@@ -170,7 +170,9 @@ def _absent(text: str) -> Finding:
     return Finding("no-file", message, help=advice)
 
 
-def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None) -> Spec:
+def build(
+    document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None
+) -> Description:
     """Build a topology from a `dict` of the same shape as the YAML.
 
     Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topo.catalogue.figures import HERE
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
+from topo.description.description import Measurement
 from topo.description.keys import MEASURED
 from topo.description.links import expand_line
-from topo.description.model import Measurement
 from topo.description.shape import entries_of, text_of, value_of
 from topo.document.nodes import Mapping
 from topo.units import parse_rate

@@ -16,13 +16,13 @@ from topo.description.loading import loads
 from topo.document import parse
 from topo.document.nodes import Mapping, Sequence
 from topo.document.sketch import sketch
-from topo.errors import Finding, SpecError
+from topo.errors import DescriptionError, Finding
 from topo.units import spell_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.description.model import Spec
+    from topo.description.description import Description
     from topo.document.nodes import Scalar
 
 __all__ = ["MeasuredLine", "with_measured"]
@@ -78,7 +78,7 @@ def with_measured(text: str, lines: Iterable[MeasuredLine], *, name: str = "<tex
 
     Raises
     ------
-    SpecError
+    DescriptionError
         If the file keeps its measurements, or everything, in brackets.
 
     Examples
@@ -91,24 +91,24 @@ def with_measured(text: str, lines: Iterable[MeasuredLine], *, name: str = "<tex
     wanted = {(line.source, line.target): line for line in lines}
     if not wanted:
         return text
-    spec = loads(text, name=name)
+    description = loads(text, name=name)
     root = parse(text, name=name).root
     if not isinstance(root, Mapping) or root.entries[0][0].place.column != 1:
         raise _in_brackets(name, "the file")
-    edited = _edited(text, root, spec, wanted, name)
-    _guard(text, edited, spec, wanted, name)
+    edited = _edited(text, root, description, wanted, name)
+    _guard(text, edited, description, wanted, name)
     return edited
 
 
 def _edited(
-    text: str, root: Mapping, spec: Spec, wanted: dict[Pair, MeasuredLine], name: str
+    text: str, root: Mapping, description: Description, wanted: dict[Pair, MeasuredLine], name: str
 ) -> str:
     rows = text.rstrip("\n").split("\n")
     key, value = root.key("measured"), root.get("measured")
     if key is None:
         return "\n".join(_appended(rows, root, wanted)) + "\n"
     if isinstance(value, Sequence) and value.items:
-        items = _items(rows, root, value, spec, name)
+        items = _items(rows, root, value, description, name)
         return "\n".join(_replaced(rows, items, wanted)) + "\n"
     at = key.place.line - 1
     head, comment = _without_value(rows[at])
@@ -147,7 +147,7 @@ def _without_value(row: str) -> tuple[str, str]:
 
 
 def _items(
-    rows: list[str], root: Mapping, section: Sequence, spec: Spec, name: str
+    rows: list[str], root: Mapping, section: Sequence, description: Description, name: str
 ) -> tuple[_Item, ...]:
     """Return the items of the list with the rows that each of them covers."""
     keys = [item.entries[0][0] for item in section.items if isinstance(item, Mapping)]
@@ -157,7 +157,7 @@ def _items(
     after = [key.place.line - 1 for key, _ in root if key.place.line - 1 > starts[-1]]
     ends = [*starts[1:], min(after, default=len(rows))]
     pairs: dict[int, list[Pair]] = {}
-    for seen in spec.measurements:
+    for seen in description.measurements:
         if seen.place is not None:
             pairs.setdefault(seen.place.line - 1, []).append((seen.source, seen.target))
     return tuple(
@@ -240,14 +240,14 @@ def _indent(row: str) -> str:
 
 
 def _guard(
-    before: str, after: str, spec: Spec, wanted: dict[Pair, MeasuredLine], name: str
+    before: str, after: str, description: Description, wanted: dict[Pair, MeasuredLine], name: str
 ) -> None:
     """Hold the new text to what was wanted: all else the same, no comment lost."""
     try:
         again = loads(after, name=name)
-    except SpecError:
+    except DescriptionError:
         raise _in_brackets(name, "`measured:`") from None
-    rates = {(one.source, one.target): one.rate.value for one in spec.measurements}
+    rates = {(one.source, one.target): one.rate.value for one in description.measurements}
     rates |= {pair: float(f"{line.rate:.15g}") for pair, line in wanted.items()}
     found = {(one.source, one.target): one.rate.value for one in again.measurements}
     same = found.keys() == rates.keys() and all(
@@ -274,10 +274,10 @@ def _comments(text: str) -> Counter[str]:
     return Counter(drawn.of(token).rstrip() for token in drawn.tokens if token.kind == "comment")
 
 
-def _in_brackets(name: str, what: str) -> SpecError:
+def _in_brackets(name: str, what: str) -> DescriptionError:
     message = f"{what} in `{name}` is written so that no line can be added to it safely"
     help = "write `measured:` as a list, one `- a -> b: 22 GB/s` a line"
-    return SpecError(Finding("cannot-add-lines", message, help=help))
+    return DescriptionError(Finding("cannot-add-lines", message, help=help))
 
 
 def _quoted(text: str) -> str:

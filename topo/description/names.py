@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from topo.catalogue.advice import did_you_mean
-from topo.description.model import End
+from topo.description.description import End
 from topo.description.shape import listed
 from topo.errors import UnitError
 

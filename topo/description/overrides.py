@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Mapping as MappingOf
 
-    from topo.description.model import Override
+    from topo.description.description import Override
     from topo.description.names import Names
     from topo.document.nodes import Node
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping as MappingOf
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.document.nodes import Document, Mapping, Scalar, Sequence
-from topo.errors import Finding, Place, SpecError
+from topo.errors import DescriptionError, Finding, Place
 
 if TYPE_CHECKING:
     from topo.document.nodes import Node
@@ -23,7 +23,7 @@ def document_of(value: MappingOf[str, Any]) -> Document:
 
     Raises
     ------
-    SpecError
+    DescriptionError
         If something in it is no mapping, list, text, number, boolean or `None`.
     """
     return Document(_ROOT, _node(value, (), 0), ())
@@ -32,7 +32,9 @@ def document_of(value: MappingOf[str, Any]) -> Document:
 def _node(value: object, path: tuple[str, ...], depth: int) -> Node:
     place = Place(".".join(path) or _ROOT, 0, 0)
     if depth > _DEEPEST:
-        raise SpecError(Finding("too-deep", "this is nested too deep for a topology", place=place))
+        raise DescriptionError(
+            Finding("too-deep", "this is nested too deep for a topology", place=place)
+        )
     if isinstance(value, MappingOf):
         return Mapping(
             tuple(
@@ -73,4 +75,4 @@ def _text(value: object, place: Place) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
     message = f"a topology holds texts, numbers, lists and mappings, not {type(value).__name__}"
-    raise SpecError(Finding("wrong-shape", message, place=place))
+    raise DescriptionError(Finding("wrong-shape", message, place=place))

@@ -1,4 +1,4 @@
-"""A document into a `Spec`, in phases: version, shape, references, physics.
+"""A document into a `Description`, in phases: version, shape, references, physics.
 
 Each phase says all of its mistakes at once, and the next begins only when there are none, so that
 one cause gives one message.
@@ -16,12 +16,12 @@ from topo.catalogue.parts import read_parts
 from topo.description import physics
 from topo.description.copies import copied_groups, copied_links, split_copies
 from topo.description.data_paths import read_data_path, vary_data_path
+from topo.description.description import DataPath, Description, Settings
 from topo.description.devices import Shelf, expand_devices, read_devices
 from topo.description.expectations import read_expectations, resolve_expectations
 from topo.description.keys import TOP
 from topo.description.links import change_links, read_lines, read_links, resolve_links
 from topo.description.measured import read_measured, resolve_measured
-from topo.description.model import DataPath, Settings, Spec
 from topo.description.names import Names, is_name
 from topo.description.overrides import Changes, read_changes, sort_changes, with_entry
 from topo.description.references import check_devices, check_fallbacks
@@ -38,17 +38,17 @@ from topo.description.vocabulary import BUILT_IN
 from topo.description.workloads import read_workloads, resolve_workloads
 from topo.document.nodes import Mapping, Scalar
 from topo.document.report import Report
-from topo.errors import Place, SpecError
+from topo.errors import DescriptionError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
-    from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.catalogue.part import Cable, Figure, Medium, Part
+    from topo.description.description import Device, Override
     from topo.description.devices import Group
     from topo.description.expectations import Claim
     from topo.description.links import Line
-    from topo.description.model import DeviceSpec, Override
     from topo.description.workloads import Draft
     from topo.document.nodes import Document, Node
 
@@ -77,7 +77,7 @@ class _Shape:
     shelf: Shelf
     data_paths: dict[str, DataPath]
     data_path_overrides: dict[str, Mapping]
-    devices: tuple[DeviceSpec, ...]
+    devices: tuple[Device, ...]
     cabled: tuple[tuple[Line, Cable], ...]
     measured: tuple[tuple[Line, Figure, str], ...]
     workloads: tuple[Draft, ...]
@@ -87,7 +87,7 @@ class _Shape:
 
 def read_spec(
     document: Document, *, name: str = "", overrides: MappingOf[str, Override] | None = None
-) -> Spec:
+) -> Description:
     """Read a document.
 
     Parameters
@@ -101,20 +101,20 @@ def read_spec(
 
     Raises
     ------
-    SpecError
+    DescriptionError
         With every mistake of the first phase that has any.
     UnknownNameError
         If an override changes something that is not there.
     """
     report = Report(document)
-    spec = describe(document, report, name=name, overrides=overrides)
-    physics.check(spec, report)
-    report.stop(SpecError)
-    spec = _with_findings(spec, report)
-    return replace(spec, document=document, overrides=dict(overrides or {}))
+    description = describe(document, report, name=name, overrides=overrides)
+    physics.check(description, report)
+    report.stop(DescriptionError)
+    description = _with_findings(description, report)
+    return replace(description, document=document, overrides=dict(overrides or {}))
 
 
-def vary(spec: Spec, overrides: MappingOf[str, Override]) -> Spec:
+def vary(description: Description, overrides: MappingOf[str, Override]) -> Description:
     """Return what the same text says with other overrides laid over those it was read with.
 
     Parameters
@@ -126,11 +126,15 @@ def vary(spec: Spec, overrides: MappingOf[str, Override]) -> Spec:
 
     Raises
     ------
-    SpecError, UnknownNameError
+    DescriptionError, UnknownNameError
         As for `read_spec`.
     """
-    assert spec.document is not None, "only what was read can be read again"
-    return read_spec(spec.document, name=spec.name, overrides={**spec.overrides, **overrides})
+    assert description.document is not None, "only what was read can be read again"
+    return read_spec(
+        description.document,
+        name=description.name,
+        overrides={**description.overrides, **overrides},
+    )
 
 
 def describe(
@@ -139,21 +143,21 @@ def describe(
     *,
     name: str = "",
     overrides: MappingOf[str, Override] | None = None,
-) -> Spec:
+) -> Description:
     """Read a document through every phase but physics."""
     check_commas(document.root, report)
-    report.stop(SpecError)
+    report.stop(DescriptionError)
     sections = _read_version(document, report)
-    report.stop(SpecError)
+    report.stop(DescriptionError)
     groups = expand_devices(sections["devices"], report) if "devices" in sections else ()
     copies, changed = split_copies(overrides or {}, groups)
     groups += copied_groups(copies, groups)
     changes = _sort(groups, sections, changed, report)
     shape = _read_shape(_changed(sections, changes), groups, changes, report)
-    report.stop(SpecError)
-    spec = _resolve(replace(shape, copies=copies), changes, document, name, report)
-    report.stop(SpecError)
-    return spec
+    report.stop(DescriptionError)
+    description = _resolve(replace(shape, copies=copies), changes, document, name, report)
+    report.stop(DescriptionError)
+    return description
 
 
 # --- version --------------------------------------------------------------------------------------
@@ -197,7 +201,7 @@ def _sort(
 ) -> Changes:
     if not overrides:
         return Changes()
-    report.stop(SpecError)  # an override is not to blame for a device that could not be read
+    report.stop(DescriptionError)  # an override is not to blame for a device that could not be read
     names = Names((name for group in groups for name in group.names), {})
     entries = {
         "parts": _keys(sections.get("parts")),
@@ -310,7 +314,7 @@ def _read_data_paths(
 
 def _resolve(
     shape: _Shape, changes: Changes, document: Document, name: str, report: Report
-) -> Spec:
+) -> Description:
     devices = shape.devices
     names = _names(devices)
     # A stem in `links:` means what the file names: a copy is cabled as its model is.
@@ -330,7 +334,7 @@ def _resolve(
         data_paths=known,
         report=report,
     )
-    return Spec(
+    return Description(
         name=_text(shape.sections, "name", report) or name,
         title=_text(shape.sections, "title", report),
         devices=devices,
@@ -351,7 +355,7 @@ def _resolve(
     )
 
 
-def _names(devices: tuple[DeviceSpec, ...]) -> Names:
+def _names(devices: tuple[Device, ...]) -> Names:
     return Names(
         (device.name for device in devices),
         {device.name: device.numa for device in devices if device.numa},
@@ -373,8 +377,8 @@ def _comment(document: Document) -> str:
     return "\n".join(lines)
 
 
-def _with_findings(spec: Spec, report: Report) -> Spec:
-    if not spec.devices:
+def _with_findings(description: Description, report: Report) -> Description:
+    if not description.devices:
         at = Place(report.document.name, 1, 1)
         report.add(
             at,
@@ -383,4 +387,4 @@ def _with_findings(spec: Spec, report: Report) -> Spec:
             help="add `devices:` with one `name: part` a line",
             severity="warning",
         )
-    return replace(spec, findings=report.findings)
+    return replace(description, findings=report.findings)

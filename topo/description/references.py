@@ -13,8 +13,8 @@ from topo.description.vocabulary import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.catalogue.model import Part
-    from topo.description.model import DataPath, DeviceSpec
+    from topo.catalogue.part import Part
+    from topo.description.description import DataPath, Device
     from topo.document.report import Report
 
 __all__ = ["check_devices", "check_fallbacks"]
@@ -31,7 +31,7 @@ _NEEDED: Final = {
 }
 
 
-def check_devices(devices: Iterable[DeviceSpec], report: Report) -> None:
+def check_devices(devices: Iterable[Device], report: Report) -> None:
     """Check that addresses and NUMA nodes have one owner and that figures are stated."""
     everything = tuple(devices)
     _check_addresses(everything, report)
@@ -39,8 +39,8 @@ def check_devices(devices: Iterable[DeviceSpec], report: Report) -> None:
     _check_figures(everything, report)
 
 
-def _check_addresses(devices: tuple[DeviceSpec, ...], report: Report) -> None:
-    owners: dict[str, DeviceSpec] = {}
+def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
+    owners: dict[str, Device] = {}
     for device in devices:
         for address in device.pci:
             full = address if address.count(":") > 1 else f"0000:{address}"
@@ -58,8 +58,8 @@ def _check_addresses(devices: tuple[DeviceSpec, ...], report: Report) -> None:
                 break
 
 
-def _check_numa(devices: tuple[DeviceSpec, ...], report: Report) -> None:
-    owners: dict[int, DeviceSpec] = {}
+def _check_numa(devices: tuple[Device, ...], report: Report) -> None:
+    owners: dict[int, Device] = {}
     for device in devices:
         if device.numa and device.part.kind != "cpu":
             message = f"{device.name} is {a_kind(device.part.kind)}, and NUMA nodes belong to a CPU"
@@ -78,9 +78,9 @@ def _check_numa(devices: tuple[DeviceSpec, ...], report: Report) -> None:
                 break
 
 
-def _check_figures(devices: tuple[DeviceSpec, ...], report: Report) -> None:
+def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
     """Report figures that no one states: once for a part, naming the devices that lack them."""
-    lacking: dict[tuple[str, tuple[str, ...]], list[DeviceSpec]] = {}
+    lacking: dict[tuple[str, tuple[str, ...]], list[Device]] = {}
     for device in devices:
         if missing := _missing(device.part):
             lacking.setdefault((device.part.name, missing), []).append(device)
@@ -98,7 +98,7 @@ def _check_figures(devices: tuple[DeviceSpec, ...], report: Report) -> None:
         )
 
 
-def _example(device: DeviceSpec, missing: tuple[str, ...]) -> str:
+def _example(device: Device, missing: tuple[str, ...]) -> str:
     """Return how it may look at a device of a shipped part; a part of the file's own is there."""
     if device.part.place is not None or not any(KEYS[key].unlimited for key in missing):
         return ""

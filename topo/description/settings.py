@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.description.description import Settings
 from topo.description.keys import SETTINGS
-from topo.description.model import Settings
 from topo.description.shape import choice_of, entries_of, mapping_of, text_of, texts_of
 from topo.description.vocabulary import (
     COMPAT_MODES,

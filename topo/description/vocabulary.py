@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from topo.description.model import Mover
+    from topo.description.description import Mover
 
 __all__ = [
     "BUILT_IN",

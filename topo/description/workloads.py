@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from topo.catalogue.advice import did_you_mean, nearest_names
+from topo.description.description import Direction, Workload
 from topo.description.keys import WORKLOAD
-from topo.description.model import Direction, Workload
 from topo.description.names import is_name
 from topo.description.shape import (
     a_kind,

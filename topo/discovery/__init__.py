@@ -1,6 +1,6 @@
 """Foreign formats in and out.
 
-An importer turns bytes into a `Sighting`; from there all go the same way: YAML text, read by the
+An importer turns bytes into a `Machine`; from there all go the same way: YAML text, read by the
 same rules as everybody's, so that an imported machine is a topology like any other.
 """
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.errors import ExchangeError, Finding, SpecError
+from topo.errors import DescriptionError, ExchangeError, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from topo.description.model import Spec
+    from topo.description.description import Description
     from topo.discovery.kinds import Guess
-    from topo.discovery.sighting import Sighting
+    from topo.discovery.machine import Machine
 
 __all__ = [
     "KINDS",
@@ -31,7 +31,7 @@ __all__ = [
     "sight_folder",
 ]
 
-# Each module has `read(data: bytes, name: str) -> Sighting`.
+# Each module has `read(data: bytes, name: str) -> Machine`.
 KINDS: Final = {
     "nccl": "topo.discovery.nccl",
     "nvidia-smi": "topo.discovery.nvidia_smi",
@@ -65,8 +65,8 @@ class Imported:
     document: dict[str, Any]
     yaml: str
     findings: tuple[Finding, ...]
-    spec: Spec
-    sighting: Sighting
+    description: Description
+    machine: Machine
 
 
 def import_text(
@@ -114,12 +114,12 @@ def import_folder(
     return written(sight_folder(kind, folder, name), storage=storage)
 
 
-def import_together(sightings: Sequence[Sighting], *, storage: Sequence[str] = ()) -> Imported:
+def import_together(machines: Sequence[Machine], *, storage: Sequence[str] = ()) -> Imported:
     """Import one machine from several sources, the first of which stands where they disagree.
 
     Parameters
     ----------
-    sightings
+    machines
         What `sight` or `sight_folder` read; at least one.
     storage
         As for `import_text`.
@@ -131,11 +131,11 @@ def import_together(sightings: Sequence[Sighting], *, storage: Sequence[str] = (
     """
     from topo.discovery.combine import combined
 
-    if len(sightings) == 1:
-        return written(sightings[0], storage=storage)
+    if len(machines) == 1:
+        return written(machines[0], storage=storage)
     try:
-        return written(combined(sightings), storage=storage)
-    except SpecError as error:
+        return written(combined(machines), storage=storage)
+    except DescriptionError as error:
         said = [one.message for one in error.findings if one.severity == "error"]
         message = f"together the sources say what no machine can be: {said[0]}"
         help = "are they of one machine? import each alone, and compare"
@@ -144,8 +144,8 @@ def import_together(sightings: Sequence[Sighting], *, storage: Sequence[str] = (
         ) from None
 
 
-def sight_folder(kind: str | None, folder: Path, name: str) -> Sighting:
-    """Read a folder with a machine's ``/sys`` in it into a sighting.
+def sight_folder(kind: str | None, folder: Path, name: str) -> Machine:
+    """Read a folder with a machine's ``/sys`` in it into a discovered machine.
 
     Raises
     ------
@@ -163,8 +163,8 @@ def sight_folder(kind: str | None, folder: Path, name: str) -> Sighting:
     return read_folder(folder, "this machine" if this else name)
 
 
-def sight(kind: str | None, data: bytes, name: str) -> Sighting:
-    """Read a foreign file into a sighting.
+def sight(kind: str | None, data: bytes, name: str) -> Machine:
+    """Read a foreign file into a discovered machine.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def sight(kind: str | None, data: bytes, name: str) -> Sighting:
         raise ExchangeError(Finding("import-too-big", message))
     guess = guess_kind(data)
     _refuse_wrong(kind, guess, data, name)
-    found: Sighting = import_module(KINDS[kind or guess.kind]).read(data, name)
+    found: Machine = import_module(KINDS[kind or guess.kind]).read(data, name)
     _refuse_crowds(found)
     return found
 
@@ -202,40 +202,40 @@ def _refuse_wrong(kind: str | None, guess: Guess, data: bytes, name: str) -> Non
         raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
 
 
-def written(sighting: Sighting, *, storage: Sequence[str] = ()) -> Imported:
-    """Write a sighting as a topology file and read that as any other.
+def written(machine: Machine, *, storage: Sequence[str] = ()) -> Imported:
+    """Write a discovered machine as a topology file and read that as any other.
 
     Raises
     ------
     ExchangeError
         If `storage` names a card that is not there.
-    SpecError
+    DescriptionError
         If the source says something that no machine can be.
     """
     from topo.description import loads, to_document
     from topo.description.fmt import format_text
     from topo.discovery.bounds import bounded
     from topo.discovery.fit import exceeding
-    from topo.discovery.judge import judge
+    from topo.discovery.lint import judge
     from topo.discovery.write import to_yaml
 
-    sighting = bounded(sighting)
-    text, supply = to_yaml(sighting, storage=storage)
-    yaml = format_text(text, name=sighting.file)
-    spec = replace(loads(yaml, name=f"{sighting.file} as YAML"), file=sighting.file)
+    machine = bounded(machine)
+    text, supply = to_yaml(machine, storage=storage)
+    yaml = format_text(text, name=machine.file)
+    description = replace(loads(yaml, name=f"{machine.file} as YAML"), file=machine.file)
     findings = (
-        *sighting.findings,
-        *judge(sighting),
-        *exceeding(sighting),
+        *machine.findings,
+        *judge(machine),
+        *exceeding(machine),
         *supply.findings,
     )
-    return Imported(sighting.kind, to_document(spec), yaml, findings, spec, sighting)
+    return Imported(machine.kind, to_document(description), yaml, findings, description, machine)
 
 
-def _refuse_crowds(sighting: Sighting) -> None:
+def _refuse_crowds(machine: Machine) -> None:
     """Refuse more devices than any machine has, before everything is compared with everything."""
-    count, cpus = len(sighting.devices), len(sighting.of_kind("cpu"))
+    count, cpus = len(machine.devices), len(machine.of_kind("cpu"))
     if count > _MOST_DEVICES or cpus > _MOST_CPUS:
-        message = f"`{sighting.file}` has {count} devices and {cpus} NUMA nodes"
+        message = f"`{machine.file}` has {count} devices and {cpus} NUMA nodes"
         help = f"a machine has at most {_MOST_DEVICES} and {_MOST_CPUS}"
         raise ExchangeError(Finding("import-too-big", message, help=help))

@@ -6,30 +6,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.fit import part_of
-from topo.discovery.sighting import SeenLink
+from topo.discovery.machine import DiscoveredLink
 from topo.errors import Finding
 
 if TYPE_CHECKING:
-    from topo.discovery.sighting import SeenDevice, Sighting
+    from topo.discovery.machine import DiscoveredDevice, Machine
 
 __all__ = ["bounded"]
 
-_USUAL: Final = SeenLink(3, 4, said="speed guessed: edit it")
+_USUAL: Final = DiscoveredLink(3, 4, said="speed guessed: edit it")
 
 
-def bounded(sighting: Sighting) -> Sighting:
-    """Return a sighting whose drives have a link, if neither they nor the GPUs have any known.
+def bounded(machine: Machine) -> Machine:
+    """Return the machine with a link for its drives, if neither they nor the GPUs have a known one.
 
     Elsewhere an unknown link stays unknown: it never binds, and what is known does.
     """
-    drives, gpus = sighting.of_kind("nvme"), sighting.of_kind("gpu")
-    if not drives or not gpus or sighting.of_kind("storage"):
-        return sighting
-    if any(_has_end(device, sighting) for device in (*drives, *gpus)):
-        return sighting
+    drives, gpus = machine.of_kind("nvme"), machine.of_kind("gpu")
+    if not drives or not gpus or machine.of_kind("storage"):
+        return machine
+    if any(_has_end(device, machine) for device in (*drives, *gpus)):
+        return machine
     devices = tuple(
         replace(device, link=_USUAL) if device.kind == "nvme" else device
-        for device in sighting.devices
+        for device in machine.devices
     )
     finding = Finding(
         "guessed-speed",
@@ -37,11 +37,11 @@ def bounded(sighting: Sighting) -> Sighting:
         severity="note",
         help="write the speed of the drives' links in the YAML",
     )
-    return replace(sighting, devices=devices, findings=(*sighting.findings, finding))
+    return replace(machine, devices=devices, findings=(*machine.findings, finding))
 
 
-def _has_end(device: SeenDevice, sighting: Sighting) -> bool:
+def _has_end(device: DiscoveredDevice, machine: Machine) -> bool:
     """Whether something finite is known of a device: its link's rate, or its part's slot."""
-    link, part = device.link, part_of(device, sighting)
+    link, part = device.link, part_of(device, machine)
     known = link is not None and link.generation is not None and link.lanes is not None
     return known or (part is not None and part.slot is not None)

@@ -1,4 +1,4 @@
-"""Two sightings of one machine become one: gaps of either are filled, contradictions are said.
+"""Two machines of one machine become one: gaps of either are filled, contradictions are said.
 
 Each fact keeps where it came from: what is not of the first source has the other's name in its
 comment. Where the two contradict each other the first stands, and a remark has the other's value.
@@ -13,15 +13,15 @@ from topo.discovery.combine_differ import MATRICES, differences, links_known, tr
 from topo.discovery.combine_facts import cables_of, filled, known_media
 from topo.discovery.combine_match import Matches, match
 from topo.discovery.combine_tree import added, bridged, moved
+from topo.discovery.machine import DiscoveredDevice, DiscoveredLink
 from topo.discovery.naming import file_title, named, selection, stem_of
-from topo.discovery.sighting import SeenDevice, SeenLink
 from topo.errors import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.discovery.combine_differ import Difference
-    from topo.discovery.sighting import Sighting
+    from topo.discovery.machine import Machine
 
 __all__ = ["combined"]
 
@@ -32,36 +32,36 @@ _SETTLED: Final = {"numa-unknown", "no-tree", "no-bridges", "no-io", "guessed-nv
 _PAIR: Final = 2
 
 
-def combined(sightings: Sequence[Sighting]) -> Sighting:
-    """Return one sighting of the machine that all of these show, the first before the others."""
-    whole = sightings[0]
-    for number, other in enumerate(sightings[1:], 2):
+def combined(machines: Sequence[Machine]) -> Machine:
+    """Return one machine of the machine that all of these show, the first before the others."""
+    whole = machines[0]
+    for number, other in enumerate(machines[1:], 2):
         whole = _both(whole, _renamed(other, f"{number}: "))
     return whole
 
 
-def _renamed(sighting: Sighting, lead: str) -> Sighting:
-    """Return a sighting whose devices have ids that no other sighting's have."""
+def _renamed(machine: Machine, lead: str) -> Machine:
+    """Return a discovered machine whose devices have ids that no other machine's have."""
     devices = tuple(
         replace(one, id=lead + one.id, parent=one.parent and lead + one.parent)
-        for one in sighting.devices
+        for one in machine.devices
     )
-    cables = tuple(replace(one, a=lead + one.a, b=lead + one.b) for one in sighting.cables)
-    places = tuple((address, lead + parent) for address, parent in sighting.places)
-    return replace(sighting, devices=devices, cables=cables, places=places)
+    cables = tuple(replace(one, a=lead + one.a, b=lead + one.b) for one in machine.cables)
+    places = tuple((address, lead + parent) for address, parent in machine.places)
+    return replace(machine, devices=devices, cables=cables, places=places)
 
 
-def _recognised(one: Sighting, other: Sighting) -> Sighting:
-    """Return a sighting with the devices at places of which only the other knows what they are."""
+def _recognised(one: Machine, other: Machine) -> Machine:
+    """Return the machine with the devices at places of which only the other knows what they are."""
     known = {address: device for device in other.devices for address in device.pci}
     name = file_title(other.file)
     found = [
-        SeenDevice(
+        DiscoveredDevice(
             id=f"place {parent} {address}",
             kind=known[address].kind,
             part=known[address].part,
             parent=parent,
-            link=SeenLink(),
+            link=DiscoveredLink(),
             pci=(address,),
             said=f"what it is, from {name}",
         )
@@ -81,7 +81,7 @@ def _recognised(one: Sighting, other: Sighting) -> Sighting:
     )
 
 
-def _both(first: Sighting, second: Sighting) -> Sighting:
+def _both(first: Machine, second: Machine) -> Machine:
     first, second = _recognised(first, second), _recognised(second, first)
     matches = match(first, second)
     found = differences(first, second, matches)
@@ -112,20 +112,20 @@ def _both(first: Sighting, second: Sighting) -> Sighting:
     return _told(whole, found, _label(first), file_title(second.file))
 
 
-def _notes(first: Sighting, second: Sighting) -> tuple[str, ...]:
+def _notes(first: Machine, second: Machine) -> tuple[str, ...]:
     """Return the notes of both; what a matrix cannot know does not matter beside a tree."""
     both = (first, second)
     trees = [one for one in both if one.kind not in MATRICES] or both
     return tuple(note for one in trees for note in one.notes)
 
 
-def _label(sighting: Sighting) -> str:
+def _label(machine: Machine) -> str:
     """Return what a source is called: after all its files, where it was combined before."""
-    further = (other.rpartition(" (")[0] for other in sighting.together)
-    return " with ".join((file_title(sighting.file), *further))
+    further = (other.rpartition(" (")[0] for other in machine.together)
+    return " with ".join((file_title(machine.file), *further))
 
 
-def _merged(base: Sighting, extra: Sighting, matches: Matches, *, base_first: bool) -> Sighting:
+def _merged(base: Machine, extra: Machine, matches: Matches, *, base_first: bool) -> Machine:
     """Return the base's tree with what the other source adds to it."""
     base = bridged(moved(base, extra, matches), extra, matches)
     switches, cables = cables_of(base, extra, matches, base_first=base_first)
@@ -148,7 +148,7 @@ def _merged(base: Sighting, extra: Sighting, matches: Matches, *, base_first: bo
     )
 
 
-def _findings(first: Sighting, second: Sighting, whole: Sighting) -> tuple[Finding, ...]:
+def _findings(first: Machine, second: Machine, whole: Machine) -> tuple[Finding, ...]:
     """Return what was said of each source, without what the other settles."""
     found = [*first.findings]
     made = [one for one in whole.findings if one not in (*first.findings, *second.findings)]
@@ -159,7 +159,7 @@ def _findings(first: Sighting, second: Sighting, whole: Sighting) -> tuple[Findi
     return (*(one for one in found if one.code not in _SETTLED or _lasts(one, whole)), *made)
 
 
-def _lasts(finding: Finding, whole: Sighting) -> bool:
+def _lasts(finding: Finding, whole: Machine) -> bool:
     """Whether what one source does not know is still not known."""
     if finding.code == "numa-unknown":
         return not any(cpu.numa for cpu in whole.of_kind("cpu"))
@@ -173,8 +173,8 @@ def _lasts(finding: Finding, whole: Sighting) -> bool:
 # --- contradictions -------------------------------------------------------------------------------
 
 
-def _told(whole: Sighting, found: list[Difference], first: str, second: str) -> Sighting:
-    """Return the sighting with a finding and a comment for each contradiction."""
+def _told(whole: Machine, found: list[Difference], first: str, second: str) -> Machine:
+    """Return the machine with a finding and a comment for each contradiction."""
     names = named(whole.devices)
     groups: dict[tuple[str, str, str, bool], list[tuple[str, ...]]] = {}
     for one in found:

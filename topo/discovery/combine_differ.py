@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from topo.discovery.combine_match import Matches
-    from topo.discovery.sighting import SeenDevice, SeenLink, Sighting
+    from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
 __all__ = [
     "MATRICES",
@@ -48,7 +48,7 @@ class Difference:
     grave: bool = False
 
 
-def differences(first: Sighting, second: Sighting, matches: Matches) -> list[Difference]:
+def differences(first: Machine, second: Machine, matches: Matches) -> list[Difference]:
     """Return everything that the two sources contradict each other in."""
     mine = {one.id: one for one in first.devices}
     its = {one.id: one for one in second.devices}
@@ -62,19 +62,19 @@ def differences(first: Sighting, second: Sighting, matches: Matches) -> list[Dif
     return list(dict.fromkeys((*found, *_fabrics(placed, first, second))))
 
 
-def tree_known(sighting: Sighting) -> bool:
+def tree_known(machine: Machine) -> bool:
     """Whether a source tells the PCIe tree, and not only what can be concluded from classes."""
-    return sighting.kind not in MATRICES and not _codes(sighting) & _BLIND
+    return machine.kind not in MATRICES and not _codes(machine) & _BLIND
 
 
-def _codes(sighting: Sighting) -> set[str]:
-    return {finding.code for finding in sighting.findings}
+def _codes(machine: Machine) -> set[str]:
+    return {finding.code for finding in machine.findings}
 
 
 # --- the machine ----------------------------------------------------------------------------------
 
 
-def _counts(first: Sighting, second: Sighting, matches: Matches) -> Iterator[Difference]:
+def _counts(first: Machine, second: Machine, matches: Matches) -> Iterator[Difference]:
     counts = [len(one.of_kind("gpu")) for one in (first, second)]
     if counts[0] != counts[1] and _lists_gpus(first) and _lists_gpus(second):
         yield Difference("number of GPUs", (), str(counts[0]), str(counts[1]), grave=True)
@@ -83,7 +83,7 @@ def _counts(first: Sighting, second: Sighting, matches: Matches) -> Iterator[Dif
         yield Difference("PCI address of the first GPU", (), ends[0], ends[1], grave=True)
 
 
-def _at_addresses(first: Sighting, second: Sighting) -> Iterator[Difference]:
+def _at_addresses(first: Machine, second: Machine) -> Iterator[Difference]:
     """Yield the addresses at which the two see different kinds of devices."""
     mine = {address: one.kind for one in first.devices for address in one.pci}
     for one in second.devices:
@@ -93,10 +93,10 @@ def _at_addresses(first: Sighting, second: Sighting) -> Iterator[Difference]:
                 yield Difference(f"at {address}", (), kinds[0], kinds[1], grave=True)
 
 
-def _lists_gpus(sighting: Sighting) -> bool:
+def _lists_gpus(machine: Machine) -> bool:
     """Whether a source tells all GPUs: nothing that could be one was left out."""
-    codes = _codes(sighting)
-    none = "no-io" in codes and not sighting.of_kind("gpu")
+    codes = _codes(machine)
+    none = "no-io" in codes and not machine.of_kind("gpu")
     return not none and not codes & {"unclassified-device", "abridged"}
 
 
@@ -104,7 +104,7 @@ def _lists_gpus(sighting: Sighting) -> bool:
 
 
 def _of_device(
-    one: SeenDevice, other: SeenDevice, first: Sighting, second: Sighting
+    one: DiscoveredDevice, other: DiscoveredDevice, first: Machine, second: Machine
 ) -> Iterator[Difference]:
     here = (one.id,)
     if one.kind not in ("cpu", "memory") and _parts_differ(one.part, other.part):
@@ -137,13 +137,13 @@ def _parts_differ(one: str, other: str) -> bool:
     return not vague and not one.startswith(other) and not other.startswith(one)
 
 
-def _rate(link: SeenLink) -> float | None:
+def _rate(link: DiscoveredLink) -> float | None:
     if link.generation is None or link.lanes is None:
         return None
     return _GBPS.get(link.generation, 0.0) * link.lanes
 
 
-def link_differs(one: SeenLink | None, other: SeenLink | None) -> bool:
+def link_differs(one: DiscoveredLink | None, other: DiscoveredLink | None) -> bool:
     """Whether two links cannot be the same; a guessed split of a rate is only that rate."""
     if one is None or other is None:
         return False
@@ -174,10 +174,10 @@ def _numbers(nodes: tuple[int, ...]) -> str:
 
 # --- pairs ----------------------------------------------------------------------------------------
 
-_Both = tuple["SeenDevice", "SeenDevice"]
+_Both = tuple["DiscoveredDevice", "DiscoveredDevice"]
 
 
-def _of_pair(one: _Both, other: _Both, first: Sighting, second: Sighting) -> Iterator[Difference]:
+def _of_pair(one: _Both, other: _Both, first: Machine, second: Machine) -> Iterator[Difference]:
     if one[0].id == other[0].id or one[1].id == other[1].id:
         return
     codes = [_class(one[0], other[0], first), _class(one[1], other[1], second)]
@@ -186,30 +186,30 @@ def _of_pair(one: _Both, other: _Both, first: Sighting, second: Sighting) -> Ite
         yield Difference("class", (one[0].id, other[0].id), codes[0], codes[1])
 
 
-def _class(one: SeenDevice, other: SeenDevice, sighting: Sighting) -> str:
+def _class(one: DiscoveredDevice, other: DiscoveredDevice, machine: Machine) -> str:
     """Return the class of a pair in the PCIe tree, ``""`` where the source does not know it."""
-    if sighting.kind in MATRICES and one.kind == other.kind == "gpu":
-        counts = nvlinks(sighting)
+    if machine.kind in MATRICES and one.kind == other.kind == "gpu":
+        counts = nvlinks(machine)
         if counts.get(frozenset((one.id, other.id))):
             return ""  # the code NV# hides the class
-    chains = [_above(one, sighting), _above(other, sighting)]
+    chains = [_above(one, machine), _above(other, machine)]
     common = next((found for found in chains[0] if found in chains[1]), None)
-    kinds = {device.id: device.kind for device in sighting.devices}
+    kinds = {device.id: device.kind for device in machine.devices}
     if common is not None and kinds[common.id] == "pcie-switch":
         between = chains[0].index(common) + chains[1].index(common)
-        return "" if _codes(sighting) & _BLIND else "PIX" if not between else "PXB"
+        return "" if _codes(machine) & _BLIND else "PIX" if not between else "PXB"
     if common is not None and kinds[common.id] == "root-complex":
         return "PHB"
-    if _codes(sighting) & (_BLIND | {"numa-unknown"}):
+    if _codes(machine) & (_BLIND | {"numa-unknown"}):
         return ""
-    nodes = [numa_of(one, sighting), numa_of(other, sighting)]
+    nodes = [numa_of(one, machine), numa_of(other, machine)]
     apart = bool(nodes[0] and nodes[1]) and not {*nodes[0]} & {*nodes[1]}
     return "SYS" if common is None or apart else "NODE"
 
 
-def _above(device: SeenDevice, sighting: Sighting) -> list[SeenDevice]:
-    known = {one.id: one for one in sighting.devices}
-    chain: list[SeenDevice] = []
+def _above(device: DiscoveredDevice, machine: Machine) -> list[DiscoveredDevice]:
+    known = {one.id: one for one in machine.devices}
+    chain: list[DiscoveredDevice] = []
     here = known.get(device.parent)
     while here is not None and here not in chain:
         chain.append(here)
@@ -217,12 +217,12 @@ def _above(device: SeenDevice, sighting: Sighting) -> list[SeenDevice]:
     return chain
 
 
-def nvlinks(sighting: Sighting) -> Counter[frozenset[str]]:
+def nvlinks(machine: Machine) -> Counter[frozenset[str]]:
     """Return how many NVLinks or xGMI links join each pair of GPUs, directly or by switches."""
-    gpus = {gpu.id for gpu in sighting.of_kind("gpu")}
+    gpus = {gpu.id for gpu in machine.of_kind("gpu")}
     direct: Counter[frozenset[str]] = Counter()
     switched: Counter[str] = Counter()
-    for cable in sighting.cables:
+    for cable in machine.cables:
         found = _FABRIC.match(cable.cable)
         ends = frozenset((cable.a, cable.b))
         if found is None:
@@ -230,27 +230,27 @@ def nvlinks(sighting: Sighting) -> Counter[frozenset[str]]:
         count = int(found[1] or 1)
         if ends <= gpus:
             direct[ends] += count
-        elif len(ends & gpus) == 1 and _switch_end(cable.b, sighting):
+        elif len(ends & gpus) == 1 and _switch_end(cable.b, machine):
             switched[cable.a] += count
     for one, other in combinations(sorted(switched), 2):
         direct[frozenset((one, other))] += min(switched[one], switched[other])
     return direct
 
 
-def _switch_end(key: str, sighting: Sighting) -> bool:
-    return any(one.id == key for one in sighting.of_kind("nvswitch"))
+def _switch_end(key: str, machine: Machine) -> bool:
+    return any(one.id == key for one in machine.of_kind("nvswitch"))
 
 
-def links_known(sighting: Sighting) -> bool:
+def links_known(machine: Machine) -> bool:
     """Whether a source tells NVLinks; a matrix also tells that there are none."""
-    if "guessed-nvlinks" in _codes(sighting):
+    if "guessed-nvlinks" in _codes(machine):
         return False
-    many = len(sighting.of_kind("gpu")) > 1
-    told = sighting.kind in MATRICES and many
-    return told or sighting.fabric_told or bool(nvlinks(sighting))
+    many = len(machine.of_kind("gpu")) > 1
+    told = machine.kind in MATRICES and many
+    return told or machine.fabric_told or bool(nvlinks(machine))
 
 
-def _fabrics(placed: Sequence[_Both], first: Sighting, second: Sighting) -> Iterator[Difference]:
+def _fabrics(placed: Sequence[_Both], first: Machine, second: Machine) -> Iterator[Difference]:
     if not (links_known(first) and links_known(second)):
         return
     counts = (nvlinks(first), nvlinks(second))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.catalogue.load import catalogue
 from topo.discovery.combine_differ import MATRICES, link_differs, links_known
 from topo.discovery.combine_tree import with_source
+from topo.discovery.machine import DiscoveredCable, DiscoveredLink
 from topo.discovery.naming import file_title
-from topo.discovery.sighting import SeenCable, SeenLink
 
 if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
-    from topo.discovery.sighting import SeenDevice, Sighting
+    from topo.discovery.machine import DiscoveredDevice, Machine
 
 __all__ = ["cables_of", "filled"]
 
@@ -26,10 +26,10 @@ _TEXTS: Final = (
 )
 
 
-def filled(base: Sighting, extra: Sighting, matches: Matches) -> tuple[SeenDevice, ...]:
+def filled(base: Machine, extra: Machine, matches: Matches) -> tuple[DiscoveredDevice, ...]:
     """Return the first source's devices, each with what only the other tells of it."""
     its = {one.id: one for one in extra.devices}
-    shares: dict[str, list[SeenDevice]] = {}
+    shares: dict[str, list[DiscoveredDevice]] = {}
     for mine, other in matches.pairs:
         if other in its and other != mine:
             shares.setdefault(mine, []).append(_share(its[other], mine, matches.mine(other)))
@@ -39,7 +39,7 @@ def filled(base: Sighting, extra: Sighting, matches: Matches) -> tuple[SeenDevic
     )
 
 
-def _share(other: SeenDevice, mine: str, all_mine: list[str]) -> SeenDevice:
+def _share(other: DiscoveredDevice, mine: str, all_mine: list[str]) -> DiscoveredDevice:
     """Return what of a device is of `mine`, where the first source takes it for several."""
     if len(all_mine) == 1:
         return other
@@ -53,7 +53,7 @@ def _share(other: SeenDevice, mine: str, all_mine: list[str]) -> SeenDevice:
     return replace(other, pci=part(other.pci), rdma=part(other.rdma), ports=part(other.ports))
 
 
-def _joined(shares: list[SeenDevice]) -> SeenDevice:
+def _joined(shares: list[DiscoveredDevice]) -> DiscoveredDevice:
     """Return as one device what the first source takes for one."""
     return replace(
         shares[0],
@@ -63,7 +63,7 @@ def _joined(shares: list[SeenDevice]) -> SeenDevice:
     )
 
 
-def _filled(one: SeenDevice, other: SeenDevice, extra: Sighting) -> SeenDevice:
+def _filled(one: DiscoveredDevice, other: DiscoveredDevice, extra: Machine) -> DiscoveredDevice:
     """Return a device with what it lacks; its comment says what that is and whence."""
     name = file_title(extra.file)
     new: dict[str, Any] = {}
@@ -94,7 +94,9 @@ def _vague(part: str) -> bool:
     return part.endswith("-unknown") or part == "amd-instinct"
 
 
-def _link(one: SeenLink | None, other: SeenLink | None, name: str) -> SeenLink | None:
+def _link(
+    one: DiscoveredLink | None, other: DiscoveredLink | None, name: str
+) -> DiscoveredLink | None:
     """Return the first link with the half it lacks, or a guessed split put right."""
     if one is None or other is None or link_differs(one, other):
         return one
@@ -105,7 +107,7 @@ def _link(one: SeenLink | None, other: SeenLink | None, name: str) -> SeenLink |
     gaps = [one.generation is None and other.generation, one.lanes is None and other.lanes]
     if not any(gaps):
         return one
-    return SeenLink(
+    return DiscoveredLink(
         generation=one.generation or other.generation,
         lanes=one.lanes or other.lanes,
         said=with_source(other.said, name),
@@ -116,8 +118,8 @@ def _link(one: SeenLink | None, other: SeenLink | None, name: str) -> SeenLink |
 
 
 def cables_of(
-    base: Sighting, extra: Sighting, matches: Matches, *, base_first: bool
-) -> tuple[list[SeenDevice], list[SeenCable]]:
+    base: Machine, extra: Machine, matches: Matches, *, base_first: bool
+) -> tuple[list[DiscoveredDevice], list[DiscoveredCable]]:
     """Return the cables, and the NVSwitches that they need and the first source does not have.
 
     NVLinks are those of the first source, `base` or `extra`, or of the other where it knows none.
@@ -135,29 +137,29 @@ def cables_of(
             ends = [_end(key, matches, switches) for key in (cable.a, cable.b)]
             if all(one in known or one in switches for one in ends):
                 said = with_source(cable.said, name)
-                kept.append(SeenCable(ends[0], ends[1], cable.cable, said))
+                kept.append(DiscoveredCable(ends[0], ends[1], cable.cable, said))
     new = [replace(one, said=with_source(one.said, name)) for one in switches.values()]
     return [one for one in new if any(one.id == cable.b for cable in kept)], kept
 
 
-def _end(key: str, matches: Matches, switches: dict[str, SeenDevice]) -> str:
+def _end(key: str, matches: Matches, switches: dict[str, DiscoveredDevice]) -> str:
     """Return what an end of the other source's cable is here, ``""`` when nothing is."""
     return next(iter(matches.mine(key)), key if key in switches else "")
 
 
-def _between_gpus(cable: SeenCable) -> bool:
+def _between_gpus(cable: DiscoveredCable) -> bool:
     return "c2c" not in cable.cable and ("nvlink" in cable.cable or "xgmi" in cable.cable)
 
 
-def known_media(sighting: Sighting) -> Sighting:
-    """Return the sighting with the generation of NVLinks that only their number is known of."""
-    parts = {one.id: one.part for one in sighting.of_kind("gpu")}
+def known_media(machine: Machine) -> Machine:
+    """Return the machine with the generation of NVLinks that only their number is known of."""
+    parts = {one.id: one.part for one in machine.of_kind("gpu")}
     cables = []
-    for cable in sighting.cables:
+    for cable in machine.cables:
         part = catalogue().parts.get(parts.get(cable.a, ""))
         medium = part.fabric.medium if part is not None and part.fabric is not None else None
         if cable.cable.endswith("nvlink unknown") and (medium or "").startswith("nvlink"):
             text = cable.cable.replace("nvlink unknown", str(medium))
             cable = replace(cable, cable=text)  # noqa: PLW2901
         cables.append(cable)
-    return replace(sighting, cables=tuple(cables))
+    return replace(machine, cables=tuple(cables))

@@ -13,8 +13,8 @@ from topo.discovery.pci import address_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from topo.catalogue.model import Kind
-    from topo.discovery.sighting import SeenDevice, Sighting
+    from topo.catalogue.kinds import Kind
+    from topo.discovery.machine import DiscoveredDevice, Machine
 
 __all__ = ["Matches", "match", "numa_of"]
 
@@ -44,7 +44,7 @@ class Matches:
         self.pairs += [pair for pair in dict.fromkeys(pairs) if pair not in self.pairs]
 
 
-def match(first: Sighting, second: Sighting) -> Matches:
+def match(first: Machine, second: Machine) -> Matches:
     """Return the pairs of devices that are the same in both sources."""
     found = Matches()
     found.add(_cpus(first.of_kind("cpu"), second.of_kind("cpu")))
@@ -61,10 +61,10 @@ def match(first: Sighting, second: Sighting) -> Matches:
     return found
 
 
-def numa_of(device: SeenDevice, sighting: Sighting) -> tuple[int, ...]:
+def numa_of(device: DiscoveredDevice, machine: Machine) -> tuple[int, ...]:
     """Return the NUMA nodes that a device hangs on, as far as its place in the tree tells."""
-    known = {one.id: one for one in sighting.devices}
-    here: SeenDevice | None = device
+    known = {one.id: one for one in machine.devices}
+    here: DiscoveredDevice | None = device
     for _ in range(len(known)):
         if here is None or here.kind == "cpu":
             break
@@ -77,7 +77,7 @@ def numa_of(device: SeenDevice, sighting: Sighting) -> tuple[int, ...]:
 # --- by what they say -----------------------------------------------------------------------------
 
 
-def _cpus(mine: Sequence[SeenDevice], its: Sequence[SeenDevice]) -> list[Pair]:
+def _cpus(mine: Sequence[DiscoveredDevice], its: Sequence[DiscoveredDevice]) -> list[Pair]:
     pairs = [(a.id, b.id) for a in mine for b in its if {*a.numa} & {*b.numa}]
     told = any(one.numa for one in mine) and any(one.numa for one in its)
     if pairs or told or len(mine) != len(its):
@@ -86,9 +86,9 @@ def _cpus(mine: Sequence[SeenDevice], its: Sequence[SeenDevice]) -> list[Pair]:
 
 
 def _by_key(
-    mine: Sequence[SeenDevice],
-    its: Sequence[SeenDevice],
-    key: Callable[[SeenDevice], Iterable[object]],
+    mine: Sequence[DiscoveredDevice],
+    its: Sequence[DiscoveredDevice],
+    key: Callable[[DiscoveredDevice], Iterable[object]],
 ) -> list[Pair]:
     known: dict[object, str] = {}
     for one in mine:
@@ -97,25 +97,25 @@ def _by_key(
     return [(known[text], one.id) for one in its for text in key(one) if text in known]
 
 
-def _addresses(device: SeenDevice) -> Iterable[object]:
+def _addresses(device: DiscoveredDevice) -> Iterable[object]:
     return device.pci
 
 
-def _places(card: SeenDevice) -> Iterable[object]:
+def _places(card: DiscoveredDevice) -> Iterable[object]:
     """Return a card's addresses without functions, of which sources tell different ones."""
     return {card_of(address): None for address in card.pci}
 
 
-def _nodes_of(first: Sighting, second: Sighting) -> Callable[[SeenDevice], Iterable[object]]:
+def _nodes_of(first: Machine, second: Machine) -> Callable[[DiscoveredDevice], Iterable[object]]:
     mine = {one.id for one in first.devices if one.kind == "memory"}
 
-    def key(memory: SeenDevice) -> Iterable[object]:
+    def key(memory: DiscoveredDevice) -> Iterable[object]:
         return numa_of(memory, first if memory in first.devices and memory.id in mine else second)
 
     return key
 
 
-def _named_cards(found: Matches, first: Sighting, second: Sighting) -> None:
+def _named_cards(found: Matches, first: Machine, second: Machine) -> None:
     """Match the cards that are left by the names of their RDMA devices or interfaces."""
     mine, its = _left(found, first, second, _CARDS)
     found.add(_by_key(mine, its, lambda card: card.rdma))
@@ -125,8 +125,8 @@ def _named_cards(found: Matches, first: Sighting, second: Sighting) -> None:
 
 
 def _left(
-    found: Matches, first: Sighting, second: Sighting, kinds: tuple[Kind, ...]
-) -> tuple[list[SeenDevice], list[SeenDevice]]:
+    found: Matches, first: Machine, second: Machine, kinds: tuple[Kind, ...]
+) -> tuple[list[DiscoveredDevice], list[DiscoveredDevice]]:
     taken = {one for pair in found.pairs for one in (("a", pair[0]), ("b", pair[1]))}
     return (
         [one for one in first.of_kind(*kinds) if ("a", one.id) not in taken],
@@ -136,11 +136,11 @@ def _left(
 
 def _others(
     found: Matches,
-    first: Sighting,
-    second: Sighting,
+    first: Machine,
+    second: Machine,
     kinds: tuple[Kind, ...],
     words: str,
-    choices: Callable[[list[SeenDevice]], list[list[SeenDevice]]],
+    choices: Callable[[list[DiscoveredDevice]], list[list[DiscoveredDevice]]],
 ) -> None:
     """Match devices by their order where none of a kind could be matched before."""
     mine, its = _left(found, first, second, kinds)
@@ -162,12 +162,12 @@ def _others(
             return
 
 
-def _blind(first: Sighting, second: Sighting, kinds: tuple[Kind, ...]) -> str:
+def _blind(first: Machine, second: Machine, kinds: tuple[Kind, ...]) -> str:
     blind = second if any(one.pci for one in first.of_kind(*kinds)) else first
     return file_title(blind.file)
 
 
-def _candidates(cards: list[SeenDevice]) -> list[list[SeenDevice]]:
+def _candidates(cards: list[DiscoveredDevice]) -> list[list[DiscoveredDevice]]:
     """Return all cards, and those that can do RDMA: `nvidia-smi` lists no others."""
     able = [
         card
@@ -177,7 +177,7 @@ def _candidates(cards: list[SeenDevice]) -> list[list[SeenDevice]]:
     return [cards, able]
 
 
-def _in_order(mine: list[SeenDevice], its: list[SeenDevice]) -> list[Pair]:
+def _in_order(mine: list[DiscoveredDevice], its: list[DiscoveredDevice]) -> list[Pair]:
     """Return pairs where both have as many functions, or as many devices; else none."""
     mine, its = _sorted(mine), _sorted(its)
     each, other = _functions(mine), _functions(its)
@@ -188,12 +188,12 @@ def _in_order(mine: list[SeenDevice], its: list[SeenDevice]) -> list[Pair]:
     return []
 
 
-def _sorted(devices: list[SeenDevice]) -> list[SeenDevice]:
+def _sorted(devices: list[DiscoveredDevice]) -> list[DiscoveredDevice]:
     """Return devices by address where all have one: the order that NVIDIA's tools number by."""
     if not all(one.pci for one in devices):
         return devices
     return sorted(devices, key=lambda one: address_key(one.pci[0]))
 
 
-def _functions(devices: list[SeenDevice]) -> list[str]:
+def _functions(devices: list[DiscoveredDevice]) -> list[str]:
     return [one.id for one in devices for _ in range(max(len(one.pci), len(one.rdma), 1))]

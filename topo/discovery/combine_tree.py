@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.discovery.combine_match import numa_of
+from topo.discovery.machine import printable, some_of
 from topo.discovery.naming import file_title
-from topo.discovery.sighting import printable, some_of
 from topo.errors import Finding
 
 if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
-    from topo.discovery.sighting import SeenDevice, Sighting
+    from topo.discovery.machine import DiscoveredDevice, Machine
 
 __all__ = ["added", "bridged", "moved", "with_source"]
 
@@ -27,7 +27,7 @@ def with_source(said: str, name: str, what: str = "") -> str:
     return f"{said}; {source}" if said and source not in said else said or source
 
 
-def _top(device: SeenDevice, known: dict[str, SeenDevice]) -> SeenDevice | None:
+def _top(device: DiscoveredDevice, known: dict[str, DiscoveredDevice]) -> DiscoveredDevice | None:
     """Return the device itself or its ancestor that hangs on a CPU, `None` when there is none."""
     here = device
     for _ in range(len(known)):
@@ -40,7 +40,7 @@ def _top(device: SeenDevice, known: dict[str, SeenDevice]) -> SeenDevice | None:
     return None
 
 
-def moved(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
+def moved(base: Machine, extra: Machine, matches: Matches) -> Machine:
     """Return the first tree on the other's CPUs, where the first knows no NUMA nodes."""
     cpus = extra.of_kind("cpu")
     few = base.of_kind("cpu")
@@ -57,8 +57,8 @@ def moved(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
     made = [replace(cpu, said=with_source(cpu.said, name)) for cpu in cpus]
     matches.pairs = [pair for pair in matches.pairs if known[pair[0]].kind != "cpu"]
     matches.add((cpu.id, cpu.id) for cpu in cpus)
-    devices: list[SeenDevice] = [*made]
-    lost: list[SeenDevice] = []
+    devices: list[DiscoveredDevice] = [*made]
+    lost: list[DiscoveredDevice] = []
     for one in base.devices:
         if one.kind == "cpu":
             continue
@@ -74,7 +74,7 @@ def moved(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
     return replace(base, devices=tuple(devices), findings=findings)
 
 
-def _lost(devices: list[SeenDevice]) -> Finding:
+def _lost(devices: list[DiscoveredDevice]) -> Finding:
     names = some_of([one.pci[0] if one.pci else one.label or one.said for one in devices])
     return Finding(
         "numa-unknown",
@@ -84,7 +84,7 @@ def _lost(devices: list[SeenDevice]) -> Finding:
     )
 
 
-def bridged(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
+def bridged(base: Machine, extra: Machine, matches: Matches) -> Machine:
     """Return a tree of NCCL's, which knows no host bridges, with those of the other source."""
     if base.kind != "nccl" or base.of_kind("root-complex"):
         return base
@@ -108,8 +108,8 @@ def bridged(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
     return replace(base, devices=tuple(known.values()))
 
 
-def _hangs_on(device: SeenDevice, key: str, known: dict[str, SeenDevice]) -> bool:
-    here: SeenDevice | None = device
+def _hangs_on(device: DiscoveredDevice, key: str, known: dict[str, DiscoveredDevice]) -> bool:
+    here: DiscoveredDevice | None = device
     for _ in range(len(known)):
         if here is None:
             return False
@@ -122,21 +122,21 @@ def _hangs_on(device: SeenDevice, key: str, known: dict[str, SeenDevice]) -> boo
 # --- what only the other source has ---------------------------------------------------------------
 
 
-def added(base: Sighting, extra: Sighting, matches: Matches) -> Sighting:
+def added(base: Machine, extra: Machine, matches: Matches) -> Machine:
     """Return the first source's devices with those that only the other has."""
     return _Adder(base, extra, matches).whole()
 
 
 class _Adder:
-    def __init__(self, base: Sighting, extra: Sighting, matches: Matches) -> None:
+    def __init__(self, base: Machine, extra: Machine, matches: Matches) -> None:
         self.base, self.extra, self.matches = base, extra, matches
         self.devices = {one.id: one for one in base.devices}
         self.its = {one.id: one for one in extra.devices}
         self.name = file_title(extra.file)
         self.taken = {address for one in base.devices for address in one.pci}
-        self.skipped: list[SeenDevice] = []
+        self.skipped: list[DiscoveredDevice] = []
 
-    def whole(self) -> Sighting:
+    def whole(self) -> Machine:
         for one in self.extra.devices:
             if self.matches.mine(one.id) or one.id in self.devices:
                 continue
@@ -150,7 +150,7 @@ class _Adder:
             notes=(*self.base.notes, *self._said()),
         )
 
-    def _wanted(self, one: SeenDevice) -> bool:
+    def _wanted(self, one: DiscoveredDevice) -> bool:
         if one.kind not in (*_LEAVES, "memory", "storage"):
             return False  # CPUs and switches come with what hangs on them
         if self.taken & {*one.pci}:
@@ -161,12 +161,12 @@ class _Adder:
             return not mine
         return not mine or (bool(one.pci) and all(other.pci for other in mine))
 
-    def _add(self, one: SeenDevice) -> None:
+    def _add(self, one: DiscoveredDevice) -> None:
         parent = self._place(one.parent)
         said = with_source(one.said, self.name)
         self.devices[one.id] = replace(one, said=said, **self._below(one, parent))
 
-    def _below(self, one: SeenDevice, parent: str) -> dict[str, Any]:
+    def _below(self, one: DiscoveredDevice, parent: str) -> dict[str, Any]:
         """Return parent and, where that is a CPU with several, NUMA node."""
         above = self.devices.get(parent)
         nodes = numa_of(one, self.extra)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from topo.discovery.sighting import SeenPart, printable
+from topo.discovery.machine import DiscoveredPart, printable
 
 __all__ = ["cpu_part", "socket_cable"]
 
@@ -15,7 +15,7 @@ _XEON_NEW: Final = re.compile(r"Xeon\b.*\b(?:Platinum|Gold|Silver|Bronze|Max|6\d
 _LONGEST: Final = 24
 
 
-def cpu_part(model: str) -> tuple[str, SeenPart | None]:
+def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:
     """Return the part's name, and the part itself where the catalogue has none.
 
     Examples
@@ -39,7 +39,7 @@ def cpu_part(model: str) -> tuple[str, SeenPart | None]:
     slug = _slug(plain)
     if not slug or not slug[0].isalpha() or slug in known:
         slug = f"host-{slug}".strip("-")
-    return slug, SeenPart(slug, like, printable(plain), _facts(plain))
+    return slug, DiscoveredPart(slug, like, printable(plain), _facts(plain))
 
 
 def _slug(plain: str) -> str:

@@ -13,8 +13,8 @@ from topo.units import spell_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.catalogue.model import Part
-    from topo.discovery.sighting import SeenCable, SeenDevice, Sighting
+    from topo.catalogue.part import Part
+    from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine
 
 __all__ = ["Entries", "Value", "entries_of", "exceeding", "part_of"]
 
@@ -25,25 +25,25 @@ _COUNT: Final = re.compile(r"(?:(\d+)x )?([\w-]+)(?: (\w+))?")
 _FABRICS: Final = ("nvlink", "xgmi")
 
 
-def part_of(device: SeenDevice, sighting: Sighting) -> Part | None:
+def part_of(device: DiscoveredDevice, machine: Machine) -> Part | None:
     """Return the catalogue's part that a device is, or that its part of the file is like."""
     from topo.catalogue.load import catalogue
 
-    like = next((own.like for own in sighting.parts if own.name == device.part), device.part)
+    like = next((own.like for own in machine.parts if own.name == device.part), device.part)
     return catalogue().parts.get(like)
 
 
-def entries_of(device: SeenDevice, sighting: Sighting, *, domains: bool) -> Entries:
+def entries_of(device: DiscoveredDevice, machine: Machine, *, domains: bool) -> Entries:
     """Return the keys and values under a device's name, its part first.
 
     Parameters
     ----------
-    device, sighting
+    device, machine
         What was seen.
     domains
         Whether PCI addresses are written with their domain.
     """
-    part = part_of(device, sighting)
+    part = part_of(device, machine)
     addresses = [one if domains else short_address(one) for one in device.pci]
     found: Entries = {
         "part": device.part,
@@ -51,7 +51,7 @@ def entries_of(device: SeenDevice, sighting: Sighting, *, domains: bool) -> Entr
         "slot": device.slot,
         **_ports(device, part),
         **_slot(device, part),
-        **_fabric(device, part, sighting.cables),
+        **_fabric(device, part, machine.cables),
         **_functions(device, part),
         **dict(device.facts),
         "pci": _one_or_many(addresses),
@@ -61,11 +61,11 @@ def entries_of(device: SeenDevice, sighting: Sighting, *, domains: bool) -> Entr
     return {key: value for key, value in found.items() if value}
 
 
-def exceeding(sighting: Sighting) -> tuple[Finding, ...]:
+def exceeding(machine: Machine) -> tuple[Finding, ...]:
     """Return a finding for each kind of device whose link is faster than its part can be."""
-    over: dict[tuple[str, str, str], list[SeenDevice]] = {}
-    for device in sighting.devices:
-        part = part_of(device, sighting)
+    over: dict[tuple[str, str, str], list[DiscoveredDevice]] = {}
+    for device in machine.devices:
+        part = part_of(device, machine)
         if part is not None and part.slot is not None and device.link is not None:
             lanes = f" x{part.slot.lanes}" if part.slot.lanes else ""
             if _slot(device, part):
@@ -86,7 +86,7 @@ def _one_or_many(texts: list[str]) -> Value:
     return texts[0] if len(texts) == 1 else texts
 
 
-def _slot(device: SeenDevice, part: Part | None) -> Entries:
+def _slot(device: DiscoveredDevice, part: Part | None) -> Entries:
     """Return `pcie:` where the link has more than the part's own slot."""
     slot, link = part.slot if part else None, device.link
     if slot is None or link is None or link.generation is None:
@@ -99,7 +99,7 @@ def _slot(device: SeenDevice, part: Part | None) -> Entries:
     return {"pcie": f"{generation} x{width}" if width else str(generation)}
 
 
-def _ports(device: SeenDevice, part: Part | None) -> Entries:
+def _ports(device: DiscoveredDevice, part: Part | None) -> Entries:
     """Return `ports:` where those seen are not those of the part."""
     rates = [rate for rate in device.ports if rate]
     if not rates:
@@ -117,7 +117,7 @@ def _gigabits(bits: float) -> str:
     return f"{bits / 1e9:.10g} Gb/s" if bits >= 1e9 else spell_rate(bits / 8)  # noqa: PLR2004
 
 
-def _functions(device: SeenDevice, part: Part | None) -> Entries:
+def _functions(device: DiscoveredDevice, part: Part | None) -> Entries:
     if part is None or device.kind not in ("nic", "dpu"):
         return {}
     figure = part.figure("functions")
@@ -126,7 +126,9 @@ def _functions(device: SeenDevice, part: Part | None) -> Entries:
     return {"functions": str(seen)} if seen != own else {}
 
 
-def _fabric(device: SeenDevice, part: Part | None, cables: Iterable[SeenCable]) -> Entries:
+def _fabric(
+    device: DiscoveredDevice, part: Part | None, cables: Iterable[DiscoveredCable]
+) -> Entries:
     """Return `fabric: unknown` where the links to other GPUs do not fit the part's own ports."""
     if device.kind != "gpu":
         return {}

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.hwloc_fabric import fabric_of
 from topo.discovery.hwloc_read import read_file
+from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import NumaNode, Package, hosts_of
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import Function, HostBridge
 from topo.discovery.pci_said import hidden_ports
 from topo.discovery.pci_tree import grow
-from topo.discovery.sighting import Sighting, printable
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ACTIVE: Final = re.compile(r"Port(\d{1,2})State")
 _BUSSES: Final = re.compile(r"\[([0-9a-fA-F]+)-([0-9a-fA-F]+)\]")
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read an hwloc file.
 
     Parameters
@@ -55,7 +55,7 @@ def read(data: bytes, name: str) -> Sighting:
     names = {**reader.packages, **reader.names(grown)}
     fabric = fabric_of(file.matrices, names, {one.id: one for one in devices})
     devices, cables, guesses = joined(devices, fabric.cables)
-    return Sighting(
+    return Machine(
         kind="hwloc",
         source=f"hwloc XML, version {file.version}",
         file=name,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.sighting import SeenCable
+from topo.discovery.machine import DiscoveredCable
 from topo.errors import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from topo.discovery.hwloc_read import Matrix
-    from topo.discovery.sighting import SeenDevice
+    from topo.discovery.machine import DiscoveredDevice
 
 __all__ = ["Fabric", "fabric_of"]
 
@@ -35,12 +35,14 @@ _MOST: Final = 1_000.0  # GB/s: more is the diagonal's mark, no link
 class Fabric:
     """The cables, and what is odd about them."""
 
-    cables: tuple[SeenCable, ...]
+    cables: tuple[DiscoveredCable, ...]
     findings: tuple[Finding, ...]
 
 
 def fabric_of(
-    matrices: tuple[Matrix, ...], device_of: Mapping[str, str], devices: Mapping[str, SeenDevice]
+    matrices: tuple[Matrix, ...],
+    device_of: Mapping[str, str],
+    devices: Mapping[str, DiscoveredDevice],
 ) -> Fabric:
     """Return what the matrices join.
 
@@ -68,7 +70,7 @@ def fabric_of(
     cables = []
     for (one, other), (there, back, xgmi) in totals.items():
         cable, said = _cable(max(there, back), devices[one], devices[other], xgmi=bool(xgmi))
-        cables.append(SeenCable(one, other, cable, said))
+        cables.append(DiscoveredCable(one, other, cable, said))
     return Fabric(tuple(cables), tuple(_findings(totals, lost)))
 
 
@@ -83,7 +85,9 @@ def _pairs(matrix: Matrix, device_of: Mapping[str, str]) -> Iterator[tuple[str, 
                 yield one, other, there, back
 
 
-def _cable(rate: float, one: SeenDevice, other: SeenDevice, *, xgmi: bool) -> tuple[str, str]:
+def _cable(
+    rate: float, one: DiscoveredDevice, other: DiscoveredDevice, *, xgmi: bool
+) -> tuple[str, str]:
     """Return a cable and what was seen of it: as many links of the GPU's kind as it needs."""
     said = f"{rate / 1000:g} GB/s each way"
     if xgmi:
@@ -96,7 +100,7 @@ def _cable(rate: float, one: SeenDevice, other: SeenDevice, *, xgmi: bool) -> tu
     return (f"{count}x {medium}" if count > 1 else medium), said
 
 
-def _medium(device: SeenDevice) -> str:
+def _medium(device: DiscoveredDevice) -> str:
     from topo.catalogue.load import catalogue
 
     part = catalogue().parts.get(device.part)

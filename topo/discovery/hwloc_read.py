@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import read_address
-from topo.discovery.sighting import printable
+from topo.discovery.machine import printable
 from topo.discovery.xml import read_xml
 from topo.errors import ExchangeError, Finding
 

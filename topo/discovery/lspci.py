@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
+from topo.discovery.machine import Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import HostBridge, address_key
 from topo.discovery.pci_tree import grow
 from topo.discovery.plain import read_lines
-from topo.discovery.sighting import Sighting
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read what lspci printed.
 
     Parameters
@@ -48,7 +48,7 @@ def read(data: bytes, name: str) -> Sighting:
     hosts, bridges = _hosts(listing)
     grown = grow(listing.functions, bridges, hosts.forwards)
     devices, cables, guesses = joined((*hosts.devices, *grown.devices))
-    return Sighting(
+    return Machine(
         kind="lspci",
         source=f"output of lspci{listing.form}",
         file=name,

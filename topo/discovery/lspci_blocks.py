@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import read_address
+from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of
 from topo.discovery.pci import Function, Lanes, address_key
 from topo.discovery.pci_kinds import class_named, is_bridge, vendor_named
-from topo.discovery.sighting import printable
 from topo.errors import Finding
 
 if TYPE_CHECKING:

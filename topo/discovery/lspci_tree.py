@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from topo.discovery.lspci_blocks import Listing, numbers_in
+from topo.discovery.machine import printable
 from topo.discovery.pci import Function
 from topo.discovery.pci_kinds import vendor_named
-from topo.discovery.sighting import printable
 from topo.errors import Finding
 
 __all__ = ["read_tree"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.machine import DiscoveredCable
 from topo.discovery.matrix import links_in
-from topo.discovery.sighting import SeenCable
 
 if TYPE_CHECKING:
     from topo.discovery.matrix import Matrix
@@ -26,12 +26,12 @@ def by_switch(matrix: Matrix) -> bool:
     return max(sums.values(), default=0) > _MOST_LINKS
 
 
-def nvlinks(matrix: Matrix) -> tuple[SeenCable, ...]:
+def nvlinks(matrix: Matrix) -> tuple[DiscoveredCable, ...]:
     """Return the cables: between pairs, or from each GPU to a switch."""
     links = _links(matrix)
     if not by_switch(matrix):
         return tuple(
-            SeenCable(one, other, _cable(count), f"NV{count}")
+            DiscoveredCable(one, other, _cable(count), f"NV{count}")
             for (one, other), count in links.items()
         )
     most: dict[str, int] = {}
@@ -39,7 +39,7 @@ def nvlinks(matrix: Matrix) -> tuple[SeenCable, ...]:
         for name in pair:
             most[name] = max(most.get(name, 0), count)
     return tuple(
-        SeenCable(name, SWITCH, _cable(most[name]), f"NV{most[name]}")
+        DiscoveredCable(name, SWITCH, _cable(most[name]), f"NV{most[name]}")
         for name in matrix.gpus
         if name in most
     )

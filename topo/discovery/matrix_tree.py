@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, by_depth
 from topo.discovery.matrix import RANKS, rank_of
 from topo.discovery.matrix_links import SWITCH, by_switch, nvlinks
-from topo.discovery.sighting import SeenDevice, SeenLink, Sighting, by_depth
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _PAIR: Final = 2
 _MANY: Final = 4
 
 
-def to_sighting(matrix: Matrix, name: str) -> Sighting:
+def to_sighting(matrix: Matrix, name: str) -> Machine:
     """Return the machine that a matrix stands for."""
     tree = _Tree(matrix)
-    return Sighting(
+    return Machine(
         kind="nvidia-smi",
         source="output of nvidia-smi topo -m",
         file=name,
@@ -52,8 +52,8 @@ class _Tree:
         # An X between two devices says nothing that can be.
         self._ranks = {(one, other): rank_of(code) or None for one, other, code in matrix.pairs()}
         self._groups = {level: self._components(level) for level in range(_SWITCH, _APART)}
-        self._made: list[SeenDevice] = []
-        self._leaves: dict[str, SeenDevice] = {}
+        self._made: list[DiscoveredDevice] = []
+        self._leaves: dict[str, DiscoveredDevice] = {}
         self._find_impossible()
         self._find_hidden()
         for number, node in enumerate(self._nodes()):
@@ -178,7 +178,7 @@ class _Tree:
         cpus = next((row.cpus for row in rows if row and row.cpus), "")
         numa = numbers if not taken & set(numbers) else ()
         said = f"CPU affinity {cpus}" if cpus else ""
-        self._made.append(SeenDevice(cpu, "cpu", "cpu-unknown", numa=numa, said=said))
+        self._made.append(DiscoveredDevice(cpu, "cpu", "cpu-unknown", numa=numa, said=said))
         for at, members in enumerate(self._within(_ROOT, group)):
             above = cpu
             if len(self._within(_UPPER, members)) > 1:
@@ -211,12 +211,17 @@ class _Tree:
 
     def _inner(self, key: str, kind: str, parent: str, said: str) -> None:
         if kind == "root-complex":
-            device = SeenDevice(
-                key, "root-complex", "root-complex", parent=parent, link=SeenLink(), said=said
+            device = DiscoveredDevice(
+                key, "root-complex", "root-complex", parent=parent, link=DiscoveredLink(), said=said
             )
         else:
-            device = SeenDevice(
-                key, "pcie-switch", "pcie-switch-unknown", parent=parent, link=SeenLink(), said=said
+            device = DiscoveredDevice(
+                key,
+                "pcie-switch",
+                "pcie-switch-unknown",
+                parent=parent,
+                link=DiscoveredLink(),
+                said=said,
             )
         self._made.append(device)
 
@@ -235,33 +240,35 @@ class _Tree:
             gpu = name in self.matrix.gpus
             self._leaves[name] = self._gpu(name, parent) if gpu else self._card([name], parent)
 
-    def _gpu(self, name: str, parent: str) -> SeenDevice:
+    def _gpu(self, name: str, parent: str) -> DiscoveredDevice:
         row = self.matrix.affinity.get(name)
         said = f"GPU NUMA ID {row.gpu_numa}" if row and row.gpu_numa else ""
-        return SeenDevice(name, "gpu", "gpu-unknown", parent=parent, link=SeenLink(), said=said)
+        return DiscoveredDevice(
+            name, "gpu", "gpu-unknown", parent=parent, link=DiscoveredLink(), said=said
+        )
 
-    def _card(self, names: list[str], parent: str) -> SeenDevice:
+    def _card(self, names: list[str], parent: str) -> DiscoveredDevice:
         legend = self.matrix.legend
         known = [legend.get(name, "" if name.startswith("NIC") else name) for name in names]
         rdma = tuple(name for name in known if name)
         said = "two functions that are PIX: one card, or two on a switch" if len(names) > 1 else ""
-        return SeenDevice(
+        return DiscoveredDevice(
             names[0],
             "nic",
             "nic-unknown",
             parent=parent,
-            link=SeenLink(),
+            link=DiscoveredLink(),
             rdma=rdma,
             label="" if rdma else ", ".join(names),
             facts=(("functions", str(len(names))),) if len(names) > 1 else (),
             said=said,
         )
 
-    def devices(self) -> tuple[SeenDevice, ...]:
+    def devices(self) -> tuple[DiscoveredDevice, ...]:
         """Return all devices; GPUs and cards in the order of the columns."""
         leaves = [self._leaves[name] for name in self.matrix.names if name in self._leaves]
         chips = (
-            [SeenDevice(SWITCH, "nvswitch", "nvswitch-unknown", said="all GPUs are NV alike")]
+            [DiscoveredDevice(SWITCH, "nvswitch", "nvswitch-unknown", said="all GPUs are NV alike")]
             if by_switch(self.matrix)
             else []
         )

@@ -1,4 +1,4 @@
-"""Names for what was seen: a stem by its kind, a number by its place in the sighting."""
+"""Names for what was seen: a stem by its kind, a number by its place in the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from topo.discovery.sighting import SeenDevice
+    from topo.discovery.machine import DiscoveredDevice
 
 __all__ = ["file_title", "is_next", "machine_name", "named", "runs", "selection"]
 
@@ -31,7 +31,7 @@ _FEW: Final = 2
 _ENDINGS: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORECASE)
 
 
-def named(devices: Iterable[SeenDevice]) -> dict[str, str]:
+def named(devices: Iterable[DiscoveredDevice]) -> dict[str, str]:
     """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``."""
     counts: dict[str, int] = {}
     names: dict[str, str] = {}

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import MADE_UP, card_of, read_address
 from topo.discovery.identities import generic_gpu, identify, vendor_name
+from topo.discovery.machine import DiscoveredDevice, Machine, by_depth, printable, some_of
 from topo.discovery.nccl_cpu import cpu_of
 from topo.discovery.nccl_fabric import Fabric
 from topo.discovery.nccl_read import is_virtual_part, kind_of, link_of, number
-from topo.discovery.sighting import SeenDevice, Sighting, by_depth, printable, some_of
 from topo.discovery.xml import read_xml
 from topo.errors import ExchangeError, Finding
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
-    from topo.discovery.sighting import SeenPart
+    from topo.discovery.machine import DiscoveredPart
 
 __all__ = ["read"]
 
@@ -37,7 +37,7 @@ _RDMA: Final = re.compile(r"(mlx\d|rdma|roce|ib[ps_]|ibp|efa|hfi\d|irdma|qedr|bn
 _MBIT: Final = 1e6
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read an NCCL topology file.
 
     Parameters
@@ -59,21 +59,21 @@ def read(data: bytes, name: str) -> Sighting:
         reader.cpu(cpu)
     if not reader.cpus:
         raise ExchangeError(Finding("nothing-there", f"`{name}` has no <cpu>, so no machine"))
-    return reader.sighting(name, version=root.get("version", ""))
+    return reader.machine(name, version=root.get("version", ""))
 
 
 class _Reader:
     """Collects what the elements say."""
 
     def __init__(self) -> None:
-        self.cpus: list[tuple[int, SeenDevice]] = []
-        self.parts: dict[str, SeenPart] = {}
+        self.cpus: list[tuple[int, DiscoveredDevice]] = []
+        self.parts: dict[str, DiscoveredPart] = {}
         self.socket_cables: list[str] = []
-        self.switches: list[SeenDevice] = []
-        self.gpus: list[tuple[int | None, SeenDevice]] = []
-        self.others: list[SeenDevice] = []
+        self.switches: list[DiscoveredDevice] = []
+        self.gpus: list[tuple[int | None, DiscoveredDevice]] = []
+        self.others: list[DiscoveredDevice] = []
         self.cards: dict[tuple[str, ...], list[tuple[Element, str]]] = {}
-        self.virtual: dict[str, SeenDevice] = {}
+        self.virtual: dict[str, DiscoveredDevice] = {}
         self.fabric = Fabric()
         self.left_out: list[str] = []
         self.places: list[tuple[str, str]] = []
@@ -130,7 +130,7 @@ class _Reader:
 
     def _other(self, element: Element, here: str, parent: str) -> None:
         kind = kind_of(element)
-        device = SeenDevice(
+        device = DiscoveredDevice(
             id=here,
             kind="pcie-switch" if kind == "switch" else "nvme" if kind == "nvme" else "hba",
             part="pcie-switch-unknown" if kind == "switch" else f"{kind}-unknown",
@@ -146,7 +146,7 @@ class _Reader:
         vendor, number_ = element.get("vendor", ""), element.get("device", "")
         amd = inner is not None and inner.get("gcn") is not None
         part = identify(vendor, number_) or generic_gpu("1002" if amd else vendor or "0")
-        device = SeenDevice(
+        device = DiscoveredDevice(
             id=here,
             kind="gpu",
             part=part,
@@ -167,7 +167,7 @@ class _Reader:
             return
         if name in self.virtual:
             return
-        self.virtual[name] = SeenDevice(
+        self.virtual[name] = DiscoveredDevice(
             id=f"net {name}",
             kind="nic",
             part="nic-unknown",
@@ -180,7 +180,7 @@ class _Reader:
 
     # --- the whole ----------------------------------------------------------------------------
 
-    def sighting(self, name: str, *, version: str) -> Sighting:
+    def machine(self, name: str, *, version: str) -> Machine:
         self._note_version(version)
         self._note_left_out()
         cpus = [device for _, device in sorted(self.cpus, key=lambda pair: pair[0])]
@@ -194,7 +194,7 @@ class _Reader:
             *self._in_order(),
         )
         devices = (*devices, *((switch,) if switch else ()), *self.others)
-        return Sighting(
+        return Machine(
             kind="nccl",
             source="an NCCL topology file",
             file=name,
@@ -208,7 +208,7 @@ class _Reader:
             findings=(*self.findings, *self._of_switches(), *self.fabric.findings()),
         )
 
-    def _in_order(self) -> list[SeenDevice]:
+    def _in_order(self) -> list[DiscoveredDevice]:
         """Return the GPUs as NCCL numbers them, in the file's order where it does not."""
         numbers = [dev for dev, _ in self.gpus]
         if None in numbers or len(set(numbers)) != len(numbers):
@@ -252,7 +252,7 @@ class _Reader:
             )
 
 
-def _card(key: tuple[str, ...], functions: list[tuple[Element, str]]) -> SeenDevice:
+def _card(key: tuple[str, ...], functions: list[tuple[Element, str]]) -> DiscoveredDevice:
     """Return one card from the functions that share its place on the bus."""
     element, here = functions[0]
     nets = [net for function, _ in functions for net in function.iter("net")]
@@ -263,7 +263,7 @@ def _card(key: tuple[str, ...], functions: list[tuple[Element, str]]) -> SeenDev
     count = max(len(nets), len(functions))
     part = identify(element.get("vendor", ""), element.get("device", ""), ports=count)
     code = element.get("class", "").lower().removeprefix("0x")
-    return SeenDevice(
+    return DiscoveredDevice(
         id=here,
         kind="dpu" if part.startswith("bluefield") else "nic",
         part=part or "nic-unknown",

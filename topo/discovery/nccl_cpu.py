@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.machine import DiscoveredDevice, DiscoveredPart
 from topo.discovery.nccl_read import number
-from topo.discovery.sighting import SeenDevice, SeenPart
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -31,11 +31,11 @@ _INTEL: Final = (
 _AMD: Final = {23: "Zen, Zen 2", 143: "Zen, Zen 2", 25: "Zen 3, Zen 4", 175: "Zen 3, Zen 4"}
 
 
-def cpu_of(element: Element, here: str) -> tuple[SeenDevice, SeenPart | None, str]:
+def cpu_of(element: Element, here: str) -> tuple[DiscoveredDevice, DiscoveredPart | None, str]:
     """Return a ``cpu`` element's device, the part it needs in the file, and the link to others."""
     node = number(element, "numaid")
     part, cable = _part(element)
-    device = SeenDevice(
+    device = DiscoveredDevice(
         id=here,
         kind="cpu",
         part=part.name if part else "cpu-unknown",
@@ -45,12 +45,12 @@ def cpu_of(element: Element, here: str) -> tuple[SeenDevice, SeenPart | None, st
     return device, part, cable
 
 
-def _part(element: Element) -> tuple[SeenPart | None, str]:
+def _part(element: Element) -> tuple[DiscoveredPart | None, str]:
     vendor = element.get("vendor", "").strip()
     family, model = number(element, "familyid"), number(element, "modelid")
     if element.get("arch") == "arm64":
         facts = (("architecture", "arm"),)
-        return SeenPart("arm-cpu", "cpu-unknown", "an Arm CPU", facts), ""
+        return DiscoveredPart("arm-cpu", "cpu-unknown", "an Arm CPU", facts), ""
     if vendor not in _VENDORS or family is None or model is None or min(family, model) < 0:
         return None, _VENDORS[vendor][3] if vendor in _VENDORS else ""
     short, title, like, cable = _VENDORS[vendor]
@@ -58,7 +58,7 @@ def _part(element: Element) -> tuple[SeenPart | None, str]:
         like, cable = "cpu-unknown", "qpi unknown"
     guess = _generation(short, family, model)
     text = f"{title}, family {family} model {model}" + (f" ({guess})" if guess else "")
-    return SeenPart(f"{short}-{family}-{model}", like, text), cable
+    return DiscoveredPart(f"{short}-{family}-{model}", like, text), cable
 
 
 def _generation(vendor: str, family: int, model: int) -> str:

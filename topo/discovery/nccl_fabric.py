@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import read_address
 from topo.discovery.identities import nvlink_of
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice
 from topo.discovery.nccl_read import number
-from topo.discovery.sighting import SeenCable, SeenDevice
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Fabric:
     def __init__(self) -> None:
         self._gpus: dict[str, str] = {}
         self._ports: list[_Port] = []
-        self._chips: list[SeenCable] = []
+        self._chips: list[DiscoveredCable] = []
         self._itself: list[str] = []
         self._hidden = False
         self._places: dict[str, int] = {}
 
-    def gpu(self, device: SeenDevice, element: Element, cpu: str) -> None:
+    def gpu(self, device: DiscoveredDevice, element: Element, cpu: str) -> None:
         """Take what a ``gpu`` element says of its links; `cpu` is what it hangs below."""
         medium = _medium(device, element)
         self._gpus[device.id] = cpu
@@ -55,7 +55,7 @@ class Fabric:
                 rate = number(child, "bw")
                 speed = f"{rate / 1000:.10g} GB/s" if rate and rate > 0 else "unknown"
                 cable = f"{count}x nvlink-c2c {speed}" if count > 1 else f"nvlink-c2c {speed}"
-                self._chips.append(SeenCable(device.id, cpu, cable, "c2c bw, count"))
+                self._chips.append(DiscoveredCable(device.id, cpu, cable, "c2c bw, count"))
 
     def _take(self, gpu: str, element: Element, count: int, medium: str) -> None:
         text = element.get("target", "").strip()
@@ -74,13 +74,13 @@ class Fabric:
 
     # --- what comes of it -----------------------------------------------------------------------
 
-    def switch(self) -> SeenDevice | None:
+    def switch(self) -> DiscoveredDevice | None:
         """Return all NVSwitches as one device, as NCCL takes them; `None` when there is none."""
         ports = [port for port in self._ports if port.to_switch]
         if not ports:
             return None
         targets = sorted({port.target for port in ports if port.target})
-        return SeenDevice(
+        return DiscoveredDevice(
             id=_SWITCH,
             kind="nvswitch",
             part="nvswitch-unknown",
@@ -89,7 +89,7 @@ class Fabric:
             said=f"{len(targets)} targets of nvlink" if targets else "its addresses are hidden",
         )
 
-    def cables(self, order: Iterable[str]) -> tuple[SeenCable, ...]:
+    def cables(self, order: Iterable[str]) -> tuple[DiscoveredCable, ...]:
         """Return the cables: between two GPUs once, although both say it.
 
         `order` are the GPUs as they are numbered.
@@ -113,7 +113,7 @@ class Fabric:
             media.setdefault(key, port.medium)
         counts = {**{key: max(sides.values()) for key, sides in paired.items()}, **switched}
         ordered = sorted(counts, key=lambda key: (self._place(key[0]), self._place(key[1])))
-        made = [SeenCable(*key, _cable(counts[key], media[key])) for key in ordered]
+        made = [DiscoveredCable(*key, _cable(counts[key], media[key])) for key in ordered]
         return (*made, *self._chips)
 
     def _place(self, here: str) -> int:
@@ -158,7 +158,7 @@ class Fabric:
         ][:3]
 
 
-def _medium(device: SeenDevice, element: Element) -> str:
+def _medium(device: DiscoveredDevice, element: Element) -> str:
     """Return the NVLink generation that a GPU has: its part's, else by its compute level."""
     from topo.catalogue.load import catalogue
 

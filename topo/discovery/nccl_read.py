@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.discovery.sighting import SeenLink
+from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -57,7 +57,7 @@ def speed_of(text: str) -> int | None:
         return None
 
 
-def link_of(element: Element) -> SeenLink:
+def link_of(element: Element) -> DiscoveredLink:
     """Return the link of a ``pci`` element to what is above it."""
     said = [
         f'{name} "{element.get(name)}"' if name == "link_speed" else f"{name} {element.get(name)}"
@@ -65,7 +65,7 @@ def link_of(element: Element) -> SeenLink:
         if element.get(name) is not None
     ]
     width = number(element, "link_width")
-    return SeenLink(
+    return DiscoveredLink(
         generation=speed_of(element.get("link_speed", "")),
         lanes=width if width in _LANES else None,
         said=", ".join(said) if said else "no link attributes",

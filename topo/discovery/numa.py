@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.discovery.cpu_models import cpu_part, socket_cable
-from topo.discovery.sighting import SeenDevice
+from topo.discovery.machine import DiscoveredDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.discovery.sighting import SeenPart
+    from topo.discovery.machine import DiscoveredPart
 
 __all__ = ["Hosts", "NumaNode", "Package", "hosts_of"]
 
@@ -44,8 +44,8 @@ class Hosts:
     says by CPU whether its part is known to forward peer-to-peer traffic.
     """
 
-    devices: tuple[SeenDevice, ...]
-    parts: tuple[SeenPart, ...]
+    devices: tuple[DiscoveredDevice, ...]
+    parts: tuple[DiscoveredPart, ...]
     socket_cable: str
     cpu_of: dict[int, str]
     split: frozenset[str]
@@ -77,9 +77,9 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
     """
     known = {node.number: node for node in sorted(nodes, key=lambda node: node.number)}
     groups = _joined(list(known), packages)
-    devices: list[SeenDevice] = []
-    memories: list[SeenDevice] = []
-    parts: dict[str, SeenPart] = {}
+    devices: list[DiscoveredDevice] = []
+    memories: list[DiscoveredDevice] = []
+    parts: dict[str, DiscoveredPart] = {}
     models: list[str] = []
     cpu_of: dict[int, str] = {}
     for at, group in enumerate(groups or [[]]):
@@ -92,7 +92,7 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         cpu = f"cpu {at}"
         cpu_of |= dict.fromkeys(group, cpu)
         said = f"{len(mine)} packages share this NUMA node" if len(mine) > 1 and group else ""
-        devices.append(SeenDevice(cpu, "cpu", part, numa=tuple(group), said=said))
+        devices.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), said=said))
         memories += [_memory(known[node], cpu, split=len(group) > 1) for node in group]
     return Hosts(
         (*devices, *memories),
@@ -104,7 +104,9 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
     )
 
 
-def _forwards(cpus: Sequence[SeenDevice], parts: dict[str, SeenPart]) -> dict[str, bool]:
+def _forwards(
+    cpus: Sequence[DiscoveredDevice], parts: dict[str, DiscoveredPart]
+) -> dict[str, bool]:
     from topo.catalogue.load import catalogue
 
     found = {}
@@ -116,9 +118,9 @@ def _forwards(cpus: Sequence[SeenDevice], parts: dict[str, SeenPart]) -> dict[st
     return found
 
 
-def _memory(node: NumaNode, cpu: str, *, split: bool) -> SeenDevice:
+def _memory(node: NumaNode, cpu: str, *, split: bool) -> DiscoveredDevice:
     facts = (("size", f"{node.size / 1e9:.4g} GB"),) if node.size else ()
-    return SeenDevice(
+    return DiscoveredDevice(
         id=f"ram {node.number}",
         kind="memory",
         part="memory-unknown",

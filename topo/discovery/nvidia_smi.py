@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.machine import printable
 from topo.discovery.matrix import Affinity, Matrix, links_in, rank_of
 from topo.discovery.plain import read_lines
-from topo.discovery.sighting import printable
 from topo.errors import ExchangeError, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.discovery.sighting import Sighting
+    from topo.discovery.machine import Machine
 
 __all__ = ["read", "read_matrix"]
 
@@ -34,7 +34,7 @@ _LEGEND: Final = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S{1,60})\s*")
 _MOST: Final = 256  # devices
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read a matrix and build the least tree that it allows.
 
     Parameters

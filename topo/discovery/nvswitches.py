@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.discovery.sighting import SeenCable, SeenDevice
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Joined", "joined"]
 
-Joined = tuple[tuple[SeenDevice, ...], tuple[SeenCable, ...], tuple[Finding, ...]]
+Joined = tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...], tuple[Finding, ...]]
 
 
-def joined(devices: Sequence[SeenDevice], cables: Sequence[SeenCable] = ()) -> Joined:
+def joined(devices: Sequence[DiscoveredDevice], cables: Sequence[DiscoveredCable] = ()) -> Joined:
     """Return devices and cables with each NVSwitch joined to the GPUs, or left out.
 
     Parameters
@@ -30,7 +30,7 @@ def joined(devices: Sequence[SeenDevice], cables: Sequence[SeenCable] = ()) -> J
         return tuple(devices), tuple(cables), ()
     switch = lost[0]
     found = [
-        SeenCable(one.id, switch.id, cable, "a guess: all links of the part")
+        DiscoveredCable(one.id, switch.id, cable, "a guess: all links of the part")
         for one in devices
         if one.kind == "gpu" and one.id not in ends and (cable := _fabric(one.part))
     ]

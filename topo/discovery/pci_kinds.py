@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from topo.discovery.identities import identify
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Kind
+    from topo.catalogue.kinds import Kind
     from topo.discovery.pci import Function
 
 __all__ = ["class_named", "is_bridge", "kind_of", "part_named", "vendor_named"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.sighting import SeenLink
+from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ class PciLink:
     the device can more than the port above it. `odd`: a rate that no PCIe link has.
     """
 
-    link: SeenLink
+    link: DiscoveredLink
     idle: str = ""
     narrow: str = ""
     uneven: str = ""
@@ -50,7 +50,7 @@ def link_between(device: Function, port: Function | None, *, usual: int = 16) ->
         return _told(device, port)
     rates = [end.rate for end in (device, port) if end is not None and end.rate]
     if not rates:
-        return PciLink(SeenLink(said="speed not told"))
+        return PciLink(DiscoveredLink(said="speed not told"))
     return _guessed(min(rates), device, port, usual)
 
 
@@ -66,7 +66,7 @@ def _told(device: Function, port: Function | None) -> PciLink:
         idle = f"{_TRANSFERS[now.generation]} GT/s now, and {who} {_TRANSFERS[generation]} GT/s"
     if now.lanes and lanes and now.lanes < lanes:
         narrow = f"x{now.lanes} now, and {who} x{lanes}"
-    link = SeenLink(
+    link = DiscoveredLink(
         generation or now.generation,
         now.lanes if narrow else lanes or now.lanes,
         said="; ".join(text for text in (idle, narrow) if text) or _said(device, port),
@@ -109,12 +109,12 @@ def _guessed(rate: float, device: Function, port: Function | None, usual: int) -
         uneven = f"the device says {device.rate:.4g} GB/s, the port above it {above:.4g}"
     if found is None:
         return PciLink(
-            SeenLink(said=f"{rate:.4g} GB/s, which no PCIe link has"),
+            DiscoveredLink(said=f"{rate:.4g} GB/s, which no PCIe link has"),
             uneven=uneven,
             odd=f"{rate:.4g} GB/s",
         )
     said = f"{rate:.4g} GB/s seen; generation and width are a guess"
-    return PciLink(SeenLink(*found, said=said), uneven=uneven)
+    return PciLink(DiscoveredLink(*found, said=said), uneven=uneven)
 
 
 def guess(rate: float, usual: int) -> tuple[int, int] | None:

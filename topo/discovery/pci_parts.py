@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.identities import generic_gpu, identify, vendor_name
+from topo.discovery.machine import printable
 from topo.discovery.pci_kinds import part_named
-from topo.discovery.sighting import printable
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Kind
+    from topo.catalogue.kinds import Kind
+    from topo.discovery.machine import DiscoveredLink
     from topo.discovery.pci import Function
-    from topo.discovery.sighting import SeenLink
 
 __all__ = ["part_of_function", "seen_as", "switch_part", "usual_lanes"]
 
@@ -60,7 +60,7 @@ def part_of_function(kind: Kind, one: Function, ports: int) -> str:
     return generic_gpu(one.vendor or "0") if kind == "gpu" else f"{kind}-unknown"
 
 
-def switch_part(one: Function, link: SeenLink) -> str:
+def switch_part(one: Function, link: DiscoveredLink) -> str:
     """Return the part of a switch by its upstream port: a generation, where that is known."""
     for vendor, start, part in _SWITCHES:
         if one.vendor == vendor and one.device.startswith(start):

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import card_of
+from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
 from topo.discovery.pci import address_key, chain_of, ports_of
 from topo.discovery.pci_kinds import is_bridge, kind_of
 from topo.discovery.pci_link import link_between
 from topo.discovery.pci_parts import part_of_function, seen_as, switch_part, usual_lanes
 from topo.discovery.pci_said import Oddities
-from topo.discovery.sighting import SeenDevice, SeenLink, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from topo.catalogue.model import Kind
+    from topo.catalogue.kinds import Kind
     from topo.discovery.pci import Function, HostBridge
     from topo.errors import Finding
 
@@ -33,7 +33,7 @@ _NVSWITCH: Final = "nvswitch"
 class Grown:
     """The devices of a PCI tree, which device each function is in, and what is odd."""
 
-    devices: tuple[SeenDevice, ...]
+    devices: tuple[DiscoveredDevice, ...]
     device_of: dict[str, str]
     left_out: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -154,15 +154,15 @@ class _Tree:
             findings=self.odd.findings(),
         )
 
-    def _root(self, host: HostBridge) -> SeenDevice:
+    def _root(self, host: HostBridge) -> DiscoveredDevice:
         known = self.forwards.get(host.cpu)
-        return SeenDevice(
+        return DiscoveredDevice(
             id=f"rc {host.id}",
             kind="root-complex",
             part="root-complex",
             parent=host.cpu,
             node=host.node,
-            link=SeenLink(said="inside the CPU"),
+            link=DiscoveredLink(said="inside the CPU"),
             facts=(("forwards-p2p", "yes" if known else "no"),) if known is not None else (),
             said=host.said,
         )
@@ -175,7 +175,7 @@ class _Tree:
         host = self._host_above(one)
         return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
 
-    def _link(self, one: Function, kind: str, part: str) -> SeenLink:
+    def _link(self, one: Function, kind: str, part: str) -> DiscoveredLink:
         chain = chain_of(one, self.bridges)
         found = link_between(one, chain[0] if chain else None, usual=usual_lanes(kind, part))
         self.odd.link(one, found)
@@ -183,7 +183,7 @@ class _Tree:
 
     # --- devices --------------------------------------------------------------------------------
 
-    def _switch(self, one: Function, shared: set[str]) -> SeenDevice:
+    def _switch(self, one: Function, shared: set[str]) -> DiscoveredDevice:
         parent, node = self._place(one, shared)
         below = [
             bridge
@@ -192,7 +192,7 @@ class _Tree:
         ]
         told = [bridge.redirects for bridge in below if bridge.redirects is not None]
         link = self._link(one, "pcie-switch", "")
-        return SeenDevice(
+        return DiscoveredDevice(
             id=one.id,
             kind="pcie-switch",
             part=switch_part(one, link),
@@ -205,7 +205,7 @@ class _Tree:
             said=seen_as(one),
         )
 
-    def _device(self, kind: Kind, functions: list[Function], shared: set[str]) -> SeenDevice:
+    def _device(self, kind: Kind, functions: list[Function], shared: set[str]) -> DiscoveredDevice:
         one = functions[0]
         parent, node = self._place(one, shared)
         nics = max(len(functions), len(one.ports))
@@ -218,7 +218,7 @@ class _Tree:
             if function.address and not self.odd.is_repeated(function)
         )
         size = one.size if kind in ("nvme", "cxl-memory") else None
-        return SeenDevice(
+        return DiscoveredDevice(
             id=one.id,
             kind="dpu" if part.startswith("bluefield") else kind,
             part=part,
@@ -235,13 +235,13 @@ class _Tree:
             said=seen_as(one),
         )
 
-    def _nvswitches(self) -> tuple[SeenDevice, ...]:
+    def _nvswitches(self) -> tuple[DiscoveredDevice, ...]:
         """Return all NVSwitch chips as one device, as NCCL takes them."""
         chips = [functions[0] for kind, functions in self.cards if kind == _NVSWITCH]
         if not chips:
             return ()
         self.device_of |= {chip.id: _NVSWITCH for chip in chips}
-        device = SeenDevice(
+        device = DiscoveredDevice(
             id=_NVSWITCH,
             kind="nvswitch",
             part="nvswitch-unknown",

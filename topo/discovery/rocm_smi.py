@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.discovery.plain import read_lines
-from topo.discovery.sighting import SeenCable, SeenDevice, SeenLink, Sighting
 from topo.errors import ExchangeError, Finding
 
 __all__ = ["read"]
@@ -39,7 +39,7 @@ class _Tables:
         return table.get((one, other)) or table.get((other, one)) or ""
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read the tables of ``rocm-smi --showtopo``.
 
     Parameters
@@ -62,11 +62,11 @@ def read(data: bytes, name: str) -> Sighting:
     for number in tables.gpus:
         node = tables.node_of.get(number)
         cpu, part = hosts.place([node] if node is not None else [])
-        gpu = SeenDevice(
-            f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=part, link=SeenLink()
+        gpu = DiscoveredDevice(
+            f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=part, link=DiscoveredLink()
         )
         gpus.append(gpu)
-    return Sighting(
+    return Machine(
         kind="rocm-smi",
         source="output of rocm-smi --showtopo",
         file=name,
@@ -97,10 +97,10 @@ def _read(lines: list[str]) -> _Tables:
     return tables
 
 
-def _cables(tables: _Tables) -> tuple[SeenCable, ...]:
+def _cables(tables: _Tables) -> tuple[DiscoveredCable, ...]:
     """Return an xGMI link for each pair that is one such hop apart."""
     return tuple(
-        SeenCable(f"gpu {one}", f"gpu {other}", "xgmi unknown", "XGMI, one hop")
+        DiscoveredCable(f"gpu {one}", f"gpu {other}", "xgmi unknown", "XGMI, one hop")
         for one, other in combinations(tables.gpus, 2)
         if tables.cell("link type", one, other).upper() == "XGMI"
         and tables.cell("hops", one, other) in ("", "1")

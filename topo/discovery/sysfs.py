@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.discovery.machine import Machine
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import HostBridge
 from topo.discovery.pci_said import hidden_ports, some
 from topo.discovery.pci_tree import grow
-from topo.discovery.sighting import Sighting
 from topo.discovery.sysfs_archive import Archive
 from topo.discovery.sysfs_cpu import read_processors
 from topo.discovery.sysfs_fabrics import read_fabrics
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "read_folder"]
 
 
-def read(data: bytes, name: str) -> Sighting:
+def read(data: bytes, name: str) -> Machine:
     """Read a copied tree from a tar archive, as ``tar czf x.tar.gz sys proc`` makes it.
 
     Parameters
@@ -50,7 +50,7 @@ def read(data: bytes, name: str) -> Sighting:
     return _sighting(tree, name, (cut,) if tree.broken else ())
 
 
-def read_folder(folder: Path, name: str) -> Sighting:
+def read_folder(folder: Path, name: str) -> Machine:
     """Read a folder that has ``sys`` in it: a copied tree, or ``/`` for this machine.
 
     Parameters
@@ -74,7 +74,7 @@ def read_folder(folder: Path, name: str) -> Sighting:
     return _sighting(Folder(root), name, ())
 
 
-def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Sighting:
+def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Machine:
     processors = read_processors(tree)
     pci = read_pci(tree, processors)
     if not pci.functions and not processors.node_of:
@@ -88,7 +88,7 @@ def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Sighting:
     fabrics = read_fabrics(tree, cards)
     devices = (*fabrics.devices, *hosts.devices, *grown.devices)
     devices, cables, guesses = joined(devices, fabrics.cables)
-    return Sighting(
+    return Machine(
         kind="sysfs",
         source="Linux's /sys",
         file=name,

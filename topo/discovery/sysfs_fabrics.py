@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.sighting import SeenCable, SeenDevice, printable
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, printable
 from topo.discovery.sysfs_net import addresses_of
 from topo.errors import Finding
 
@@ -29,12 +29,12 @@ _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
 class Fabrics:
     """Targets on a network, their cables to cards, and what is doubtful about them."""
 
-    devices: tuple[SeenDevice, ...] = ()
-    cables: tuple[SeenCable, ...] = ()
+    devices: tuple[DiscoveredDevice, ...] = ()
+    cables: tuple[DiscoveredCable, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def read_fabrics(tree: Tree, cards: list[SeenDevice]) -> Fabrics:
+def read_fabrics(tree: Tree, cards: list[DiscoveredDevice]) -> Fabrics:
     """Return the NVMe-oF targets that the system is connected to.
 
     Parameters
@@ -60,7 +60,7 @@ def read_fabrics(tree: Tree, cards: list[SeenDevice]) -> Fabrics:
 
 
 def _cabled(
-    tree: Tree, targets: dict[str, list[tuple[str, str]]], cards: list[SeenDevice]
+    tree: Tree, targets: dict[str, list[tuple[str, str]]], cards: list[DiscoveredDevice]
 ) -> Fabrics:
     devices, cables, guessed = [], [], []
     places = _places(tree, cards)
@@ -70,21 +70,23 @@ def _cabled(
         facts = (("outside", "yes"),)
         label = printable(nqn.rpartition(":")[2])
         devices.append(
-            SeenDevice(storage, "storage", "nvme-of-target", label=label, facts=facts, said=said)
+            DiscoveredDevice(
+                storage, "storage", "nvme-of-target", label=label, facts=facts, said=said
+            )
         )
         found = [card for _, text in paths if (card := _card(tree, text, places)) is not None]
         if not found:
             guessed.append(label)
         chosen = {card.id: card for card in found or _fastest(cards)}
-        cables += [SeenCable(storage, card.id, *_cable(card)) for card in chosen.values()]
+        cables += [DiscoveredCable(storage, card.id, *_cable(card)) for card in chosen.values()]
     message = f"which card leads to {', '.join(guessed[:3])} is not told: a guess"
     doubt = Finding("guessed-storage", message, severity="note")
     return Fabrics(tuple(devices), tuple(cables), (doubt,) if guessed else ())
 
 
-def _places(tree: Tree, cards: list[SeenDevice]) -> dict[str, SeenDevice]:
+def _places(tree: Tree, cards: list[DiscoveredDevice]) -> dict[str, DiscoveredDevice]:
     """Return the cards by the IP addresses and interfaces that are theirs."""
-    found: dict[str, SeenDevice] = {}
+    found: dict[str, DiscoveredDevice] = {}
     for card in cards:
         found |= dict.fromkeys(card.label.split(", "), card)
         for name in card.rdma:
@@ -93,7 +95,7 @@ def _places(tree: Tree, cards: list[SeenDevice]) -> dict[str, SeenDevice]:
     return found
 
 
-def _card(tree: Tree, text: str, places: dict[str, SeenDevice]) -> SeenDevice | None:
+def _card(tree: Tree, text: str, places: dict[str, DiscoveredDevice]) -> DiscoveredDevice | None:
     """Return the card of an address like ``traddr=10.0.0.5,trsvcid=4420,src_addr=10.0.0.1``."""
     said = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     for key in ("host_iface", "src_addr", "host_traddr"):
@@ -121,12 +123,12 @@ def _route(tree: Tree, target: str) -> str:
     return best[1]
 
 
-def _fastest(cards: list[SeenDevice]) -> list[SeenDevice]:
+def _fastest(cards: list[DiscoveredDevice]) -> list[DiscoveredDevice]:
     most = max(sum(rate or 0.0 for rate in card.ports) for card in cards)
     return [card for card in cards if sum(rate or 0.0 for rate in card.ports) == most]
 
 
-def _cable(card: SeenDevice) -> tuple[str, str]:
+def _cable(card: DiscoveredDevice) -> tuple[str, str]:
     """Return the cables of a card's ports, and what is doubtful about them."""
     rates = [rate for rate in card.ports if rate]
     if not rates:

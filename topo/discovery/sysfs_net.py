@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.sighting import printable
+from topo.discovery.machine import printable
 
 if TYPE_CHECKING:
     from topo.discovery.sysfs_files import Tree

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import card_of, read_address
+from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of
 from topo.discovery.pci import Function, HostBridge, Lanes
-from topo.discovery.sighting import printable
 from topo.discovery.sysfs_config import links_of
 from topo.discovery.sysfs_net import network_of
 

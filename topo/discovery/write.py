@@ -1,4 +1,4 @@
-"""A sighting as a topology file that a person would write: ranges, comments, `unknown`."""
+"""A machine as a topology file that a person would write: ranges, comments, `unknown`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.defaults import supplied
 from topo.discovery.fit import entries_of
+from topo.discovery.machine import printable
 from topo.discovery.naming import file_title, is_next, machine_name, named, selection, stem_of
-from topo.discovery.sighting import printable
-from topo.discovery.supply import supplied
 from topo.discovery.wire import Wire, wire_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from topo.discovery.defaults import Supply
     from topo.discovery.fit import Entries, Value
-    from topo.discovery.sighting import SeenDevice, Sighting
-    from topo.discovery.supply import Supply
+    from topo.discovery.machine import DiscoveredDevice, Machine
 
 __all__ = ["to_yaml"]
 
@@ -40,35 +40,35 @@ _ORDER: Final = {
 }
 _LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
 
-Group = tuple[list[str], list["Entries"], list["SeenDevice"]]
+Group = tuple[list[str], list["Entries"], list["DiscoveredDevice"]]
 
 
-def to_yaml(sighting: Sighting, *, storage: Sequence[str] = ()) -> tuple[str, Supply]:
+def to_yaml(machine: Machine, *, storage: Sequence[str] = ()) -> tuple[str, Supply]:
     """Return the topology file's text, and what had to be supplied to make it whole.
 
     Parameters
     ----------
-    sighting
+    machine
         What was seen.
     storage
         The network cards that a storage target is cabled to, by the names that the file gives
         them, their RDMA names or PCI addresses; guessed when empty.
     """
-    names = named(sighting.devices)
-    supply = supplied(sighting, names, storage)
+    names = named(machine.devices)
+    supply = supplied(machine, names, storage)
     lines = [
-        *_head(sighting),
+        *_head(machine),
         "topo: 1",
-        f"name: {machine_name(sighting.file)}",
-        f"title: {_quoted(sighting.title())}",
-        *_parts(sighting),
+        f"name: {machine_name(machine.file)}",
+        f"title: {_quoted(machine.title())}",
+        *_parts(machine),
         *supply.media,
         "",
         "devices:",
-        *_devices(sighting, names, supply),
+        *_devices(machine, names, supply),
         "",
         "links:",
-        *_links(sighting, names, supply),
+        *_links(machine, names, supply),
         *supply.workloads,
     ]
     return "\n".join(lines) + "\n", supply
@@ -77,21 +77,21 @@ def to_yaml(sighting: Sighting, *, storage: Sequence[str] = ()) -> tuple[str, Su
 # --- head and parts -------------------------------------------------------------------------------
 
 
-def _head(sighting: Sighting) -> Iterator[str]:
-    yield f"# Imported from {printable(file_title(sighting.file))} ({sighting.source})."
-    for other in sighting.together:
+def _head(machine: Machine) -> Iterator[str]:
+    yield f"# Imported from {printable(file_title(machine.file))} ({machine.source})."
+    for other in machine.together:
         yield f"# Combined with {printable(other)}."
     yield "# What the source does not tell is `unknown`; memories and their buses are assumed."
-    for note in sighting.notes:
+    for note in machine.notes:
         lines = wrap(printable(note, _NOTE), _WIDTH, break_on_hyphens=False)
         yield from (f"# {line}" for line in lines)
 
 
-def _parts(sighting: Sighting) -> Iterator[str]:
-    if sighting.parts:
+def _parts(machine: Machine) -> Iterator[str]:
+    if machine.parts:
         yield ""
         yield "parts:"
-    for part in sighting.parts:
+    for part in machine.parts:
         entries: Entries = {"like": part.like, "title": part.title, **dict(part.facts)}
         yield f"  {part.name}: {_flow(entries)}"
 
@@ -99,22 +99,20 @@ def _parts(sighting: Sighting) -> Iterator[str]:
 # --- devices --------------------------------------------------------------------------------------
 
 
-def _devices(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterator[str]:
+def _devices(machine: Machine, names: dict[str, str], supply: Supply) -> Iterator[str]:
     yield from supply.storage
-    everything = sorted(
-        (*sighting.devices, *supply.devices), key=lambda device: _ORDER[device.kind]
-    )
+    everything = sorted((*machine.devices, *supply.devices), key=lambda device: _ORDER[device.kind])
     domains = any(not one.startswith("0000:") for device in everything for one in device.pci)
     known = {**names, **supply.names}
     groups: list[Group] = []
     for device in everything:
-        entries = entries_of(device, sighting, domains=domains)
+        entries = entries_of(device, machine, domains=domains)
         _add(groups, known[device.id], entries, device)
     for found in groups:
         yield from _written(*found)
 
 
-def _add(groups: list[Group], name: str, entries: Entries, device: SeenDevice) -> None:
+def _add(groups: list[Group], name: str, entries: Entries, device: DiscoveredDevice) -> None:
     """Put a device to the group before it where one entry can define both."""
     if groups:
         members, values, seen = groups[-1]
@@ -127,7 +125,9 @@ def _add(groups: list[Group], name: str, entries: Entries, device: SeenDevice) -
     groups.append(([name], [entries], [device]))
 
 
-def _written(members: list[str], values: list[Entries], seen: list[SeenDevice]) -> Iterator[str]:
+def _written(
+    members: list[str], values: list[Entries], seen: list[DiscoveredDevice]
+) -> Iterator[str]:
     yield from _remarks(members, seen)
     key = members[0]
     if len(members) > 1:
@@ -146,7 +146,7 @@ def _written(members: list[str], values: list[Entries], seen: list[SeenDevice]) 
         yield from _wrapped(f"    {name}: ", value)
 
 
-def _remarks(members: list[str], seen: list[SeenDevice]) -> Iterator[str]:
+def _remarks(members: list[str], seen: list[DiscoveredDevice]) -> Iterator[str]:
     """Yield each remark once, with all devices that it is about."""
     about: dict[str, list[str]] = {}
     for name, device in zip(members, seen, strict=True):
@@ -210,17 +210,17 @@ def _commented(line: str, comment: str) -> str:
 # --- links ----------------------------------------------------------------------------------------
 
 
-def _links(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterator[str]:
+def _links(machine: Machine, names: dict[str, str], supply: Supply) -> Iterator[str]:
     known = {**names, **supply.names}
     wires = [*supply.wires]
-    for device in (*sighting.devices, *supply.devices):
+    for device in (*machine.devices, *supply.devices):
         if device.parent and device.link is not None:
             link = device.link
             wires.append(Wire(known[device.id], _side(device, known), link.cable, link.said))
         elif device.parent and device.kind == "memory":
             wires.append(Wire(known[device.id], _side(device, known), "memory-bus"))
     wires += [
-        Wire(known[cable.a], known[cable.b], cable.cable, cable.said) for cable in sighting.cables
+        Wire(known[cable.a], known[cable.b], cable.cable, cable.said) for cable in machine.cables
     ]
     wires.sort(key=lambda wire: _LINK_ORDER.index(stem_of(wire.a)))
     everyone: dict[str, list[str]] = {}
@@ -233,7 +233,7 @@ def _links(sighting: Sighting, names: dict[str, str], supply: Supply) -> Iterato
         before = line.said
 
 
-def _side(device: SeenDevice, known: dict[str, str]) -> str:
+def _side(device: DiscoveredDevice, known: dict[str, str]) -> str:
     """Return what a device hangs on, with the NUMA node where that is a CPU with several."""
     parent = known[device.parent]
     return parent if device.node is None else f"{parent}/numa{device.node}"

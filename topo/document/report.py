@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from topo.errors import Finding, Place, SpecError
+from topo.errors import DescriptionError, Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ class Report:
 
         Raises
         ------
-        SpecError
+        DescriptionError
             With what was found so far, when it is the hundredth error.
         """
         place = at if isinstance(at, Place) else at.place
@@ -70,7 +70,7 @@ class Report:
         if self._errors >= _MOST:
             last = self.findings[-1]
             stopped = (*last.notes, f"reading stopped here, after {_MOST} mistakes")
-            raise SpecError((*self.findings[:-1], replace(last, notes=stopped)))
+            raise DescriptionError((*self.findings[:-1], replace(last, notes=stopped)))
 
     def unit(self, at: Node | Place, error: UnitError) -> None:
         """Add a unit error, which does not know where it stands."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["EXPORTS", "Exported", "export_text"]
 

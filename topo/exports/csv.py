@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from topo.exports import Exported, not_held
 
 if TYPE_CHECKING:
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["write"]
 

@@ -8,7 +8,7 @@ from topo.exports import Exported
 from topo.views.diagram import draw
 
 if TYPE_CHECKING:
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["write"]
 

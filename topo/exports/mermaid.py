@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topo.exports import Exported
 
 if TYPE_CHECKING:
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["write"]
 

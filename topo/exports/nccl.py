@@ -18,8 +18,9 @@ from topo.topology.rules.constants import cpu_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.catalogue.model import Cable
-    from topo.topology.model import Device, Topology
+    from topo.catalogue.part import Cable
+    from topo.description.description import Device
+    from topo.topology.topology import Topology
     from topo.topology.tree import Attachment
 
 __all__ = ["write"]
@@ -223,9 +224,9 @@ def _lost(topology: Topology) -> tuple[Finding, ...]:
         "root-complex": "root complexes",
     }
     things = [noun for kind, noun in kinds.items() if topology.of_kind(kind)]  # type: ignore[arg-type]
-    spec = topology.spec
-    if spec.workloads or spec.expectations:
+    description = topology.description
+    if description.workloads or description.expectations:
         things.append("workloads and expectations")
-    if spec.measurements:
+    if description.measurements:
         things.append("measured rates")
     return not_held("NCCL's XML", *things, "links between sockets (it has its own numbers)")

@@ -11,7 +11,8 @@ from topo.exports.element import Element
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.topology.model import Device, Link, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Link, Topology
 
 __all__ = ["Leaves"]
 

@@ -11,7 +11,7 @@ from topo.exports import Exported
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["write"]
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 from topo.exports import Exported, not_held
 
 if TYPE_CHECKING:
-    from topo.topology.model import Link, Topology
+    from topo.topology.topology import Link, Topology
 
 __all__ = ["write"]
 

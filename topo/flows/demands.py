@@ -6,12 +6,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from topo.flows.demand import Demand
 from topo.flows.ends import ends_of
-from topo.flows.model import Demand
 
 if TYPE_CHECKING:
-    from topo.description.model import Basis, DataPath, Workload
-    from topo.routes import Leg, Route, Router
+    from topo.description.description import Basis, DataPath, Workload
+    from topo.routes import Route, Router, Transfer
     from topo.topology import Topology
 
 __all__ = ["at_basis", "core_copy_rate", "demands_of", "worker_limit"]
@@ -61,7 +61,7 @@ def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:
     a stated rate of one worker limits: ``n * min(s_i)``. What stages share is left to the solver.
     """
     path = route.data_path
-    if not route.branches:
+    if not route.subflows:
         return math.inf
     if path.stages == "pipelined":
         stated = [
@@ -71,9 +71,9 @@ def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:
         ]
         return path.workers * min(stated, default=math.inf)
     seconds_per_byte = sum(
-        branch.share / _stage_rate(topology, route, leg, basis)
-        for branch in route.branches
-        for leg in branch.legs
+        subflow.share / _stage_rate(topology, route, transfer, basis)
+        for subflow in route.subflows
+        for transfer in subflow.transfers
     )
     return path.workers / seconds_per_byte if seconds_per_byte > 0 else math.inf
 
@@ -84,15 +84,15 @@ def core_copy_rate(topology: Topology, host: str) -> float:
     return figure.value if figure and figure.value else _GUESSED_CORE_COPY
 
 
-def _stage_rate(topology: Topology, route: Route, leg: Leg, basis: Basis) -> float:
+def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Basis) -> float:
     """Return what one worker's stage reaches alone: its stated rate and everything it uses."""
     extra = {resource.id: resource for resource in route.extra}
     rates = [
         (topology.resources.get(name) or extra[name]).capacity.rate(basis) / weight
-        for name, weight in leg.use.items()
+        for name, weight in transfer.use.items()
     ]
-    if leg.move.rate is not None and leg.move.rate.value is not None:
-        rates.append(leg.move.rate.value)
-    elif leg.move.mover == "core":
-        rates.append(core_copy_rate(topology, leg.engine))
+    if transfer.move.rate is not None and transfer.move.rate.value is not None:
+        rates.append(transfer.move.rate.value)
+    elif transfer.move.mover == "core":
+        rates.append(core_copy_rate(topology, transfer.engine))
     return min(rates, default=math.inf)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.errors import Finding, SpecError
+from topo.errors import DescriptionError, Finding
 
 if TYPE_CHECKING:
-    from topo.description.model import Workload
-    from topo.routes.model import Direction
+    from topo.description.description import Workload
+    from topo.routes.route import Direction
     from topo.topology import Topology
 
 __all__ = ["Ends", "ends_of"]
@@ -37,7 +37,7 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
 
     Raises
     ------
-    SpecError
+    DescriptionError
         When nothing is left to move: a copy from a device to itself.
     """
     sources, targets = workload.sources, workload.targets
@@ -52,7 +52,7 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     found = tuple(one for one in pairs if one.far)
     if not found:
         message = f"{workload.name} copies from {sources[0]} to itself"
-        raise SpecError(Finding("workload-ends", message, place=workload.place))
+        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
     return found
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from topo.flows.model import UseMatrix
+from topo.flows.demand import UseMatrix
 from topo.flows.system import System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.description.model import Basis
-    from topo.flows.model import Demand
+    from topo.description.description import Basis
+    from topo.flows.demand import Demand
     from topo.topology import Resource, Topology
 
 __all__ = ["use_matrix"]

@@ -2,7 +2,7 @@
 
 A *system* knows nothing of devices: resource `r` has a capacity, demand `d` uses some resources,
 each with a multiplicity (how many bytes pass it per payload byte; `legacy` puts 4 on a RAM bus).
-Names live in `topo.flows.model`.
+Names live in `topo.flows.demand`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _stated(topology: Topology, told: Told) -> tuple[str | None, Place | None]:
 
 def _set_by_caller(topology: Topology, told: Told) -> bool:
     """Whether ``--set`` names the same."""
-    for target in topology.spec.overrides:
+    for target in topology.description.overrides:
         name, _, key = target.rpartition(".")
         if key != told.key:
             continue

@@ -19,15 +19,15 @@ from topo.measuring.kinds import KINDS, kind_of
 from topo.measuring.mapping import Asked, Mapper
 from topo.measuring.placing import Placer
 from topo.measuring.results import LARGEST
-from topo.study.doubts import doubts
-from topo.study.readings import Predictor, Reading, read_samples
+from topo.study.discrepancies import doubts
+from topo.study.prediction import Predictor, Reading, read_samples
 from topo.units import format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topo.measuring.results import Result, Results
-    from topo.study.readings import Sample
+    from topo.study.prediction import Sample
     from topo.topology import Topology
 
 __all__ = ["KINDS", "Measured", "measure"]
@@ -179,7 +179,7 @@ def _unique(lines: Iterable[MeasuredLine]) -> tuple[MeasuredLine, ...]:
 
 def _replaced(topology: Topology, lines: Sequence[MeasuredLine]) -> tuple[Finding, ...]:
     """Say what the file had measured before, where the new rate is another."""
-    before = {(one.source, one.target): one for one in topology.spec.measurements}
+    before = {(one.source, one.target): one for one in topology.description.measurements}
     found = []
     for line in lines:
         old = before.get((line.source, line.target))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import card_of, read_address
 from topo.errors import Finding, UnknownNameError
-from topo.study.readings import Sample
+from topo.study.prediction import Sample
 from topo.topology import matrix_devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.measuring.results import End, Result, Results
-    from topo.study.readings import Predictor
+    from topo.study.prediction import Predictor
     from topo.topology import Device, Topology
 
 __all__ = ["Asked", "Mapper"]

@@ -9,7 +9,7 @@ from topo.description.measured_text import MeasuredLine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.study.readings import Predictor, Sample
+    from topo.study.prediction import Predictor, Sample
     from topo.topology import Topology
 
 __all__ = ["Placer"]

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.description.shape import listed
-from topo.routes.model import Reason
+from topo.routes.route import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from topo.routes.ends import Ends
-    from topo.routes.model import Effect
+    from topo.routes.route import Effect
     from topo.topology import Topology
 
 __all__ = ["DIRECT_FILESYSTEMS", "cufile_reason", "routing_reason"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.routes.model import Direction
+    from topo.routes.route import Direction
     from topo.topology import Topology
 
 __all__ = ["Ends"]

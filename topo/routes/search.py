@@ -7,13 +7,14 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from topo.routes.model import Ways
+from topo.routes.route import EqualCostPaths
 from topo.topology import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from topo.topology.model import Device, Layer, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Layer, Topology
 
 __all__ = ["Search", "by_name", "passes_host", "passes_network"]
 
@@ -74,7 +75,7 @@ class Search:
             for name, steps in topology.steps.items()
         }
         self._distances: dict[str, dict[str, int]] = {}
-        self._ways: dict[tuple[str, str], Ways | None] = {}
+        self._ways: dict[tuple[str, str], EqualCostPaths | None] = {}
 
     def distances(self, source: str) -> Mapping[str, int]:
         """Return the number of links from `source` to everything that can be reached."""
@@ -82,7 +83,7 @@ class Search:
             self._distances[source] = self._breadth_first(source)
         return self._distances[source]
 
-    def ways(self, source: str, target: str) -> Ways | None:
+    def ways(self, source: str, target: str) -> EqualCostPaths | None:
         """Return the best walks from `source` to `target`, `None` when there is none."""
         if (source, target) not in self._ways:
             self._ways[source, target] = self._find(source, target)
@@ -101,7 +102,7 @@ class Search:
                     front.append(step.target)
         return distances
 
-    def _find(self, source: str, target: str) -> Ways | None:
+    def _find(self, source: str, target: str) -> EqualCostPaths | None:
         distances = self.distances(source)
         if target not in distances:
             return None
@@ -111,8 +112,8 @@ class Search:
         shares, count = _shares(kept, source, target)
         example = _first_by_name(shares, source, target)
         if not self._spread:
-            return Ways(tuple((step, 1.0) for step in example), example, 1, width)
-        return Ways(shares, example, count, width)
+            return EqualCostPaths(tuple((step, 1.0) for step in example), example, 1, width)
+        return EqualCostPaths(shares, example, count, width)
 
     def _shortest(self, distances: Mapping[str, int], target: str) -> list[Step]:
         """Return every step of every shortest walk, nearest to the source first."""

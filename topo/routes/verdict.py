@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from topo.description.shape import listed
 from topo.routes.cufile import DIRECT_FILESYSTEMS, cufile_reason
 from topo.routes.ends import Ends
-from topo.routes.model import Reason, Verdict
-from topo.routes.use import dma_way, is_peer, peer_sites
+from topo.routes.route import Reason, Verdict
+from topo.routes.usage import dma_way, is_peer, peer_sites
 from topo.topology import socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from topo.description.model import DataPath
-    from topo.routes.model import Branch, Direction, Leg
+    from topo.description.description import DataPath
+    from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology import Device, Topology
 
 __all__ = ["peer_reasons", "stated_needs", "verdict_of", "wrong_ends"]
@@ -143,35 +143,38 @@ _NEEDS: dict[str, Callable[[Ends], Reason | None]] = {
 # --- what the walk says -------------------------------------------------------------------------
 
 
-def peer_reasons(topology: Topology, branches: Iterable[Branch]) -> Iterator[Reason]:
+def peer_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Reason]:
     """Yield what the walks of peer-to-peer legs say; the same reason may come several times."""
-    legs = {
-        (leg.engine, leg.source if topology[leg.source].kind == "gpu" else leg.target): leg
-        for branch in branches
-        for leg in branch.legs
-        if is_peer(topology, leg)
+    transfers = {
+        (
+            transfer.engine,
+            transfer.source if topology[transfer.source].kind == "gpu" else transfer.target,
+        ): transfer
+        for subflow in subflows
+        for transfer in subflow.transfers
+        if is_peer(topology, transfer)
     }
-    for leg in legs.values():
-        yield from _leg_reasons(topology, leg)
+    for transfer in transfers.values():
+        yield from _leg_reasons(topology, transfer)
 
 
-def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
-    gpus = [end for end in (leg.target, leg.source) if topology[end].kind == "gpu"]
+def _leg_reasons(topology: Topology, transfer: Transfer) -> Iterator[Reason]:
+    gpus = [end for end in (transfer.target, transfer.source) if topology[end].kind == "gpu"]
     for gpu in gpus:
         unable = _peer_to_peer(Ends(topology, (), gpu))
         if unable is not None:
             yield unable
-    hosts = _hosts_passed(topology, leg)
+    hosts = _hosts_passed(topology, transfer)
     if not hosts:
         yield Reason("same-switch", "fine", "peer-to-peer under one switch")
         return
-    over_pcie = all(_enters_by_pcie(leg, gpu) for gpu in gpus)
+    over_pcie = all(_enters_by_pcie(transfer, gpu) for gpu in gpus)
     if over_pcie:
         for host in hosts:
             yield _host_bridge(host)
     yield from _iommu(topology, hosts, over_pcie=over_pcie)
-    yield from _detours(topology, leg, hosts)
-    if over_pcie and not _capped(topology, leg):
+    yield from _detours(topology, transfer, hosts)
+    if over_pcie and not _capped(topology, transfer):
         yield Reason(
             "peer-rate-unknown",
             "assumed",
@@ -180,15 +183,15 @@ def _leg_reasons(topology: Topology, leg: Leg) -> Iterator[Reason]:
         )
 
 
-def _detours(topology: Topology, leg: Leg, hosts: tuple[Device, ...]) -> Iterator[Reason]:
+def _detours(topology: Topology, transfer: Transfer, hosts: tuple[Device, ...]) -> Iterator[Reason]:
     """Yield what makes the way longer than it looks: ACS redirect, another socket."""
-    if leg.sent_up_by:
+    if transfer.sent_up_by:
         yield Reason(
             "acs-redirect",
             "slower",
             "ACS redirect sends peer-to-peer traffic by the root, over the uplink twice, at",
-            topology[leg.sent_up_by].place,
-            about=(leg.sent_up_by,),
+            topology[transfer.sent_up_by].place,
+            about=(transfer.sent_up_by,),
         )
     sockets = tuple(dict.fromkeys(socket_of(topology, host.name) for host in hosts))
     if len(sockets) > 1:
@@ -196,19 +199,19 @@ def _detours(topology: Topology, leg: Leg, hosts: tuple[Device, ...]) -> Iterato
         yield Reason("cross-socket", "slower", text, about=sockets)
 
 
-def _hosts_passed(topology: Topology, leg: Leg) -> tuple[Device, ...]:
+def _hosts_passed(topology: Topology, transfer: Transfer) -> tuple[Device, ...]:
     passed = dict.fromkeys(
         name
-        for step, _ in leg.shares
+        for step, _ in transfer.shares
         for name in (step.source, step.target)
         if topology[name].kind in _HOSTS
     )
     return tuple(topology[name] for name in passed)
 
 
-def _enters_by_pcie(leg: Leg, gpu: str) -> bool:
+def _enters_by_pcie(transfer: Transfer, gpu: str) -> bool:
     """Whether a GPU is entered or left by PCIe: chip-to-chip links are the CPU's own fabric."""
-    gpu_step = leg.walk[-1] if leg.target == gpu else leg.walk[0]
+    gpu_step = transfer.walk[-1] if transfer.target == gpu else transfer.walk[0]
     return gpu_step.link.cable.family == "pcie"
 
 
@@ -249,6 +252,6 @@ def _iommu(topology: Topology, hosts: tuple[Device, ...], *, over_pcie: bool) ->
 _IOMMU = {"off": "off", "passthrough": "in passthrough"}
 
 
-def _capped(topology: Topology, leg: Leg) -> bool:
-    way = dma_way(topology, leg)
-    return any(site.cap(way) is not None for site in peer_sites(topology, leg))
+def _capped(topology: Topology, transfer: Transfer) -> bool:
+    way = dma_way(topology, transfer)
+    return any(site.cap(way) is not None for site in peer_sites(topology, transfer))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topo.datapaths import is_ram
 
 if TYPE_CHECKING:
-    from topo.routes.model import Branch, Leg
+    from topo.routes.route import Subflow, Transfer
     from topo.topology import Topology
 
 __all__ = ["waypoints"]
@@ -15,20 +15,20 @@ __all__ = ["waypoints"]
 _MEDIA = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
 
 
-def waypoints(topology: Topology, branch: Branch) -> tuple[str, ...]:
+def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
     """Return the waypoints of one branch in the order of travel.
 
     They are the storage, the card or controller that moves its data, each RAM buffer, the medium
     by which a move enters or leaves a GPU, and the GPU's memory. Hops are one less.
     """
-    first = branch.legs[0]
+    first = subflow.transfers[0]
     found = [_station(first.source, first.move.source)]
-    for leg in branch.legs:
-        between = [_engine(leg), _medium(topology, leg)]
-        if topology[leg.source].kind == "gpu":
+    for transfer in subflow.transfers:
+        between = [_engine(transfer), _medium(topology, transfer)]
+        if topology[transfer.source].kind == "gpu":
             between.reverse()
         found.extend(station for station in between if station)
-        found.append(_station(leg.target, leg.move.target))
+        found.append(_station(transfer.target, transfer.move.target))
     return tuple(found)
 
 
@@ -36,14 +36,17 @@ def _station(device: str, end: str) -> str:
     return end if is_ram(end) else device
 
 
-def _engine(leg: Leg) -> str:
+def _engine(transfer: Transfer) -> str:
     """Return the card's name where a card or a controller moves the data of a storage."""
-    moves = leg.move.mover in ("nic", "drive") and leg.engine not in (leg.source, leg.target)
-    return leg.engine if moves else ""
+    moves = transfer.move.mover in ("nic", "drive") and transfer.engine not in (
+        transfer.source,
+        transfer.target,
+    )
+    return transfer.engine if moves else ""
 
 
-def _medium(topology: Topology, leg: Leg) -> str:
-    for name, step in ((leg.source, leg.walk[:1]), (leg.target, leg.walk[-1:])):
+def _medium(topology: Topology, transfer: Transfer) -> str:
+    for name, step in ((transfer.source, transfer.walk[:1]), (transfer.target, transfer.walk[-1:])):
         if topology[name].kind == "gpu" and step:
             family = step[0].link.cable.family
             return _MEDIA.get(family, family)

@@ -240,18 +240,18 @@ def certify_split(
     complaints = []
     carried: list[list[float]] = [[] for _ in capacities]
     costs = []
-    for demand, (branches, shares) in enumerate(zip(choices, answer.shares, strict=True)):
+    for demand, (subflows, shares) in enumerate(zip(choices, answer.shares, strict=True)):
         rate = answer.fraction * wants[demand]
         if min(shares) < 0.0 or not math.isclose(math.fsum(shares), 1.0, rel_tol=_SLACK):
             complaints.append(f"the shares of demand {demand} do not sum to 1")
         if not rate <= caps[demand] * (1.0 + _GAP):
             complaints.append(f"demand {demand} has {rate!r}, its limit being {caps[demand]!r} B/s")
-        for branch, share in zip(branches, shares, strict=True):
-            for resource, multiplicity in branch.items():
+        for subflow, share in zip(subflows, shares, strict=True):
+            for resource, multiplicity in subflow.items():
                 carried[resource].append(share * rate * multiplicity)
         cheapest = min(
-            math.fsum(answer.prices[r] * multiplicity for r, multiplicity in branch.items())
-            for branch in branches
+            math.fsum(answer.prices[r] * multiplicity for r, multiplicity in subflow.items())
+            for subflow in subflows
         )
         costs.append(wants[demand] * (cheapest + answer.limit_prices[demand]))
     for resource, parts in enumerate(carried):

@@ -149,8 +149,8 @@ def _check(
         raise SolverError(
             Finding("bad-system", "expected for each demand at least one branch, a want, a limit")
         )
-    branches = [(demand, dict(use)) for demand, uses in enumerate(choices) for use in uses]
-    for demand, use in branches:
+    subflows = [(demand, dict(use)) for demand, uses in enumerate(choices) for use in uses]
+    for demand, use in subflows:
         if limits[demand] == math.inf and not any(capacities[r] < math.inf for r in use):
             raise UnboundedError(
                 Finding(
@@ -161,9 +161,9 @@ def _check(
     check(
         System.of(
             capacities,
-            [use for _, use in branches],
-            weights=[wants[demand] for demand, _ in branches],
-            limits=[limits[demand] for demand, _ in branches],
+            [use for _, use in subflows],
+            weights=[wants[demand] for demand, _ in subflows],
+            limits=[limits[demand] for demand, _ in subflows],
         )
     )
 
@@ -185,7 +185,7 @@ class _Steps:
         self.ends = [0, *accumulate(len(uses) for uses in choices)]
         first = len(self.capacities)
         # Rows: resources, then for each demand the sum of its branches.
-        self.branches = [
+        self.subflows = [
             {**use, first + demand: 1.0} for demand, uses in enumerate(choices) for use in uses
         ]
 
@@ -199,13 +199,13 @@ class _Steps:
         # Rows once more for each demand: sum of branches - goal * level >= 0.
         columns = [
             {**column, second + demand: 1.0}
-            for column, demand in zip(self.branches, self.demands, strict=True)
+            for column, demand in zip(self.subflows, self.demands, strict=True)
         ]
         columns.append({second + demand: -goal for demand, goal in enumerate(goals)})
         free = len(goals) * [-math.inf]
         answer = self._solve(
             columns,
-            worths=[0.0] * len(self.branches) + [1.0],
+            worths=[0.0] * len(self.subflows) + [1.0],
             low=[-math.inf] * first + free + [0.0] * len(goals),
             high=self.capacities + self.limits + [math.inf] * len(goals),
         )
@@ -221,9 +221,9 @@ class _Steps:
         """Find the branch rates of steps 2 to 4 with no demand below its floor."""
         low = [-math.inf] * len(self.capacities) + floors
         high = self.capacities + self.limits
-        ones = [1.0] * len(self.branches)
-        rates = self._solve(self.branches, ones, low, high).values.tolist()
-        columns, low, high = self._keeping(self.branches, low, high, ones, math.fsum(rates))
+        ones = [1.0] * len(self.subflows)
+        rates = self._solve(self.subflows, ones, low, high).values.tolist()
+        columns, low, high = self._keeping(self.subflows, low, high, ones, math.fsum(rates))
         if detours is not None:
             costs = [-cost for cost in chain.from_iterable(detours)]
             rates = self._solve(columns, costs, low, high).values.tolist()
@@ -253,9 +253,9 @@ class _Steps:
     ) -> list[float]:
         """Minimise the sum over demands of a helper that no branch of the demand exceeds."""
         first, count = len(low), len(columns)
-        evened = [{**column, first + branch: 1.0} for branch, column in enumerate(columns)]
+        evened = [{**column, first + subflow: 1.0} for subflow, column in enumerate(columns)]
         helpers = [
-            {first + branch: -1.0 for branch in range(start, end)}
+            {first + subflow: -1.0 for subflow in range(start, end)}
             for start, end in zip(self.ends, self.ends[1:], strict=False)
         ]
         answer = self._solve(
@@ -314,10 +314,10 @@ def _tidy(share: float) -> float:
     return simple if abs(simple - share) <= _SMALL * share else share
 
 
-def _use(branches: Sequence[Mapping[int, float]], shares: Sequence[float]) -> dict[int, float]:
+def _use(subflows: Sequence[Mapping[int, float]], shares: Sequence[float]) -> dict[int, float]:
     use: dict[int, float] = {}
-    for branch, share in zip(branches, shares, strict=True):
-        for resource, multiplicity in branch.items():
+    for subflow, share in zip(subflows, shares, strict=True):
+        for resource, multiplicity in subflow.items():
             if share > 0.0:
                 use[resource] = use.get(resource, 0.0) + share * multiplicity
     return dict(sorted(use.items()))

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.study.bottleneck import bottleneck
-from topo.study.check import Judgement, judge
-from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
-from topo.study.ladder import ladder
-from topo.study.model import (
+from topo.study.answers import (
     Bottleneck,
     Comparison,
     CopyingCores,
@@ -17,7 +13,11 @@ from topo.study.model import (
     Rung,
     WorkloadAnswer,
 )
-from topo.study.survey import Laid, PathSurvey, survey
+from topo.study.bottleneck import bottleneck
+from topo.study.check import Judgement, judge
+from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
+from topo.study.ladder import ladder
+from topo.study.survey import PathSurvey, RoutedPath, survey
 
 __all__ = [
     "CANDIDATE_KINDS",
@@ -32,12 +32,12 @@ __all__ = [
     "Explanation",
     "Judgement",
     "Ladder",
-    "Laid",
     "Moment",
     "Outcome",
     "PathAnswer",
     "PathSurvey",
     "Prices",
+    "RoutedPath",
     "Run",
     "Rung",
     "Share",

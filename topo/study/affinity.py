@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from topo.study.fair import dealt
 from topo.study.nearness import nearness_by, same_server
+from topo.study.semi_matching import dealt
 from topo.topology import socket_of
 from topo.topology.numa import numa_nodes
 

@@ -12,7 +12,7 @@ from topo.study.words import classes_of, listed
 from topo.units import format_duration
 
 if TYPE_CHECKING:
-    from topo.study.model import Comparison, PathAnswer, WorkloadAnswer
+    from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
     from topo.study.timeline import Simulation
 
 __all__ = ["AtOnce", "at_once"]
@@ -79,7 +79,7 @@ def _path(found: Comparison, answer: WorkloadAnswer, name: str) -> PathAnswer:
 def _run(found: Comparison, paths: list[PathAnswer]) -> Simulation:
     workloads = tuple(answer.workload for answer in found.workloads)
     names = {one.name: path.name for one, path in zip(workloads, paths, strict=True)}
-    if found.policy.cards == "best":  # the best split for one alone is another one
+    if found.policy.nics == "best":  # the best split for one alone is another one
         return simulate(
             found.topology, workloads=workloads, via=names, at=found.basis, policy=found.policy
         )

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from topo.datapaths import count
 from topo.flows import at_basis, core_copy_rate, demands_of, use_matrix
 from topo.flows.ends import ends_of
-from topo.routes.model import merged
+from topo.routes.route import merged
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve import max_min
+from topo.study.answers import Bottleneck, CopyingCores, PathAnswer
 from topo.study.bounded import naming_demands
 from topo.study.lengths import hops_range, links_range
-from topo.study.model import Bottleneck, CopyingCores, PathAnswer
 from topo.topology import ram_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topo.datapaths import Counts
-    from topo.description.model import Basis, DataPath, Workload
+    from topo.description.description import Basis, DataPath, Workload
     from topo.flows import Demand, System, UseMatrix
     from topo.routes import Reason, Route, Router
     from topo.solve import Allocation
@@ -121,7 +121,7 @@ def chosen_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> t
     the routes carry their shares already.
     """
     refused = any(demand.route.verdict == "refused" for demand in demands)
-    if router.policy.cards != "best" or refused:
+    if router.policy.nics != "best" or refused:
         return demands
     from topo.study.split import best_split  # imports the LP solver
 
@@ -239,11 +239,11 @@ def _cores(
     if not counts.core_copies:
         return None
     hosts = dict.fromkeys(
-        leg.engine
+        transfer.engine
         for route in routes
-        for branch in route.branches
-        for leg in branch.legs
-        if leg.move.mover == "core"
+        for subflow in route.subflows
+        for transfer in subflow.transfers
+        if transfer.move.mover == "core"
     )
     slowest = min(hosts, key=lambda host: core_copy_rate(topology, host))
     per_core = core_copy_rate(topology, slowest)

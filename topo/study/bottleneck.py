@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.description.model import Workload
+from topo.description.description import Workload
+from topo.study.answers import Ladder
 from topo.study.compare import ask, chosen_workloads, compare, path_of
 from topo.study.insights import refusal
 from topo.study.ladder import ladder
-from topo.study.model import Ladder
 
 if TYPE_CHECKING:
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.routes import Policy
     from topo.topology import Topology
 

@@ -18,7 +18,7 @@ from topo.units import format_bit_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from topo.catalogue.model import Part
+    from topo.catalogue.part import Part
     from topo.routes import Route
     from topo.topology import Device, Link, Topology
 
@@ -83,9 +83,9 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
     via
         The data path in use.
     """
-    laid = [branch for route in routes for branch in route.branches]
-    cards = _in_file_order(topology, {branch.card for branch in laid if branch.card})
-    memories = _in_file_order(topology, {name for branch in laid for _, name in branch.memories})
+    laid = [subflow for route in routes for subflow in route.subflows]
+    cards = _in_file_order(topology, {subflow.card for subflow in laid if subflow.card})
+    memories = _in_file_order(topology, {name for subflow in laid for _, name in subflow.memories})
     return (
         *_other_cards(topology, cards),
         *_another_card(topology, cards),
@@ -102,8 +102,8 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
 
 def _paths_like(topology: Topology, via: str) -> Iterator[str]:
     """Yield the data paths that join the same sort of ends as `via`."""
-    far_end = data_path(topology.spec, via).far_end
-    for path in data_paths(topology.spec):
+    far_end = data_path(topology.description, via).far_end
+    for path in data_paths(topology.description):
         if path.far_end == far_end:
             yield path.name
 

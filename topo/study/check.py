@@ -19,9 +19,9 @@ from topo.units import format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from topo.description.model import Basis, Expectation
+    from topo.description.description import Basis, Expectation
     from topo.routes import Reason
-    from topo.study.model import PathAnswer
+    from topo.study.answers import PathAnswer
     from topo.topology import Topology
 
 __all__ = ["Judgement", "judge"]
@@ -62,7 +62,7 @@ def judge(
         How cards, memories and equal walks are chosen.
     """
     judges = _Judge(topology, at, policy or Policy())
-    return tuple(judges.judge(one) for one in topology.spec.expectations)
+    return tuple(judges.judge(one) for one in topology.description.expectations)
 
 
 class _Judge:
@@ -93,7 +93,7 @@ class _Judge:
         key = (one.subject, via, basis)
         if key not in self._answers:
             (workload,) = chosen_workloads(self._topology, one.subject)
-            path = data_path(self._topology.spec, via)
+            path = data_path(self._topology.description, via)
             self._answers[key] = answer(self._router, workload, path, basis=basis)
         return self._answers[key]
 
@@ -147,7 +147,7 @@ class _Judge:
         return not wrong, shown
 
     def _possible(self, one: Expectation) -> tuple[bool, str]:
-        path = data_path(self._topology.spec, one.via)
+        path = data_path(self._topology.description, one.via)
         workload = ask(self._topology, one.subject, one.what)
         routes = [demand.route for demand in demands_of(self._router, workload, path)]
         reasons = reasons_of(self._topology, workload, path, routes)

@@ -6,23 +6,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.datapaths import data_path
-from topo.description.model import Workload
+from topo.description.description import Workload
 from topo.description.shape import a_kind
-from topo.errors import Finding, SpecError, UnknownNameError
+from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.routes import Policy, Router
-from topo.routes.model import merged
+from topo.routes.route import merged
 from topo.study.answer import answer
+from topo.study.answers import Comparison, WorkloadAnswer
 from topo.study.insights import insights
-from topo.study.model import Comparison, WorkloadAnswer
 from topo.study.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.catalogue.model import Kind
-    from topo.description.model import Basis, Direction
+    from topo.catalogue.kinds import Kind
+    from topo.description.description import Basis, Direction
     from topo.routes import Reason
-    from topo.study.model import PathAnswer
+    from topo.study.answers import PathAnswer
     from topo.topology import Topology
 
 __all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare", "path_of"]
@@ -71,7 +71,7 @@ def compare(
     ------
     UnknownNameError
         For a workload, device or data path that is not there.
-    SpecError
+    DescriptionError
         When there is nothing to compare: no workload in the file and none asked for.
 
     Examples
@@ -106,12 +106,12 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
     ------
     UnknownNameError
         If there is none of that name.
-    SpecError
+    DescriptionError
         If the file has no workloads at all.
     """
-    workloads = topology.spec.workloads
+    workloads = topology.description.workloads
     if not workloads:
-        raise SpecError(
+        raise DescriptionError(
             Finding(
                 "no-workload",
                 f"{topology.name} has no workloads",
@@ -158,7 +158,7 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     ------
     UnknownNameError
         For a name that is not a device, a stem or a range.
-    SpecError
+    DescriptionError
         When neither is a GPU, or the other is nothing that data rests in.
     """
     sources = _names(topology, source, target, want_source=True)
@@ -167,7 +167,7 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     if "gpu" not in ends or "" in ends:
         wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
         message = f"data goes between a GPU and storage, a network card or another GPU; {wrong}"
-        raise SpecError(Finding("not-storage-and-gpu", message))
+        raise DescriptionError(Finding("not-storage-and-gpu", message))
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
         direction=_direction(ends),
@@ -235,7 +235,7 @@ def _workload(
 
 
 def _by(router: Router, workload: Workload, name: str, basis: Basis) -> PathAnswer:
-    return answer(router, workload, data_path(router.topology.spec, name), basis=basis)
+    return answer(router, workload, data_path(router.topology.description, name), basis=basis)
 
 
 def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Finding]:

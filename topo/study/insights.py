@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from topo.routes import Router
-    from topo.study.model import PathAnswer, WorkloadAnswer
+    from topo.study.answers import PathAnswer, WorkloadAnswer
     from topo.topology import Resource, Topology
 
 __all__ = ["insights", "refusal"]

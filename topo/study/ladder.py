@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from topo.errors import UnboundedError
 from topo.flows import use_matrix
 from topo.study.answer import bottlenecks_of, shared
-from topo.study.model import Ladder, Rung
+from topo.study.answers import Ladder, Rung
 from topo.study.words import NOT_FOR_SALE, class_words
 
 if TYPE_CHECKING:
-    from topo.description.model import Basis, Workload
+    from topo.description.description import Basis, Workload
     from topo.flows import UseMatrix
     from topo.solve import Allocation
-    from topo.study.model import Bottleneck, PathAnswer
+    from topo.study.answers import Bottleneck, PathAnswer
     from topo.topology import Topology
 
 __all__ = ["ladder"]

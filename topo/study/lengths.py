@@ -18,14 +18,16 @@ __all__ = ["hops_range", "links_range"]
 def hops_range(topology: Topology, routes: Iterable[Route]) -> tuple[int, int]:
     """Return the fewest and the most hops over all branches of `routes`; zeros for none."""
     return _range(
-        len(waypoints(topology, branch)) - 1 for route in routes for branch in route.branches
+        len(waypoints(topology, subflow)) - 1 for route in routes for subflow in route.subflows
     )
 
 
 def links_range(routes: Iterable[Route]) -> tuple[int, int]:
     """Return the fewest and the most links walked over all branches of `routes`."""
     return _range(
-        sum(len(leg.walk) for leg in branch.legs) for route in routes for branch in route.branches
+        sum(len(transfer.walk) for transfer in subflow.transfers)
+        for route in routes
+        for subflow in route.subflows
     )
 
 

@@ -30,7 +30,7 @@ def checked(topology: Topology, policy: Policy) -> Policy:
         return policy
     buffers = [
         buffer.removesuffix("-buffer")
-        for path in data_paths(topology.spec)
+        for path in data_paths(topology.description)
         for buffer in count(path).buffers
     ]
     memories = [device.name for device in topology.of_kind("memory", "cxl-memory")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.solve import max_min, price
 from topo.solve.prices import Price
-from topo.study.alike import alike
+from topo.study.equivalence import alike
 from topo.study.words import class_words, classes_of, is_plural
 from topo.units import format_rate
 

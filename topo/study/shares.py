@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.study.alike import alike
+from topo.study.equivalence import alike
 
 if TYPE_CHECKING:
     from topo.flows import Demand, UseMatrix

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.flows import at_basis
-from topo.routes.use import total_use
+from topo.routes.usage import total_use
 from topo.solve import split
 
 if TYPE_CHECKING:
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.flows import Demand
-    from topo.routes import Branch, Router
+    from topo.routes import Router, Subflow
     from topo.topology import Resource
 
 __all__ = ["best_split"]
@@ -30,15 +30,18 @@ def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tup
         [resource.capacity.rate(basis) for resource in resources.values()],
         [
             [
-                {order[name]: weight for name, weight in _whole(branch).items()}
-                for branch in demand.route.branches
+                {order[name]: weight for name, weight in _whole(subflow).items()}
+                for subflow in demand.route.subflows
             ]
             for demand in demands
         ],
         wanted=[demand.size for demand in demands],
         limits=[demand.limit for demand in demands],
         detours=[
-            [float(sum(len(leg.walk) for leg in branch.legs)) for branch in demand.route.branches]
+            [
+                float(sum(len(transfer.walk) for transfer in subflow.transfers))
+                for subflow in demand.route.subflows
+            ]
             for demand in demands
         ],
     )
@@ -49,9 +52,9 @@ def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tup
     return tuple(divided)
 
 
-def _whole(branch: Branch) -> dict[str, float]:
+def _whole(subflow: Subflow) -> dict[str, float]:
     """Return the use of a branch as if it carried everything."""
-    return total_use([replace(branch, share=1.0)])
+    return total_use([replace(subflow, share=1.0)])
 
 
 def _resources(router: Router, demands: tuple[Demand, ...]) -> dict[str, Resource]:

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.datapaths import Counts
-    from topo.description.model import Basis, DataPath, Workload
+    from topo.description.description import Basis, DataPath, Workload
     from topo.routes import Reason, Route
-    from topo.routes.model import Verdict
+    from topo.routes.route import Verdict
     from topo.topology import Topology
 
-__all__ = ["Laid", "PathSurvey", "survey"]
+__all__ = ["PathSurvey", "RoutedPath", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class RoutedPath:
     """A data path laid for one workload: the worst verdict, every reason, one route a GPU."""
 
     workload: Workload
@@ -40,7 +40,7 @@ class PathSurvey:
 
     data_path: DataPath
     counts: Counts
-    laid: tuple[Laid, ...]
+    laid: tuple[RoutedPath, ...]
 
 
 def survey(
@@ -71,16 +71,16 @@ def survey(
     policy
         How cards, memories and equal walks are chosen.
     """
-    if source or target or not (topology.spec.workloads or workload):
+    if source or target or not (topology.description.workloads or workload):
         workloads: tuple[Workload, ...] = (ask(topology, source, target),)
     else:
         workloads = chosen_workloads(topology, workload)
-    spec = topology.spec
+    description = topology.description
     if via:
-        paths = tuple(data_path(spec, name) for name in via)
+        paths = tuple(data_path(description, name) for name in via)
     else:
         far_ends = {"peer" if one.direction == "copy" else "storage" for one in workloads}
-        paths = tuple(path for path in data_paths(spec) if path.far_end in far_ends)
+        paths = tuple(path for path in data_paths(description) if path.far_end in far_ends)
     router = Router(topology, policy)
     return tuple(
         PathSurvey(path, count(path), tuple(_laid(router, one, path, at) for one in workloads))
@@ -88,8 +88,8 @@ def survey(
     )
 
 
-def _laid(router: Router, workload: Workload, path: DataPath, basis: Basis) -> Laid:
+def _laid(router: Router, workload: Workload, path: DataPath, basis: Basis) -> RoutedPath:
     demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
     routes = tuple(demand.route for demand in demands)
     reasons = reasons_of(router.topology, workload, path, routes)
-    return Laid(workload, verdict_of(reasons), reasons, routes)
+    return RoutedPath(workload, verdict_of(reasons), reasons, routes)

@@ -19,7 +19,7 @@ from topo.study.words import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.description.model import Basis, Workload
+    from topo.description.description import Basis, Workload
     from topo.flows import Demand, UseMatrix
     from topo.solve import Timeline
     from topo.topology import Resource, Topology
@@ -242,7 +242,7 @@ def _demands(
 ) -> tuple[Demand, ...]:
     demands: list[Demand] = []
     for workload in chosen:
-        path = data_path(router.topology.spec, paths[workload.name])
+        path = data_path(router.topology.description, paths[workload.name])
         found = demands_of(router, workload, path, basis=basis)
         _check(workload, path.name, found)
         demands.extend(found)

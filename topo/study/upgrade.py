@@ -15,7 +15,7 @@ from topo.study.words import classes_of, listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topo.description.model import Basis, Workload
+    from topo.description.description import Basis, Workload
     from topo.routes import Policy, Route
     from topo.topology import Resource, Topology
 

@@ -83,7 +83,7 @@ def cited(topology: Topology, reason: Reason) -> str:
     cufile.json and gdscheck's text say things of the host; what the machine's own file says, its
     reader has before him.
     """
-    place, document = reason.place, topology.spec.document
+    place, document = reason.place, topology.description.document
     own = (document.name if document else "", "--set")
     yaml = (".yaml", ".yml")
     if place is None or not place.line or place.file in own or place.file.endswith(yaml):

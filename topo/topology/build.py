@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.catalogue.memory import memory_bus_rate
-from topo.description.model import End
+from topo.description.description import End
 from topo.topology.capacities import cable_capacity, part_capacity
 from topo.topology.measured import Measured
-from topo.topology.model import Device, Layer, Link, Resource, Topology
+from topo.topology.topology import Layer, Link, Resource, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from topo.catalogue.model import Figure, Part, Ports
-    from topo.description.model import DeviceSpec, LinkSpec, Spec
-    from topo.topology.model import ResourceClass
+    from topo.catalogue.part import Figure, Part, Ports
+    from topo.description.description import DescribedLink, Description, Device
+    from topo.topology.topology import ResourceClass
 
 __all__ = ["build_topology"]
 
@@ -26,15 +26,15 @@ _HOSTS = ("cpu", "root-complex")
 _GPU_SIDE = ("gpu", "nvswitch")
 
 
-def build_topology(spec: Spec) -> Topology:
-    """Return the topology that `spec` describes.
+def build_topology(description: Description) -> Topology:
+    """Return the topology that `description` describes.
 
     Every cable gets its port, every finite rate becomes a resource with its figures, and measured
     rates between neighbours are laid over what joins them.
     """
-    devices = {device.name: _device(device) for device in spec.devices}
-    said = tuple(_ported(spec.links, devices))
-    measured = Measured(said, spec.measurements)
+    devices = {device.name: device for device in description.devices}
+    said = tuple(_ported(description.links, devices))
+    measured = Measured(said, description.measurements)
     links = tuple(_Wiring(devices, measured).links(said))
     resources = {
         resource.id: resource
@@ -44,26 +44,11 @@ def build_topology(spec: Spec) -> Topology:
         )
     }
     return Topology(
-        spec=spec,
+        description=description,
         devices=devices,
         links=links,
         resources=resources,
-        findings=spec.findings,
-    )
-
-
-def _device(said: DeviceSpec) -> Device:
-    return Device(
-        name=said.name,
-        part=said.part,
-        place=said.place,
-        label=said.label,
-        role=said.role,
-        slot_name=said.slot_name,
-        pci=said.pci,
-        rdma=said.rdma,
-        numa=said.numa,
-        outside=said.outside,
+        findings=description.findings,
     )
 
 
@@ -153,7 +138,7 @@ class _Wiring:
         self._measured = measured
         self._taken: Counter[str] = Counter()
 
-    def links(self, said: Iterable[LinkSpec]) -> Iterator[Link]:
+    def links(self, said: Iterable[DescribedLink]) -> Iterator[Link]:
         """Yield the links of `said`, whose ports are dealt out."""
         for link in said:
             layer = _layer(link, self._devices)
@@ -192,7 +177,7 @@ class _Wiring:
         )
 
 
-def _layer(link: LinkSpec, devices: Mapping[str, Device]) -> Layer:
+def _layer(link: DescribedLink, devices: Mapping[str, Device]) -> Layer:
     """Return what a link is part of; NVLink and xGMI are host links where a CPU holds one end."""
     kinds = (devices[link.a.device].kind, devices[link.b.device].kind)
     if link.cable.reach in ("memory", "network"):
@@ -202,7 +187,9 @@ def _layer(link: LinkSpec, devices: Mapping[str, Device]) -> Layer:
     return "host"
 
 
-def _ported(said: Iterable[LinkSpec], devices: Mapping[str, Device]) -> Iterator[LinkSpec]:
+def _ported(
+    said: Iterable[DescribedLink], devices: Mapping[str, Device]
+) -> Iterator[DescribedLink]:
     """Yield the links with every network cable of a card in a port of its own.
 
     Each cable takes the next free port; a named port is never dealt to another cable.

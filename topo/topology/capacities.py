@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from topo.catalogue.model import Figure
-from topo.topology.model import Capacity
+from topo.catalogue.part import Figure
+from topo.topology.topology import Capacity
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Cable, Part, Ports
+    from topo.catalogue.part import Cable, Part, Ports
 
 __all__ = ["cable_capacity", "part_capacity", "scaled"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import networkx
 
 if TYPE_CHECKING:
-    from topo.topology.model import Link, Resource, Topology
+    from topo.topology.topology import Link, Resource, Topology
 
 __all__ = ["to_networkx"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from topo.topology.model import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["build", "load", "loads"]
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from topo.topology.tree import met
 
 if TYPE_CHECKING:
-    from topo.topology.model import Device, Step, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Step, Topology
     from topo.topology.tree import Attachment
 
 __all__ = ["CLASSES", "locality", "matrix", "matrix_devices", "pci_functions", "rank", "socket_of"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.catalogue.model import Figure
-    from topo.description.model import End, LinkSpec, Measurement
-    from topo.topology.model import Resource
+    from topo.catalogue.part import Figure
+    from topo.description.description import DescribedLink, End, Measurement
+    from topo.topology.topology import Resource
 
 __all__ = ["Measured"]
 
@@ -28,7 +28,7 @@ class Measured:
         a rate between the two devices is of all of them together, and each gets its part.
     """
 
-    def __init__(self, links: Iterable[LinkSpec], measurements: Iterable[Measurement]) -> None:
+    def __init__(self, links: Iterable[DescribedLink], measurements: Iterable[Measurement]) -> None:
         self._seen = {(seen.source, seen.target): seen.rate for seen in measurements}
         self._abreast: Counter[tuple[str, str]] = Counter()
         self._buses: dict[str, Figure] = {}

@@ -10,8 +10,8 @@ from topo.catalogue.memory import memory_headline_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.description.model import Basis
-    from topo.topology.model import Topology
+    from topo.description.description import Basis
+    from topo.topology.topology import Topology
 
 __all__ = ["ram_headline", "ram_rate"]
 

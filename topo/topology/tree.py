@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.topology.model import Device, Step, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Step, Topology
 
 __all__ = ["Attachment", "Tree", "met"]
 

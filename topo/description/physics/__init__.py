@@ -12,17 +12,17 @@ from topo.description.physics.lanes import check_generations, check_host_lanes, 
 from topo.description.physics.media import check_media
 from topo.description.physics.memories import check_buses
 from topo.description.physics.plugs import check_fabric, check_named_ports, check_ports
-from topo.description.physics.reach import check_loops, check_reach
+from topo.description.physics.scope import check_loops, check_reach
 from topo.description.physics.wiring import Wiring
 
 if TYPE_CHECKING:
-    from topo.description.model import Spec
+    from topo.description.description import Description
     from topo.document.report import Report
 
 __all__ = ["check"]
 
 
-def check(spec: Spec, report: Report) -> None:
+def check(description: Description, report: Report) -> None:
     """Check a description against physics and report every mistake.
 
     Parameters
@@ -32,7 +32,7 @@ def check(spec: Spec, report: Report) -> None:
     report
         Gets what is wrong; stopping is the caller's business.
     """
-    everything = Wiring(spec)
+    everything = Wiring(description)
     sound = everything.without(check_media(everything, report))
     check_named_ports(sound, report)
     check_ports(sound, report)

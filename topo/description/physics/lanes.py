@@ -9,8 +9,8 @@ from topo.description.physics.wiring import HOSTS, forwards, grouped, has, lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.catalogue.model import Slot
-    from topo.description.model import LinkSpec
+    from topo.catalogue.part import Slot
+    from topo.description.description import DescribedLink
     from topo.description.physics.wiring import Wiring
     from topo.document.report import Report
     from topo.errors import Place
@@ -119,7 +119,7 @@ def check_host_lanes(wiring: Wiring, report: Report) -> None:
 # --- what a link and its ends have ----------------------------------------------------------------
 
 
-def _slots(link: LinkSpec, wiring: Wiring) -> Iterator[tuple[str, str, Slot]]:
+def _slots(link: DescribedLink, wiring: Wiring) -> Iterator[tuple[str, str, Slot]]:
     """Yield the ends of a PCIe link that say what they have: device, part, slot."""
     if link.cable.family != "pcie":
         return
@@ -129,11 +129,11 @@ def _slots(link: LinkSpec, wiring: Wiring) -> Iterator[tuple[str, str, Slot]]:
             yield end.device, part.name, part.slot
 
 
-def _lanes(link: LinkSpec) -> int:
+def _lanes(link: DescribedLink) -> int:
     return (link.cable.lanes or 0) * link.cable.count
 
 
-def _best(link: LinkSpec, wiring: Wiring) -> str:
+def _best(link: DescribedLink, wiring: Wiring) -> str:
     """Return the cable that both ends can have."""
     slots = [slot for _, _, slot in _slots(link, wiring)]
     bound = [slot for name, _, slot in _slots(link, wiring) if _is_bound(link, name, wiring)]
@@ -143,7 +143,7 @@ def _best(link: LinkSpec, wiring: Wiring) -> str:
     return f"{shown} x{lanes}" if lanes else shown
 
 
-def _is_bound(link: LinkSpec, name: str, wiring: Wiring) -> bool:
+def _is_bound(link: DescribedLink, name: str, wiring: Wiring) -> bool:
     """Whether the device's own slot bounds a link of it: not what hangs below a RAID card."""
     device = wiring.devices[name]
     if device.part.kind in ("hba", "dpu"):
@@ -151,7 +151,7 @@ def _is_bound(link: LinkSpec, name: str, wiring: Wiring) -> bool:
     return True
 
 
-def _sides(name: str, wiring: Wiring) -> list[list[LinkSpec]]:
+def _sides(name: str, wiring: Wiring) -> list[list[DescribedLink]]:
     """Return a device's PCIe links that share its lanes: all, or those up and those down."""
     links = [link for link in wiring.at[name] if link.cable.family == "pcie"]
     if not forwards(wiring.devices[name]):

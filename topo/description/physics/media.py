@@ -8,8 +8,8 @@ from topo.description.physics.wiring import HOSTS, forwards, grouped, has, worde
 from topo.description.shape import listed
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Cable
-    from topo.description.model import LinkSpec
+    from topo.catalogue.part import Cable
+    from topo.description.description import DescribedLink
     from topo.description.physics.wiring import Wiring
     from topo.document.report import Report
     from topo.errors import Place
@@ -53,9 +53,9 @@ _BETWEEN_SOCKETS: Final = (
 _ADVICE_OF_PCIE: Final = "the link is `pcie 5 x16`, with the generation and lanes that both have"
 
 
-def check_media(wiring: Wiring, report: Report) -> tuple[LinkSpec, ...]:
+def check_media(wiring: Wiring, report: Report) -> tuple[DescribedLink, ...]:
     """Report links whose medium does not join what stands at their ends, and return them."""
-    wrong: list[LinkSpec] = []
+    wrong: list[DescribedLink] = []
     misfits: list[tuple[tuple[Place, str, str], str]] = []
     for link in wiring.links:
         found = _misfits(link, wiring)
@@ -69,14 +69,14 @@ def check_media(wiring: Wiring, report: Report) -> tuple[LinkSpec, ...]:
     return tuple(wrong)
 
 
-def _misfits(link: LinkSpec, wiring: Wiring) -> list[tuple[str, str]]:
+def _misfits(link: DescribedLink, wiring: Wiring) -> list[tuple[str, str]]:
     """Return the ends that the medium does not join, with their kinds."""
     fits = _FAMILIES.get(link.cable.family, _REACHES[link.cable.reach])
     ends = [(end.device, wiring.kind(end.device)) for end in (link.a, link.b)]
     return [(name, kind) for name, kind in ends if kind not in fits]
 
 
-def _unjoined(link: LinkSpec, wiring: Wiring) -> tuple[str, str] | None:
+def _unjoined(link: DescribedLink, wiring: Wiring) -> tuple[str, str] | None:
     """Return message and advice where each end fits the medium and the two do not fit together."""
     one, other = (wiring.devices[end.device] for end in (link.a, link.b))
     kinds = (one.part.kind, other.part.kind)

@@ -11,8 +11,8 @@ from topo.description.shape import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from topo.catalogue.model import Ports
-    from topo.description.model import End, LinkSpec
+    from topo.catalogue.part import Ports
+    from topo.description.description import DescribedLink, End
     from topo.description.physics.wiring import Wiring
     from topo.document.report import Report
     from topo.errors import Place
@@ -101,7 +101,7 @@ def _overflow(
     name: str,
     ports: Ports | None,
     count: int | None,
-    links: list[LinkSpec],
+    links: list[DescribedLink],
     wiring: Wiring,
     noun: str,
 ) -> Iterator[tuple[_Full, str]]:
@@ -156,7 +156,7 @@ def _cables(count: int) -> str:
 
 
 def _other_medium(
-    name: str, ports: Ports | None, links: list[LinkSpec]
+    name: str, ports: Ports | None, links: list[DescribedLink]
 ) -> Iterator[tuple[tuple[Place, str, str, str], str]]:
     """Yield the first cable that does not fit the ports: NVLink fits its own generation only."""
     if ports is None or ports.medium is None:
@@ -188,7 +188,7 @@ def _report_other_medium(
 
 def check_named_ports(wiring: Wiring, report: Report) -> None:
     """Report ports that a device does not have, and ports that two cables share."""
-    owners: dict[tuple[str, bool], LinkSpec] = {}
+    owners: dict[tuple[str, bool], DescribedLink] = {}
     absent: list[tuple[tuple[Place, str, str], str]] = []
     for link in wiring.links:
         for end in (link.a, link.b):
@@ -209,7 +209,7 @@ def check_named_ports(wiring: Wiring, report: Report) -> None:
         report.add(place, "no-port", f"{has(names)} {message}", help=advice)
 
 
-def _report_taken(end: End, owner: LinkSpec, link: LinkSpec, report: Report) -> None:
+def _report_taken(end: End, owner: DescribedLink, link: DescribedLink, report: Report) -> None:
     report.add(
         link.place,
         "port-taken",
@@ -219,7 +219,7 @@ def _report_taken(end: End, owner: LinkSpec, link: LinkSpec, report: Report) -> 
     )
 
 
-def _absent(end: End, link: LinkSpec, wiring: Wiring) -> tuple[str, str] | None:
+def _absent(end: End, link: DescribedLink, wiring: Wiring) -> tuple[str, str] | None:
     """Return message and advice where an end names a port that is not there for its cable."""
     part = wiring.devices[end.device].part
     number = int(end.side.removeprefix("p"))

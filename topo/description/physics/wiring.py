@@ -13,8 +13,8 @@ from topo.description.shape import listed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from topo.catalogue.model import Kind
-    from topo.description.model import DeviceSpec, LinkSpec, Spec
+    from topo.catalogue.kinds import Kind
+    from topo.description.description import DescribedLink, Description, Device
 
 __all__ = [
     "HOSTS",
@@ -53,33 +53,33 @@ K = TypeVar("K")
 class Wiring:
     """A description's devices by name and its links, `left_out` ones aside."""
 
-    spec: Spec
+    description: Description
     left_out: frozenset[int] = frozenset()
 
-    def without(self, links: Collection[LinkSpec]) -> Wiring:
+    def without(self, links: Collection[DescribedLink]) -> Wiring:
         """Return the wiring without some of its links."""
         if not links:
             return self
         return replace(self, left_out=self.left_out | {id(link) for link in links})
 
     @cached_property
-    def devices(self) -> Mapping[str, DeviceSpec]:
+    def devices(self) -> Mapping[str, Device]:
         """The devices by name, in the order of the file."""
-        return {device.name: device for device in self.spec.devices}
+        return {device.name: device for device in self.description.devices}
 
     @cached_property
     def _kinds(self) -> Mapping[str, Kind]:
-        return {device.name: device.part.kind for device in self.spec.devices}
+        return {device.name: device.part.kind for device in self.description.devices}
 
     @cached_property
-    def links(self) -> tuple[LinkSpec, ...]:
+    def links(self) -> tuple[DescribedLink, ...]:
         """The links, in the order of the file."""
-        return tuple(link for link in self.spec.links if id(link) not in self.left_out)
+        return tuple(link for link in self.description.links if id(link) not in self.left_out)
 
     @cached_property
-    def at(self) -> Mapping[str, tuple[LinkSpec, ...]]:
+    def at(self) -> Mapping[str, tuple[DescribedLink, ...]]:
         """The links of each device, in the order of the file."""
-        found: dict[str, list[LinkSpec]] = {name: [] for name in self.devices}
+        found: dict[str, list[DescribedLink]] = {name: [] for name in self.devices}
         for link in self.links:
             found[link.a.device].append(link)
             found[link.b.device].append(link)
@@ -107,26 +107,26 @@ class Wiring:
         """Return the names of the devices of these kinds, in the order of the file."""
         return tuple(name for name in self.devices if self.kind(name) in kinds)
 
-    def is_fabric(self, link: LinkSpec) -> bool:
+    def is_fabric(self, link: DescribedLink) -> bool:
         """Whether a link joins GPUs among themselves or with their switches."""
         if link.cable.reach in ("memory", "network"):
             return False
         kinds = self._kinds
         return kinds[link.a.device] in _GPU_SIDE and kinds[link.b.device] in _GPU_SIDE
 
-    def leads_up(self, link: LinkSpec, name: str) -> bool:
+    def leads_up(self, link: DescribedLink, name: str) -> bool:
         """Whether a PCIe link of a device leads towards the host."""
         far = len(self.devices)
         other = other_end(link, name)
         return self.depths.get(other, far) < self.depths.get(name, far)
 
 
-def other_end(link: LinkSpec, name: str) -> str:
+def other_end(link: DescribedLink, name: str) -> str:
     """Return the device at the other end of one of `name`'s links."""
     return link.b.device if link.a.device == name else link.a.device
 
 
-def forwards(device: DeviceSpec) -> bool:
+def forwards(device: Device) -> bool:
     """Whether something may hang below a device on PCIe."""
     if device.part.kind in (*HOSTS, "pcie-switch", "hba", "dpu"):
         return True
@@ -160,7 +160,7 @@ def worded(kind: str, count: int = 1) -> str:
     return one if count == 1 else several
 
 
-def lines_of(links: Iterable[LinkSpec], verb: str = "", plural: str = "") -> str:
+def lines_of(links: Iterable[DescribedLink], verb: str = "", plural: str = "") -> str:
     """Write where links stand, with a verb: ``line 12 uses``, ``lines 12 and 14 use``."""
     lines = list(dict.fromkeys(link.place.line for link in links))
     noun, word = ("line", verb) if len(lines) == 1 else ("lines", plural)

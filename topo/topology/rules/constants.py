@@ -15,9 +15,10 @@ from topo.errors import Finding, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
-    from topo.catalogue.model import Cable
+    from topo.catalogue.part import Cable
+    from topo.description.description import Device
     from topo.document.nodes import Node
-    from topo.topology.model import Device, Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["NEWEST", "NcclNumbers", "cpu_numbers", "nccl_numbers", "nccl_releases"]
 
@@ -105,7 +106,7 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
         if name in table:
             vendor, family, model = table[name].split()
             return vendor, int(family), int(model)
-        name = topology.spec.likes.get(name)
+        name = topology.description.likes.get(name)
     return ("arm" if device.part.facts.get("architecture") == "arm" else "unknown", 0, 0)
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from topo.topology.numa import numa_nodes
 
 if TYPE_CHECKING:
-    from topo.topology.model import Device, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Topology
 
 __all__ = ["GdsPeer", "gds_ranking"]
 

@@ -14,10 +14,10 @@ from topo.topology.rules.constants import NEWEST, cpu_numbers, nccl_numbers
 from topo.topology.rules.paths import Graph, paths_from
 
 if TYPE_CHECKING:
-    from topo.catalogue.model import Cable
-    from topo.topology.model import Topology
+    from topo.catalogue.part import Cable
     from topo.topology.rules.constants import NcclNumbers
     from topo.topology.rules.paths import Path
+    from topo.topology.topology import Topology
     from topo.topology.tree import Attachment
 
 __all__ = ["nccl_graph", "nccl_matrix"]

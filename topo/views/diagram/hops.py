@@ -15,7 +15,7 @@ from topo.datapaths import is_ram
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.routes.model import Branch, Leg, Route
+    from topo.routes.route import Route, Subflow, Transfer
     from topo.topology import Step, Topology
 
 __all__ = ["Buffer", "Hop", "buffers", "hops", "touched"]
@@ -47,22 +47,25 @@ class Buffer:
     memory: str
 
 
-def hops(topology: Topology, branch: Branch) -> tuple[Hop, ...]:
+def hops(topology: Topology, subflow: Subflow) -> tuple[Hop, ...]:
     """Return the hops of one branch in the order of travel."""
     found: list[Hop] = []
     number = 1
-    for leg in branch.legs:
-        own = tuple(_leg_hops(topology, leg, number))
+    for transfer in subflow.transfers:
+        own = tuple(_leg_hops(topology, transfer, number))
         found.extend(own)
-        number += len(_between(topology, leg)) + 1
+        number += len(_between(topology, transfer)) + 1
     return tuple(found)
 
 
-def buffers(branch: Branch) -> tuple[Buffer, ...]:
+def buffers(subflow: Subflow) -> tuple[Buffer, ...]:
     """Return the RAM buffers of one branch in the order in which the data fills them."""
     where: dict[str, str] = {}
-    for leg in branch.legs:
-        for end, device in ((leg.move.source, leg.source), (leg.move.target, leg.target)):
+    for transfer in subflow.transfers:
+        for end, device in (
+            (transfer.move.source, transfer.source),
+            (transfer.move.target, transfer.target),
+        ):
             if is_ram(end):
                 where.setdefault(end, device)
     return tuple(
@@ -74,22 +77,22 @@ def touched(route: Route) -> tuple[frozenset[str], frozenset[int]]:
     """Return the devices that a route's data is in or passes, and the links (by `id`) it walks."""
     devices: set[str] = set()
     links: set[int] = set()
-    for branch in route.branches:
-        for leg in branch.legs:
-            devices |= {leg.source, leg.target}
-            for step in (*leg.walk, *(step for step, _ in leg.shares)):
+    for subflow in route.subflows:
+        for transfer in subflow.transfers:
+            devices |= {transfer.source, transfer.target}
+            for step in (*transfer.walk, *(step for step, _ in transfer.shares)):
                 devices |= {step.source, step.target}
                 links.add(id(step.link))
     return frozenset(devices), frozenset(links)
 
 
-def _leg_hops(topology: Topology, leg: Leg, number: int) -> Iterator[Hop]:
-    source = leg.move.source if is_ram(leg.move.source) else ""
-    target = leg.move.target if is_ram(leg.move.target) else ""
-    if not leg.walk:
-        yield Hop(str(number), leg.source, leg.target, (), source, target)
+def _leg_hops(topology: Topology, transfer: Transfer, number: int) -> Iterator[Hop]:
+    source = transfer.move.source if is_ram(transfer.move.source) else ""
+    target = transfer.move.target if is_ram(transfer.move.target) else ""
+    if not transfer.walk:
+        yield Hop(str(number), transfer.source, transfer.target, (), source, target)
         return
-    pieces = tuple(_pieces(leg, _between(topology, leg), number))
+    pieces = tuple(_pieces(transfer, _between(topology, transfer), number))
     for place, (label, steps) in enumerate(pieces):
         yield Hop(
             label,
@@ -103,27 +106,30 @@ def _leg_hops(topology: Topology, leg: Leg, number: int) -> Iterator[Hop]:
 
 
 def _pieces(
-    leg: Leg, between: tuple[int, ...], number: int
+    transfer: Transfer, between: tuple[int, ...], number: int
 ) -> Iterator[tuple[str, tuple[Step, ...]]]:
     """Yield the parts of a walk between waypoints; an empty part lends its number to the next."""
     first = number
-    for start, stop in zip((0, *between), (*between, len(leg.walk)), strict=True):
+    for start, stop in zip((0, *between), (*between, len(transfer.walk)), strict=True):
         if start < stop:
             label = str(number) if first == number else f"{first}-{number}"
-            yield label, leg.walk[start:stop]
+            yield label, transfer.walk[start:stop]
             first = number + 1
         number += 1
 
 
-def _between(topology: Topology, leg: Leg) -> tuple[int, ...]:
+def _between(topology: Topology, transfer: Transfer) -> tuple[int, ...]:
     """Return where a walk passes a waypoint: links walked before the card, before the medium."""
     cuts: list[int] = []
-    carried = leg.move.mover in ("nic", "drive") and leg.engine not in (leg.source, leg.target)
+    carried = transfer.move.mover in ("nic", "drive") and transfer.engine not in (
+        transfer.source,
+        transfer.target,
+    )
     if carried:
-        names = [step.target for step in leg.walk]
-        cuts.append(names.index(leg.engine) + 1 if leg.engine in names else 0)
-    if leg.walk and topology[leg.source].kind == "gpu":
+        names = [step.target for step in transfer.walk]
+        cuts.append(names.index(transfer.engine) + 1 if transfer.engine in names else 0)
+    if transfer.walk and topology[transfer.source].kind == "gpu":
         cuts.append(1)
-    elif leg.walk and topology[leg.target].kind == "gpu":
-        cuts.append(len(leg.walk) - 1)
+    elif transfer.walk and topology[transfer.target].kind == "gpu":
+        cuts.append(len(transfer.walk) - 1)
     return tuple(sorted(cuts))

@@ -12,9 +12,9 @@ from topo.views.diagram.metrics import height
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from topo.views.diagram.courses import Course
     from topo.views.diagram.geometry import Point
     from topo.views.diagram.metrics import Line
+    from topo.views.diagram.polylines import Course
     from topo.views.diagram.scene import Scene
 
 __all__ = ["BAND", "Block", "bands", "blocks"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from topo.views.diagram.courses import buffer_places, courses, crossings
 from topo.views.diagram.geometry import LANE, Rect, free_place
 from topo.views.diagram.labels import BAND, bands, blocks
 from topo.views.diagram.metrics import Line, height
+from topo.views.diagram.polylines import buffer_places, courses, crossings
 from topo.views.diagram.strokes import hollow, pieces, stroke
 from topo.views.diagram.words import pen, rate_of
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from topo.views.diagram.canvas import Canvas
-    from topo.views.diagram.courses import Course
     from topo.views.diagram.geometry import Point, Track
     from topo.views.diagram.group import Wire
+    from topo.views.diagram.polylines import Course
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import RouteLook, Theme
 

@@ -9,7 +9,7 @@ from topo.datapaths import count
 from topo.views.diagram.metrics import Line, height, wrapped
 
 if TYPE_CHECKING:
-    from topo.routes.model import Route
+    from topo.routes.route import Route
     from topo.views.diagram.scene import Scene
 
 __all__ = ["BORDER", "NARROWEST", "SAMPLE", "Panel", "header_of"]
@@ -53,7 +53,7 @@ def header_of(label: str, route: Route, caption: str, scene: Scene) -> tuple[Lin
     """Return what stands above a route's machine."""
     title = route.data_path.title or route.data_path.name
     lines = [Line(f"{label}: {title}", 14.0, bold=True)]
-    if route.branches:
+    if route.subflows:
         traversals = count(route.data_path).ram_traversals
         lines.append(
             Line(

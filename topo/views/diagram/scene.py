@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from topo.units import format_rate
 from topo.views.diagram.columns import GAP
+from topo.views.diagram.crossings import untangled
 from topo.views.diagram.ends import ends_of
 from topo.views.diagram.geometry import ASIDE, BUFFER, BUFFER_GAP, EDGE, LANE, PORT
 from topo.views.diagram.group import group
@@ -16,15 +17,14 @@ from topo.views.diagram.lanes import lanes_of, ports_of, uses_of
 from topo.views.diagram.metrics import Line, height
 from topo.views.diagram.place import finish
 from topo.views.diagram.plan import Plan
-from topo.views.diagram.untangle import untangled
 from topo.views.diagram.words import box_lines, mesh_lines, socket_title, wire_lines
 from topo.views.diagram.zones import sort_into_zones
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from topo.description.model import Basis
-    from topo.routes.model import Route
+    from topo.description.description import Basis
+    from topo.routes.route import Route
     from topo.topology import Resource, Topology
     from topo.views.diagram.ends import Ends
     from topo.views.diagram.geometry import Layout, Rect
@@ -177,8 +177,8 @@ def _overlay(
     """Return a route to draw; hops of several branches that look the same are one."""
     devices, links = touched(route)
     found: dict[object, Hop] = {}
-    for branch in route.branches[:_BRANCHES]:
-        for hop in hops(topology, branch):
+    for subflow in route.subflows[:_BRANCHES]:
+        for hop in hops(topology, subflow):
             ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
             key = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
             found.setdefault(key, hop)
@@ -214,8 +214,8 @@ def _quieten(
 def _buffers(grouping: Grouping, overlays: tuple[Overlay, ...]) -> Mapping[str, tuple[Buffer, ...]]:
     found: dict[str, list[Buffer]] = {}
     for overlay in overlays:
-        for branch in overlay.route.branches[:_BRANCHES]:
-            for buffer in buffers(branch):
+        for subflow in overlay.route.subflows[:_BRANCHES]:
+            for buffer in buffers(subflow):
                 own = found.setdefault(grouping.box_of[buffer.memory], [])
                 if all(other.name != buffer.name for other in own):
                     own.append(buffer)

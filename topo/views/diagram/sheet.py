@@ -22,8 +22,8 @@ from topo.views.diagram.themes import THEMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.description.model import Basis
-    from topo.routes.model import Route
+    from topo.description.description import Basis
+    from topo.routes.route import Route
     from topo.topology import Topology
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import Theme
@@ -58,7 +58,7 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology
         The machine.
     routes
-        Ways to draw over it, by a label for each (``legacy``, ``direct``).
+        EqualCostPaths to draw over it, by a label for each (``legacy``, ``direct``).
     bottlenecks
         Ids of the resources that bind, by the same labels; without routes, by any.
     captions

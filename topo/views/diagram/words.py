@@ -13,7 +13,7 @@ from topo.views.diagram.metrics import Line, shortened, wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.topology import Device, Resource, Topology
     from topo.views.diagram.group import Box, Wire
 

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.datapaths import Counts
-    from topo.description.model import Basis, Move, Workload
-    from topo.routes import Branch, Leg, Reason, Route
+    from topo.description.description import Basis, Move, Workload
+    from topo.routes import Reason, Route, Subflow, Transfer
     from topo.study import (
         AtOnce,
         Bottleneck,
         Comparison,
         Explanation,
         Ladder,
-        Laid,
         PathAnswer,
         PathSurvey,
+        RoutedPath,
         Rung,
         WorkloadAnswer,
     )
@@ -46,8 +46,8 @@ def comparison_document(found: Comparison, meeting: AtOnce | None = None) -> dic
         "topology": found.topology.name,
         "basis": found.basis,
         "policy": {
-            "nics": found.policy.cards,
-            "routes": found.policy.ways,
+            "nics": found.policy.nics,
+            "routes": found.policy.routes,
             "buffers": dict(found.policy.buffers),
         },
         "workloads": [_workload_answer(answer, found.basis) for answer in found.workloads],
@@ -270,7 +270,7 @@ def _move(move: Move) -> dict[str, Any]:
     }
 
 
-def _laid(found: Laid, shown: tuple[Topology, Basis] | None) -> dict[str, Any]:
+def _laid(found: RoutedPath, shown: tuple[Topology, Basis] | None) -> dict[str, Any]:
     first = found.routes[0]
     refused = found.verdict == "refused"
     document: dict[str, Any] = {
@@ -297,7 +297,7 @@ def _route(route: Route, topology: Topology, basis: Basis) -> dict[str, Any]:
         "verdict": route.verdict,
         "reasons": [_reason(reason) for reason in route.reasons],
         "waypoints": list(route.waypoints),
-        "branches": [_branch(branch) for branch in route.branches],
+        "branches": [_branch(subflow) for subflow in route.subflows],
         "use": [
             {
                 **resource_document(resource),
@@ -310,27 +310,27 @@ def _route(route: Route, topology: Topology, basis: Basis) -> dict[str, Any]:
     }
 
 
-def _branch(branch: Branch) -> dict[str, Any]:
+def _branch(subflow: Subflow) -> dict[str, Any]:
     return {
-        "share": branch.share,
-        "storage": branch.storage,
-        "nic": branch.card or None,
-        "memories": dict(branch.memories),
-        "moves": [_leg(leg) for leg in branch.legs],
+        "share": subflow.share,
+        "storage": subflow.storage,
+        "nic": subflow.card or None,
+        "memories": dict(subflow.memories),
+        "moves": [_leg(transfer) for transfer in subflow.transfers],
     }
 
 
-def _leg(leg: Leg) -> dict[str, Any]:
+def _leg(transfer: Transfer) -> dict[str, Any]:
     return {
-        "from": leg.move.source,
-        "to": leg.move.target,
-        "by": leg.move.mover,
-        "engine": leg.engine,
-        "source": leg.source,
-        "target": leg.target,
+        "from": transfer.move.source,
+        "to": transfer.move.target,
+        "by": transfer.move.mover,
+        "engine": transfer.engine,
+        "source": transfer.source,
+        "target": transfer.target,
         "links": [
             {"from": step.source, "to": step.target, "medium": step.link.cable.medium}
-            for step in leg.walk
+            for step in transfer.walk
         ],
-        "equal_walks": leg.alternatives,
+        "equal_walks": transfer.alternatives,
     }

@@ -16,7 +16,7 @@ from topo.views.json.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from topo.catalogue.model import Medium, Part, PeerCaps, Ports, Slot
+    from topo.catalogue.part import Medium, Part, PeerCaps, Ports, Slot
     from topo.topology import Device, Link, Resource, Topology
 
 __all__ = [
@@ -111,7 +111,7 @@ def machines_document(machines: Iterable[Topology]) -> dict[str, Any]:
                 "devices": len(machine.devices),
                 "links": len(machine.links),
                 "gpus": len(machine.of_kind("gpu")),
-                "workloads": [workload.name for workload in machine.spec.workloads],
+                "workloads": [workload.name for workload in machine.description.workloads],
             }
             for machine in machines
         ],

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.description.measured_text import MeasuredLine
-    from topo.study.readings import Reading
+    from topo.study.prediction import Reading
     from topo.topology import Topology
 
 __all__ = ["measured_document"]

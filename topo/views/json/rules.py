@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topo.topology.model import Topology
     from topo.topology.rules.constants import NcclNumbers
     from topo.topology.rules.gds import GdsPeer
     from topo.topology.rules.paths import Path
+    from topo.topology.topology import Topology
 
 __all__ = ["gds_document", "nccl_document"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.catalogue.model import Figure
+    from topo.catalogue.part import Figure
     from topo.errors import Place
     from topo.topology import Capacity, Resource
 

@@ -20,7 +20,7 @@ from topo.views.text.words import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.study import (
         AtOnce,
         Bottleneck,

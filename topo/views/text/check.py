@@ -12,7 +12,7 @@ __all__ = ["check_line"]
 
 def check_line(topology: Topology) -> str:
     """Return one line about a file without mistakes, whose expectations all hold."""
-    count = len(topology.spec.expectations)
+    count = len(topology.description.expectations)
     held = {0: "nothing expected", 1: "1 expectation holds"}.get(
         count, f"{count} expectations hold"
     )

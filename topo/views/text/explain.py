@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from topo.datapaths import Counts
-    from topo.description.model import DataPath
+    from topo.description.description import DataPath
     from topo.views.text.page import Block
 
 __all__ = ["data_path_explained", "explain_page", "listing_page"]

@@ -27,9 +27,9 @@ from topo.views.text.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.catalogue.model import Figure, Part
-    from topo.description.model import Basis
-    from topo.routes import Branch, Leg, Route
+    from topo.catalogue.part import Figure, Part
+    from topo.description.description import Basis
+    from topo.routes import Route, Subflow, Transfer
     from topo.study import PathSurvey
     from topo.topology import Device, Link, Resource, Topology
     from topo.views.text.page import Block
@@ -53,14 +53,14 @@ def show_page(topology: Topology) -> Iterator[Block]:
     if caps:
         yield Heading("Peer-to-peer caps")
         yield Table(_CAP_COLUMNS, caps)
-    if topology.spec.measurements:
+    if topology.description.measurements:
         yield Heading("Measured")
         yield _measured(topology)
     parts = _parts_of(topology)
     if any(part.figures or part.flags or part.slot for part in parts):
         yield Heading("Parts: what each is known for")
         yield facts_table(parts)
-    if topology.spec.workloads:
+    if topology.description.workloads:
         yield Heading("Workloads")
         yield _workloads(topology)
 
@@ -196,7 +196,7 @@ def _measured(topology: Topology) -> Table:
             one.date,
             sourced(one.rate),
         )
-        for one in topology.spec.measurements
+        for one in topology.description.measurements
     )
     columns = (
         Column("pair"),
@@ -218,7 +218,7 @@ def _parts_of(topology: Topology) -> tuple[Part, ...]:
 
 def _workloads(topology: Topology) -> Table:
     rows: list[tuple[str | Cell, ...]] = []
-    for workload in topology.spec.workloads:
+    for workload in topology.description.workloads:
         words = [workload_sentence(workload)]
         if workload.via:
             words.append(f"via {', '.join(workload.via)}")
@@ -385,49 +385,52 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
             (Column(), Column(breaks=True)),
             tuple((reason.effect, cited(topology, reason)) for reason in route.reasons),
         )
-    for group in _alike(route.branches):
-        yield from _branches(group, alone=len(route.branches) == 1)
+    for group in _alike(route.subflows):
+        yield from _branches(group, alone=len(route.subflows) == 1)
     if route.use:
         yield _use(topology, route, basis)
 
 
-def _alike(branches: Iterable[Branch]) -> list[list[Branch]]:
+def _alike(subflows: Iterable[Subflow]) -> list[list[Subflow]]:
     """Return the branches that differ in numbers only: same share, same moves, walks as long."""
-    groups: dict[object, list[Branch]] = {}
-    for branch in branches:
-        legs = tuple(
-            (leg.move.source, leg.move.target, unnumbered(_walk(leg))) for leg in branch.legs
+    groups: dict[object, list[Subflow]] = {}
+    for subflow in subflows:
+        transfers = tuple(
+            (transfer.move.source, transfer.move.target, unnumbered(_walk(transfer)))
+            for transfer in subflow.transfers
         )
-        groups.setdefault((f"{branch.share:.9g}", legs), []).append(branch)
+        groups.setdefault((f"{subflow.share:.9g}", transfers), []).append(subflow)
     return list(groups.values())
 
 
-def _branches(group: Sequence[Branch], *, alone: bool) -> Iterator[Block]:
+def _branches(group: Sequence[Subflow], *, alone: bool) -> Iterator[Block]:
     """Yield by what the branches of one group go, their share, and the links each move walks."""
-    names = dict.fromkeys(branch.card or branch.storage for branch in group)
-    share = format_ratio(math.fsum(branch.share for branch in group) / len(names))
+    names = dict.fromkeys(subflow.card or subflow.storage for subflow in group)
+    share = format_ratio(math.fsum(subflow.share for subflow in group) / len(names))
     each = " each" if len(names) > 1 else ""
     yield Text(f"by {shortened(names)}" if alone else f"by {shortened(names)}, {share}{each}:")
     columns = (Column("move"), Column("engine"), Column("links walked", breaks=True))
-    yield Table(columns, tuple(map(_moved, zip(*(branch.legs for branch in group), strict=True))))
+    yield Table(
+        columns, tuple(map(_moved, zip(*(subflow.transfers for subflow in group), strict=True)))
+    )
 
 
-def _moved(legs: tuple[Leg, ...]) -> tuple[str, str, str]:
+def _moved(transfers: tuple[Transfer, ...]) -> tuple[str, str, str]:
     """Return one row for the same move of several branches."""
-    move, alternatives = legs[0].move, legs[0].alternatives
+    move, alternatives = transfers[0].move, transfers[0].alternatives
     others = f" (one of {alternatives} equal ways)" if alternatives > 1 else ""
-    engines, walks = (shortened(map(find, legs)) for find in (_engine, _walk))
+    engines, walks = (shortened(map(find, transfers)) for find in (_engine, _walk))
     return f"{move.source} -> {move.target}", engines, walks + others
 
 
-def _engine(leg: Leg) -> str:
-    return leg.engine
+def _engine(transfer: Transfer) -> str:
+    return transfer.engine
 
 
-def _walk(leg: Leg) -> str:
-    if not leg.walk:
-        return f"inside {leg.source}"
-    return " -> ".join([leg.walk[0].source, *(step.target for step in leg.walk)])
+def _walk(transfer: Transfer) -> str:
+    if not transfer.walk:
+        return f"inside {transfer.source}"
+    return " -> ".join([transfer.walk[0].source, *(step.target for step in transfer.walk)])
 
 
 def _use(topology: Topology, route: Route, basis: Basis) -> Table:

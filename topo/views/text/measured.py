@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.study.doubts import ends_of
+from topo.study.discrepancies import ends_of
 from topo.study.words import class_words, limited_by
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
@@ -13,7 +13,7 @@ from topo.views.text.words import title_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from topo.study.readings import Reading
+    from topo.study.prediction import Reading
     from topo.topology import Topology
     from topo.views.text.page import Block
 

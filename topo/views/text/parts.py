@@ -11,7 +11,7 @@ from topo.views.text.words import figure_text, sourced
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from topo.catalogue.model import Medium, Part, PeerCap, Ports
+    from topo.catalogue.part import Medium, Part, PeerCap, Ports
     from topo.topology import Topology
     from topo.views.text.page import Block
 
@@ -72,7 +72,7 @@ def machines_page(machines: Sequence[Topology]) -> Iterator[Block]:
         (
             Cell(machine.name),
             str(len(machine.of_kind("gpu"))),
-            ", ".join(workload.name for workload in machine.spec.workloads),
+            ", ".join(workload.name for workload in machine.description.workloads),
             machine.title,
         )
         for machine in machines

@@ -192,5 +192,5 @@ def _command(one: Upgrade, found: Upgrades) -> str:
 
 def _file(topology: Topology) -> str:
     """Return what to type for the machine: a built-in's name, or the file as it was given."""
-    file = topology.spec.file
+    file = topology.description.file
     return topology.name if file in ("", f"topologies/{topology.name}.yaml") else file

@@ -16,9 +16,9 @@ from topo.views.text.page import Cell
 
 if TYPE_CHECKING:
     from topo.catalogue.keys import Quantity
-    from topo.catalogue.model import Figure
-    from topo.description.model import Workload
-    from topo.routes.model import Verdict
+    from topo.catalogue.part import Figure
+    from topo.description.description import Workload
+    from topo.routes.route import Verdict
     from topo.topology import Topology
 
 __all__ = [

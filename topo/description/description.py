@@ -8,28 +8,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from topo.catalogue.kinds import HasKind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.catalogue.model import Cable, Figure, Medium, Part
+    from topo.catalogue.kinds import Kind
+    from topo.catalogue.part import Cable, Figure, Medium, Part
     from topo.document.nodes import Document, Node
     from topo.document.nodes import Mapping as Entries
     from topo.errors import Finding, Place
 
 __all__ = [
     "DataPath",
-    "DeviceSpec",
+    "DescribedLink",
+    "Description",
+    "Device",
     "Direction",
     "End",
     "Expectation",
-    "LinkSpec",
     "Measurement",
     "Move",
     "Mover",
     "Over",
     "Override",
     "Settings",
-    "Spec",
     "Workload",
 ]
 
@@ -42,7 +45,7 @@ Override: TypeAlias = "str | Node"
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceSpec:
+class Device(HasKind):
     """One device: its part with the device's own figures laid over it, and where it sits.
 
     `numa` are the OS numbers of a CPU's NUMA nodes. `outside` marks a stand-in for something that
@@ -60,6 +63,11 @@ class DeviceSpec:
     numa: tuple[int, ...] = ()
     outside: bool = False
 
+    @property
+    def kind(self) -> Kind:
+        """The kind of its part."""
+        return self.part.kind
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -73,7 +81,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSpec:
+class DescribedLink:
     """One cable bundle between two devices, after pairing and fanning out."""
 
     a: End
@@ -246,7 +254,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class Description:
     """A whole file.
 
     Parameters
@@ -268,8 +276,8 @@ class Spec:
 
     name: str
     title: str
-    devices: tuple[DeviceSpec, ...]
-    links: tuple[LinkSpec, ...]
+    devices: tuple[Device, ...]
+    links: tuple[DescribedLink, ...]
     workloads: tuple[Workload, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     measurements: tuple[Measurement, ...] = ()

@@ -1,6 +1,6 @@
 """What an importer saw of a machine, before it becomes a topology: devices, and what joins them.
 
-A sighting holds facts of the source and nothing else: what is not known is `None` or empty, and
+A machine holds facts of the source and nothing else: what is not known is `None` or empty, and
 stays unknown. `topo.discovery.write` turns it into YAML; names of devices are given there.
 """
 
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from topo.catalogue.model import Kind
+    from topo.catalogue.kinds import Kind
     from topo.errors import Finding
 
 __all__ = [
-    "SeenCable",
-    "SeenDevice",
-    "SeenLink",
-    "SeenPart",
-    "Sighting",
+    "DiscoveredCable",
+    "DiscoveredDevice",
+    "DiscoveredLink",
+    "DiscoveredPart",
+    "Machine",
     "by_depth",
     "printable",
     "some_of",
@@ -30,7 +30,7 @@ _LONGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class SeenLink:
+class DiscoveredLink:
     """A device's PCIe link to what it hangs on.
 
     Parameters
@@ -55,21 +55,21 @@ class SeenLink:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenDevice:
+class DiscoveredDevice:
     """One device that the source names or that must be there.
 
     Parameters
     ----------
     id
-        Anything that no other device of the sighting has; it does not reach the file.
+        Anything that no other device of the machine has; it does not reach the file.
     kind
         Its kind; drives, switches and so on get their names from it.
     part
-        A part of the catalogue or of `Sighting.parts`, ``gpu-unknown`` and the like when nothing
+        A part of the catalogue or of `Machine.parts`, ``gpu-unknown`` and the like when nothing
         is known.
     parent, link
         What it hangs on in the PCIe tree (an `id`), and how. Empty for a CPU, and for what hangs
-        on `Sighting.cables` alone. A memory's parent is its CPU.
+        on `Machine.cables` alone. A memory's parent is its CPU.
     pci
         The addresses of its functions, with domain: ``0000:1b:00.0``.
     rdma, label, slot
@@ -94,7 +94,7 @@ class SeenDevice:
     kind: Kind
     part: str
     parent: str = ""
-    link: SeenLink | None = None
+    link: DiscoveredLink | None = None
     pci: tuple[str, ...] = ()
     rdma: tuple[str, ...] = ()
     label: str = ""
@@ -109,7 +109,7 @@ class SeenDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenCable:
+class DiscoveredCable:
     """A link outside the PCIe tree: NVLink, xGMI, NVLink-C2C, between sockets.
 
     `cable` is as a topology file writes it: ``18x nvlink 4``.
@@ -122,7 +122,7 @@ class SeenCable:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenPart:
+class DiscoveredPart:
     """A part that the file gets under `parts:`: what is known beyond the part it is like."""
 
     name: str
@@ -132,7 +132,7 @@ class SeenPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Machine:
     """One source's view of one machine.
 
     Parameters
@@ -163,9 +163,9 @@ class Sighting:
     kind: str
     source: str
     file: str
-    devices: tuple[SeenDevice, ...]
-    cables: tuple[SeenCable, ...] = ()
-    parts: tuple[SeenPart, ...] = ()
+    devices: tuple[DiscoveredDevice, ...]
+    cables: tuple[DiscoveredCable, ...] = ()
+    parts: tuple[DiscoveredPart, ...] = ()
     socket_cable: str = ""
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -185,12 +185,12 @@ class Sighting:
         texts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
         return ", ".join(texts) or "nothing"
 
-    def of_kind(self, *kinds: Kind) -> tuple[SeenDevice, ...]:
+    def of_kind(self, *kinds: Kind) -> tuple[DiscoveredDevice, ...]:
         """Return the devices of these kinds, in order."""
         return tuple(device for device in self.devices if device.kind in kinds)
 
 
-def by_depth(devices: Iterable[SeenDevice]) -> list[SeenDevice]:
+def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:
     """Return devices with those nearest to the CPU first: upper switches before lower ones."""
     known = {device.id: device for device in devices}
     depths: dict[str, int] = {}

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.datapaths import Counts
-    from topo.description.model import Basis, DataPath, Workload
+    from topo.description.description import Basis, DataPath, Workload
     from topo.errors import Finding
     from topo.flows import UseMatrix
     from topo.routes import Policy, Reason, Route
-    from topo.routes.model import Verdict
+    from topo.routes.route import Verdict
     from topo.topology import Resource, Topology
 
 __all__ = [

@@ -12,7 +12,7 @@ from topo.units import format_rate, format_ratio
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from topo.study.readings import Reading
+    from topo.study.prediction import Reading
     from topo.topology import Device, Topology
 
 __all__ = ["doubts", "ends_of"]

@@ -10,7 +10,7 @@ from topo.description.shape import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.description.model import LinkSpec, Workload
+    from topo.description.description import DescribedLink, Workload
     from topo.description.physics.wiring import Wiring
     from topo.document.report import Report
     from topo.errors import Place
@@ -37,7 +37,9 @@ def check_loops(wiring: Wiring, report: Report) -> None:
             _report_loop(link, loop, wiring, report)
 
 
-def _report_loop(link: LinkSpec, loop: list[LinkSpec], wiring: Wiring, report: Report) -> None:
+def _report_loop(
+    link: DescribedLink, loop: list[DescribedLink], wiring: Wiring, report: Report
+) -> None:
     names = [link.a.device]
     for step in (link, *loop):
         names.append(other_end(step, names[-1]))
@@ -58,9 +60,9 @@ class _Forest:
 
     def __init__(self) -> None:
         self._roots: dict[str, str] = {}
-        self._ways: dict[str, list[LinkSpec]] = {}
+        self._ways: dict[str, list[DescribedLink]] = {}
 
-    def add(self, link: LinkSpec) -> list[LinkSpec]:
+    def add(self, link: DescribedLink) -> list[DescribedLink]:
         """Add a link; where its ends were joined already, return that way, from `b` to `a`."""
         one, other = self._root(link.a.device), self._root(link.b.device)
         if one != other:
@@ -77,8 +79,8 @@ class _Forest:
             name = up
         return name
 
-    def _way(self, source: str, target: str) -> list[LinkSpec]:
-        came: dict[str, LinkSpec] = {}
+    def _way(self, source: str, target: str) -> list[DescribedLink]:
+        came: dict[str, DescribedLink] = {}
         front = [source]
         for name in front:
             for link in self._ways.get(name, ()):
@@ -103,7 +105,7 @@ def check_reach(wiring: Wiring, report: Report) -> None:
         return
     explained: set[str] = set()
     said: set[tuple[str, ...]] = set()
-    for workload in wiring.spec.workloads:
+    for workload in wiring.description.workloads:
         _check_workload(workload, wiring, explained, said, report)
     _check_alone(wiring, explained, report)
     _check_apart(wiring, explained, report)
@@ -111,9 +113,9 @@ def check_reach(wiring: Wiring, report: Report) -> None:
 
 def _report_unlinked(wiring: Wiring, report: Report) -> None:
     """Warn of a file with workloads and no link: a beginning, not a mistake."""
-    if wiring.spec.workloads and wiring.spec.workloads[0].place is not None:
+    if wiring.description.workloads and wiring.description.workloads[0].place is not None:
         report.add(
-            wiring.spec.workloads[0].place,
+            wiring.description.workloads[0].place,
             "no-way",
             "there are no links yet, so no data has a way to go",
             help="add `links:` with one `- a -- b: cable` a line",

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths import data_path
 from topo.routes import Router
-from topo.routes.choose import Chooser
+from topo.routes.placement import Chooser
 from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology import locality
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from topo.description.model import Basis
-    from topo.routes.model import Route
+    from topo.description.description import Basis
+    from topo.routes.route import Route
     from topo.topology import Resource, Step, Topology
 
 __all__ = ["Forecast", "Predictor", "Reading", "Sample", "read_samples"]
@@ -197,7 +197,7 @@ class Predictor:
                 why = "; ".join(one.text for one in route.reasons if one.effect == "refused")
                 return Forecast(refused=f"{path} is refused: {why}", locality=near)
             use, redirected = _of_route(route), _redirected(route)
-            near = near or locality(self.topology, route.branches[0].legs[0].engine, route.gpu)
+            near = near or locality(self.topology, route.subflows[0].transfers[0].engine, route.gpu)
         else:
             use, redirected = self._copy(sample), ""
         self._add_port(use, sample)
@@ -206,7 +206,7 @@ class Predictor:
     def _route(self, sample: Sample, path: str) -> Route:
         to_gpu = self.topology[sample.target[0]].kind == "gpu"
         gpu, far = (sample.target, sample.source) if to_gpu else (sample.source, sample.target)
-        found = data_path(self.topology.spec, path)
+        found = data_path(self.topology.description, path)
         return self.router.route(found, far, gpu[0], "read" if to_gpu else "write")
 
     def _copy(self, sample: Sample) -> _Use:
@@ -235,7 +235,7 @@ class Predictor:
             return _Use()
         to_ram = self.topology[sample.target[0]].kind in _RAM
         storages = sample.source if to_ram else sample.target
-        path = data_path(self.topology.spec, "odirect-pinned")
+        path = data_path(self.topology.description, "odirect-pinned")
         route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
         return _of_route(route, only=storages)
 
@@ -280,17 +280,17 @@ def _least(found: Mapping[str, tuple[Resource, float]], basis: Basis) -> float |
 def _of_route(route: Route, only: Ends = ()) -> _Use:
     """Return the use of a route, or of its moves that start or end at `only`."""
     use = _Use(extra={one.id: one for one in route.extra if one.kind != "measured-pair"})
-    for branch in route.branches:
-        for leg in branch.legs:
-            if only and not {leg.source, leg.target} & set(only):
+    for subflow in route.subflows:
+        for transfer in subflow.transfers:
+            if only and not {transfer.source, transfer.target} & set(only):
                 continue
-            use.steps += [step for step, _ in leg.shares]
-            for name, weight in leg.use.items():
-                use.add(name, branch.share * weight)
+            use.steps += [step for step, _ in transfer.shares]
+            for name, weight in transfer.use.items():
+                use.add(name, subflow.share * weight)
     return use
 
 
 def _redirected(route: Route) -> str:
     """Return the switch whose ACS redirect sends a move by the root, ``""`` if none does."""
-    found = (leg.sent_up_by for branch in route.branches for leg in branch.legs)
+    found = (transfer.sent_up_by for subflow in route.subflows for transfer in subflow.transfers)
     return next((name for name in found if name), "")

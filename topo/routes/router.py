@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from topo.datapaths import is_ram
 from topo.errors import Finding, UnknownNameError
-from topo.routes.choose import Chooser
 from topo.routes.cufile import routing_reason
-from topo.routes.model import Branch, Leg, Policy, Reason, Route, merged
+from topo.routes.placement import Chooser
+from topo.routes.route import Policy, Reason, Route, Subflow, Transfer, merged
 from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
-from topo.routes.use import UseBuilder, measured_pairs, total_use
+from topo.routes.usage import UseBuilder, measured_pairs, total_use
 from topo.routes.verdict import peer_reasons, stated_needs, verdict_of, wrong_ends
 from topo.routes.waypoints import waypoints
 from topo.topology import Step, socket_of
 
 if TYPE_CHECKING:
-    from topo.description.model import DataPath, Move
-    from topo.routes.model import Direction, Ways
+    from topo.description.description import DataPath, Move
+    from topo.routes.route import Direction, EqualCostPaths
     from topo.topology import Topology
 
 __all__ = ["Router"]
@@ -46,7 +46,7 @@ class Router:
         self.topology = topology
         self.policy = policy or Policy()
         _check_places(topology, self.policy)
-        spread = self.policy.ways == "spread"
+        spread = self.policy.routes == "spread"
         self._host = Search(topology, ("host", "memory"), passes_host, spread=spread)
         self._network = Search(topology, ("network",), passes_network, spread=spread)
         self._fabric = Search(topology, ("gpu",), passes_gpu_fabric, spread=spread)
@@ -84,13 +84,13 @@ class Router:
             reasons = (*reasons, *self._diverted(path, storages, gpu))
         if verdict_of(reasons) == "refused":
             return _refused(path, gpu, direction, reasons)
-        branches: list[Branch] = []
+        subflows: list[Subflow] = []
         for storage in storages:
             found = self._branches(path, storage, gpu, direction)
             if isinstance(found, Reason):
                 return _refused(path, gpu, direction, (*reasons, found))
-            branches.extend(replace(one, share=one.share / len(storages)) for one in found)
-        return self._finish(path, gpu, direction, tuple(branches), reasons)
+            subflows.extend(replace(one, share=one.share / len(storages)) for one in found)
+        return self._finish(path, gpu, direction, tuple(subflows), reasons)
 
     def _diverted(self, path: DataPath, storages: tuple[str, ...], gpu: str) -> tuple[Reason, ...]:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
@@ -114,13 +114,13 @@ class Router:
     def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
         """Return `route` with its branches carrying other shares; a share of 0 drops one."""
         kept = tuple(
-            replace(branch, share=share)
-            for branch, share in zip(route.branches, shares, strict=True)
+            replace(subflow, share=share)
+            for subflow, share in zip(route.subflows, shares, strict=True)
             if share > 0
         )
         return replace(
             route,
-            branches=kept,
+            subflows=kept,
             use=total_use(kept),
             waypoints=waypoints(self.topology, kept[0]),
         )
@@ -130,22 +130,22 @@ class Router:
         path: DataPath,
         gpu: str,
         direction: Direction,
-        branches: tuple[Branch, ...],
+        subflows: tuple[Subflow, ...],
         reasons: tuple[Reason, ...],
     ) -> Route:
-        found = merged((*reasons, *peer_reasons(self.topology, branches)))
+        found = merged((*reasons, *peer_reasons(self.topology, subflows)))
         verdict = verdict_of(found)
         if verdict == "refused":
             return _refused(path, gpu, direction, found)
         builder = UseBuilder(self.topology, path, direction, self._measured)
-        counted = tuple(builder.with_use(branch) for branch in branches)
+        counted = tuple(builder.with_use(subflow) for subflow in subflows)
         return Route(
             data_path=path,
             direction=direction,
             gpu=gpu,
             verdict=verdict,
             reasons=found,
-            branches=counted,
+            subflows=counted,
             use=total_use(counted),
             extra=tuple(builder.extra.values()),
             waypoints=waypoints(self.topology, counted[0]),
@@ -155,13 +155,13 @@ class Router:
 
     def _branches(
         self, path: DataPath, storage: str, gpu: str, direction: Direction
-    ) -> tuple[Branch, ...] | Reason:
+    ) -> tuple[Subflow, ...] | Reason:
         """Return one branch for each card and each choice of memories, or why there is none."""
         cards = self._cards(storage, gpu)
         if not cards:
             text = f"no network card reaches both {storage} and"
             return Reason("no-way", "refused", text, about=(gpu,))
-        branches: list[Branch] = []
+        subflows: list[Subflow] = []
         for card in cards:
             places = self._places(path, card or storage, gpu)
             if not places:
@@ -169,21 +169,21 @@ class Router:
                 return Reason("no-memory", "refused", text, about=(gpu,))
             share = 1.0 / len(cards) / len(places)
             for place in places:
-                legs = self._legs(path, card, {path.far_end: storage, "gpu": gpu, **place})
-                if legs is None:
+                transfers = self._legs(path, card, {path.far_end: storage, "gpu": gpu, **place})
+                if transfers is None:
                     text = f"no permitted way joins {storage} and"
                     return Reason("no-way", "refused", text, about=(gpu,))
                 if direction == "write":
-                    legs = tuple(_backwards(leg) for leg in reversed(legs))
+                    transfers = tuple(_backwards(transfer) for transfer in reversed(transfers))
                 memories = tuple((end, name) for end, name in place.items() if is_ram(end))
-                branches.append(Branch(share, storage, card, memories, legs))
-        return tuple(branches)
+                subflows.append(Subflow(share, storage, card, memories, transfers))
+        return tuple(subflows)
 
     def _cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards that carry the data; a local drive needs none, and has ``""``."""
         if self.topology[storage].kind != "storage":
             return ("",)
-        if self.policy.cards == "nearest":
+        if self.policy.nics == "nearest":
             return self._near.nearest_cards(storage, gpu)
         return self._near.cards(storage, gpu)
 
@@ -213,30 +213,32 @@ class Router:
             return self._near.memories_near(near_storage)
         if place == "staging-gpu":
             gpus = self._near.staging_gpus(near_storage, gpu)
-            return gpus if self.policy.ways == "spread" else gpus[:1]
+            return gpus if self.policy.routes == "spread" else gpus[:1]
         return (place,)
 
     # --- legs -----------------------------------------------------------------------------------
 
-    def _legs(self, path: DataPath, card: str, where: dict[str, str]) -> tuple[Leg, ...] | None:
+    def _legs(
+        self, path: DataPath, card: str, where: dict[str, str]
+    ) -> tuple[Transfer, ...] | None:
         """Return the moves between the devices that `where` names for their ends."""
         gpu = where["gpu"]
-        legs: list[Leg] = []
+        transfers: list[Transfer] = []
         for move in path.moves:
             source, target = where[move.source], where[move.target]
             if source == target == gpu:  # no GPU is nearer: nothing is staged
                 continue
-            leg = self._leg(move, source, target, card, gpu)
-            if leg is None:
+            transfer = self._leg(move, source, target, card, gpu)
+            if transfer is None:
                 return None
-            legs.append(leg)
-        return tuple(legs)
+            transfers.append(transfer)
+        return tuple(transfers)
 
-    def _leg(self, move: Move, source: str, target: str, card: str, gpu: str) -> Leg | None:
+    def _leg(self, move: Move, source: str, target: str, card: str, gpu: str) -> Transfer | None:
         """Return one move between two devices, `None` when no walk joins them."""
         if source == target:
             engine = gpu if move.mover == "gpu" else socket_of(self.topology, source)
-            return Leg(move, engine, source, target)
+            return Transfer(move, engine, source, target)
         if move.mover in ("nic", "drive"):
             return self._device_leg(move, source, target, card)
         if {self.topology[source].kind, self.topology[target].kind} == {"gpu"}:
@@ -253,7 +255,7 @@ class Router:
         """Return the GPU whose copy engine moves: the one at an end of the move."""
         return next((end for end in (source, target) if self.topology[end].kind == "gpu"), gpu)
 
-    def _gpu_leg(self, move: Move, source: str, target: str) -> Leg | None:
+    def _gpu_leg(self, move: Move, source: str, target: str) -> Transfer | None:
         """Return a move between two GPUs, by GPU links or by PCIe; the source's engine writes."""
         if move.over == "pcie":
             inside, sent_up_by = self._peer_ways(source, target)
@@ -261,7 +263,7 @@ class Router:
         ways = self._fabric.ways(source, target)
         return None if ways is None else _leg(move, source, source, target, (ways,))
 
-    def _device_leg(self, move: Move, source: str, target: str, card: str) -> Leg | None:
+    def _device_leg(self, move: Move, source: str, target: str, card: str) -> Transfer | None:
         """Return a move by the storage's side: over the wire to the card, then inside the host."""
         engine = card or source
         inside, sent_up_by = self._peer_ways(engine, target)
@@ -275,7 +277,7 @@ class Router:
             return None
         return _leg(move, card, source, target, (wire, *inside), sent_up_by)
 
-    def _peer_ways(self, engine: str, target: str) -> tuple[tuple[Ways, ...], str]:
+    def _peer_ways(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths, ...], str]:
         """Return the ways from a DMA engine into RAM or a GPU, and what sends it by the root.
 
         Peer-to-peer traffic that would turn round at a switch with ACS redirect goes up to the
@@ -307,7 +309,7 @@ def _refused(path: DataPath, gpu: str, direction: Direction, reasons: tuple[Reas
     return Route(path, direction, gpu, "refused", reasons)
 
 
-def _drive_engine(topology: Topology, ways: tuple[Ways, ...], drive: str) -> str:
+def _drive_engine(topology: Topology, ways: tuple[EqualCostPaths, ...], drive: str) -> str:
     """Return the engine that moves a drive's data: its controller card's if it has one."""
     for way in ways:
         for step in way.example:
@@ -321,11 +323,11 @@ def _leg(
     engine: str,
     source: str,
     target: str,
-    ways: tuple[Ways, ...],
+    ways: tuple[EqualCostPaths, ...],
     sent_up_by: str = "",
-) -> Leg:
+) -> Transfer:
     """Return a leg over consecutive ways."""
-    return Leg(
+    return Transfer(
         move=move,
         engine=engine,
         source=source,
@@ -337,15 +339,15 @@ def _leg(
     )
 
 
-def _backwards(leg: Leg) -> Leg:
+def _backwards(transfer: Transfer) -> Transfer:
     """Return the leg of a write: the same steps walked the other way."""
     return replace(
-        leg,
-        move=replace(leg.move, source=leg.move.target, target=leg.move.source),
-        source=leg.target,
-        target=leg.source,
-        walk=tuple(_turned(step) for step in reversed(leg.walk)),
-        shares=tuple((_turned(step), share) for step, share in reversed(leg.shares)),
+        transfer,
+        move=replace(transfer.move, source=transfer.move.target, target=transfer.move.source),
+        source=transfer.target,
+        target=transfer.source,
+        walk=tuple(_turned(step) for step in reversed(transfer.walk)),
+        shares=tuple((_turned(step), share) for step, share in reversed(transfer.shares)),
     )
 
 

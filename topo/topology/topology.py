@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     import networkx
 
-    from topo.catalogue.model import Cable, Figure, Kind, Part
-    from topo.description.model import Basis, End, Override, Settings, Spec
+    from topo.catalogue.kinds import Kind
+    from topo.catalogue.part import Cable, Figure
+    from topo.description.description import Basis, Description, Device, End, Override, Settings
     from topo.description.names import Names
     from topo.errors import Place
     from topo.topology.tree import Tree
 
 __all__ = [
     "Capacity",
-    "Device",
     "Layer",
     "Link",
     "Resource",
@@ -57,27 +57,6 @@ ResourceClass = Literal[
     "measured-pair",
     "stage",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """One device with its part resolved; `slot_name` is the chassis slot it sits in."""
-
-    name: str
-    part: Part
-    place: Place
-    label: str = ""
-    role: str = ""
-    slot_name: str = ""
-    pci: tuple[str, ...] = ()
-    rdma: tuple[str, ...] = ()
-    numa: tuple[int, ...] = ()
-    outside: bool = False
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of its part."""
-        return self.part.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +178,7 @@ class Topology:
     ['slot1', 'slot2']
     """
 
-    spec: Spec
+    description: Description
     devices: Mapping[str, Device]
     links: tuple[Link, ...]
     resources: Mapping[str, Resource]
@@ -208,17 +187,17 @@ class Topology:
     @property
     def name(self) -> str:
         """The file's `name:`."""
-        return self.spec.name
+        return self.description.name
 
     @property
     def title(self) -> str:
         """The file's `title:`, or its name."""
-        return self.spec.title or self.spec.name
+        return self.description.title or self.description.name
 
     @property
     def settings(self) -> Settings:
         """Facts of the host."""
-        return self.spec.settings
+        return self.description.settings
 
     def __getitem__(self, name: str) -> Device:
         """Return the device called `name`.
@@ -316,7 +295,7 @@ class Topology:
         from topo.description import vary
         from topo.topology.build import build_topology
 
-        return build_topology(vary(self.spec, changes))
+        return build_topology(vary(self.description, changes))
 
     def graph(self) -> networkx.MultiDiGraph[str]:
         """Return a fresh NetworkX graph of the topology; see `topo.topology.graph`."""

@@ -10,8 +10,8 @@ from topo.errors import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.catalogue.model import Slot
-    from topo.discovery.sighting import SeenDevice, SeenLink, Sighting
+    from topo.catalogue.part import Slot
+    from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
 __all__ = ["judge"]
 
@@ -22,41 +22,41 @@ _FASTEST: Final = 1600e9
 _VIRTUAL_FROM: Final = 4  # GPUs with links of their own and no switch at all
 
 
-def judge(sighting: Sighting) -> tuple[Finding, ...]:
+def judge(machine: Machine) -> tuple[Finding, ...]:
     """Return the findings about what was seen, in the order of the rules, none said already."""
-    said = {finding.code for finding in sighting.findings}
+    said = {finding.code for finding in machine.findings}
     found = (
-        *_empty_links(sighting),
-        *_placeholders(sighting),
-        *_slow_links(sighting),
-        *_network_speeds(sighting),
-        *_off_fabric(sighting),
-        *_hidden_switches(sighting),
+        *_empty_links(machine),
+        *_placeholders(machine),
+        *_slow_links(machine),
+        *_network_speeds(machine),
+        *_off_fabric(machine),
+        *_hidden_switches(machine),
     )
     return tuple(finding for finding in found if finding.code not in said)
 
 
-def _rate(link: SeenLink | None) -> float | None:
+def _rate(link: DiscoveredLink | None) -> float | None:
     """Return a link's rate in Gb/s, `None` when a half of it is unknown."""
     if link is None or link.generation is None or link.lanes is None:
         return None
     return _TRANSFERS[link.generation] * link.lanes
 
 
-def _shown(device: SeenDevice) -> str:
+def _shown(device: DiscoveredDevice) -> str:
     return device.pci[0] if device.pci else device.label or device.id
 
 
-def _some(devices: list[SeenDevice]) -> str:
+def _some(devices: list[DiscoveredDevice]) -> str:
     names = [_shown(device) for device in devices[:3]]
     more = f" and {len(devices) - 3} more" if len(devices) > 3 else ""  # noqa: PLR2004
     return ", ".join(names) + more
 
 
-def _empty_links(sighting: Sighting) -> Iterator[Finding]:
+def _empty_links(machine: Machine) -> Iterator[Finding]:
     empty = [
         device
-        for device in sighting.devices
+        for device in machine.devices
         if device.pci and device.link is not None and _rate(device.link) is None
     ]
     if empty:
@@ -68,13 +68,13 @@ def _empty_links(sighting: Sighting) -> Iterator[Finding]:
         )
 
 
-def _placeholders(sighting: Sighting) -> Iterator[Finding]:
+def _placeholders(machine: Machine) -> Iterator[Finding]:
     below: dict[str, float] = {}
-    for device in sighting.devices:
+    for device in machine.devices:
         below[device.parent] = max(below.get(device.parent, 0.0), _rate(device.link) or 0.0)
     slow = [
         device
-        for device in sighting.devices
+        for device in machine.devices
         if (rate := _rate(device.link)) is not None
         and rate * _MUCH <= below.get(device.id, 0.0) + 1e-9
     ]
@@ -88,12 +88,12 @@ def _placeholders(sighting: Sighting) -> Iterator[Finding]:
         )
 
 
-def _slow_links(sighting: Sighting) -> Iterator[Finding]:
+def _slow_links(machine: Machine) -> Iterator[Finding]:
     """Yield one finding for links at rest, one for those below what their part can."""
-    idle: list[SeenDevice] = []
-    narrow: list[SeenDevice] = []
-    for device in sighting.devices:
-        part, link = part_of(device, sighting), device.link
+    idle: list[DiscoveredDevice] = []
+    narrow: list[DiscoveredDevice] = []
+    for device in machine.devices:
+        part, link = part_of(device, machine), device.link
         if link is None or device.kind == "pcie-switch":
             continue
         slot = part.slot if part else None
@@ -119,16 +119,16 @@ def _slow_links(sighting: Sighting) -> Iterator[Finding]:
         )
 
 
-def _below(link: SeenLink, slot: Slot) -> bool:
+def _below(link: DiscoveredLink, slot: Slot) -> bool:
     """Whether a link has fewer lanes or a lower generation than the part's own slot."""
     fewer = bool(link.lanes and slot.lanes and link.lanes < slot.lanes)
     return fewer or bool(link.generation and link.generation < slot.generation)
 
 
-def _network_speeds(sighting: Sighting) -> Iterator[Finding]:
-    odd: list[tuple[SeenDevice, float]] = []
-    over: list[SeenDevice] = []
-    for card in sighting.of_kind("nic", "dpu"):
+def _network_speeds(machine: Machine) -> Iterator[Finding]:
+    odd: list[tuple[DiscoveredDevice, float]] = []
+    over: list[DiscoveredDevice] = []
+    for card in machine.of_kind("nic", "dpu"):
         speeds = [rate for rate in card.ports if rate]
         odd += [(card, rate) for rate in speeds if rate / 1e9 not in _USUAL]
         link = _rate(card.link)
@@ -151,10 +151,10 @@ def _network_speeds(sighting: Sighting) -> Iterator[Finding]:
         )
 
 
-def _off_fabric(sighting: Sighting) -> Iterator[Finding]:
-    gpus = sighting.of_kind("gpu")
+def _off_fabric(machine: Machine) -> Iterator[Finding]:
+    gpus = machine.of_kind("gpu")
     joined = {
-        end for cable in sighting.cables if "c2c" not in cable.cable for end in (cable.a, cable.b)
+        end for cable in machine.cables if "c2c" not in cable.cable for end in (cable.a, cable.b)
     }
     alone = [gpu for gpu in gpus if gpu.id not in joined]
     if alone and len(alone) < len(gpus):
@@ -166,13 +166,13 @@ def _off_fabric(sighting: Sighting) -> Iterator[Finding]:
         )
 
 
-def _hidden_switches(sighting: Sighting) -> Iterator[Finding]:
-    gpus = sighting.of_kind("gpu")
-    linked = {end for cable in sighting.cables for end in (cable.a, cable.b)}
+def _hidden_switches(machine: Machine) -> Iterator[Finding]:
+    gpus = machine.of_kind("gpu")
+    linked = {end for cable in machine.cables for end in (cable.a, cable.b)}
     many = [gpu for gpu in gpus if gpu.id in linked or "-sxm-" in gpu.part]
-    if len(many) < _VIRTUAL_FROM or sighting.of_kind("pcie-switch", "root-complex"):
+    if len(many) < _VIRTUAL_FROM or machine.of_kind("pcie-switch", "root-complex"):
         return
-    if sighting.of_kind("nic", "dpu"):
+    if machine.of_kind("nic", "dpu"):
         yield Finding(
             "hidden-switches",
             f"{len(many)} GPUs with links of their own and no PCIe switch: a virtual machine "

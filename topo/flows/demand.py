@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.description.model import Basis
+    from topo.description.description import Basis
     from topo.flows.system import System
-    from topo.routes.model import Route
+    from topo.routes.route import Route
     from topo.topology import Resource
 
 __all__ = ["Demand", "UseMatrix"]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.advice import did_you_mean
 from topo.discovery.addresses import read_address
 from topo.discovery.fit import part_of
-from topo.discovery.sighting import SeenDevice
+from topo.discovery.machine import DiscoveredDevice
 from topo.discovery.wire import Wire
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.discovery.sighting import Sighting
+    from topo.discovery.machine import Machine
 
 __all__ = ["Supply", "supplied"]
 
@@ -34,9 +34,9 @@ _EACH: Final = "80 GB each"
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What was added to a sighting; `findings` say it."""
+    """What was added to a discovered machine; `findings` say it."""
 
-    devices: tuple[SeenDevice, ...]
+    devices: tuple[DiscoveredDevice, ...]
     names: dict[str, str]
     wires: tuple[Wire, ...]
     media: tuple[str, ...]
@@ -46,12 +46,12 @@ class Supply:
     findings: tuple[Finding, ...]
 
 
-def supplied(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) -> Supply:
-    """Return what the sighting lacks.
+def supplied(machine: Machine, names: dict[str, str], storage: Sequence[str]) -> Supply:
+    """Return what the machine lacks.
 
     Parameters
     ----------
-    sighting, names
+    machine, names
         What was seen, and the names of the devices by their `id`.
     storage
         Cards that a storage target is to be cabled to; guessed when empty.
@@ -61,13 +61,13 @@ def supplied(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) 
     ExchangeError
         If `storage` names something that is not there.
     """
-    memories = _memories(sighting, names)
-    wires = _socket_wires(sighting, names)
-    cards = _chosen(sighting, names, storage)
-    drives = [names[drive.id] for drive in sighting.of_kind("nvme")]
-    targets = sighting.of_kind("storage")
+    memories = _memories(machine, names)
+    wires = _socket_wires(machine, names)
+    cards = _chosen(machine, names, storage)
+    drives = [names[drive.id] for drive in machine.of_kind("nvme")]
+    targets = machine.of_kind("storage")
     attached = cards if storage or not (drives or targets) else []
-    wires += [_storage_wire(card, names[card.id], sighting) for card in attached]
+    wires += [_storage_wire(card, names[card.id], machine) for card in attached]
     own = any(wire.cable == _NUMA_LINK for wire in wires)
     return Supply(
         devices=tuple(memory for memory, _ in memories),
@@ -76,32 +76,32 @@ def supplied(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) 
         media=_MEDIA if own else (),
         storage=tuple(_storage_lines(attached, guessed=not storage)),
         targets=("storage",) if attached else (),
-        workloads=tuple(_workloads(sighting, _source(sighting, attached))),
-        findings=tuple(_said(attached, names, sighting, guessed=not storage)),
+        workloads=tuple(_workloads(machine, _source(machine, attached))),
+        findings=tuple(_said(attached, names, machine, guessed=not storage)),
     )
 
 
-def _memories(sighting: Sighting, names: dict[str, str]) -> list[tuple[SeenDevice, str]]:
+def _memories(machine: Machine, names: dict[str, str]) -> list[tuple[DiscoveredDevice, str]]:
     """Return a memory for each CPU, where the source names none at all."""
-    if sighting.of_kind("memory"):
+    if machine.of_kind("memory"):
         return []
-    hosts = sighting.of_kind("cpu")
+    hosts = machine.of_kind("cpu")
     return [
         (
-            SeenDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id),
+            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id),
             names[cpu.id].replace("cpu", "ram"),
         )
         for cpu in hosts
     ]
 
 
-def _socket_wires(sighting: Sighting, names: dict[str, str]) -> list[Wire]:
+def _socket_wires(machine: Machine, names: dict[str, str]) -> list[Wire]:
     """Return links between all CPUs that the source does not join itself."""
-    joined = {frozenset((cable.a, cable.b)) for cable in sighting.cables}
-    cable = sighting.socket_cable or _NUMA_LINK
+    joined = {frozenset((cable.a, cable.b)) for cable in machine.cables}
+    cable = machine.socket_cable or _NUMA_LINK
     return [
         Wire(names[one.id], names[other.id], cable)
-        for one, other in combinations(sighting.of_kind("cpu"), 2)
+        for one, other in combinations(machine.of_kind("cpu"), 2)
         if frozenset((one.id, other.id)) not in joined
     ]
 
@@ -109,8 +109,10 @@ def _socket_wires(sighting: Sighting, names: dict[str, str]) -> list[Wire]:
 # --- storage --------------------------------------------------------------------------------------
 
 
-def _chosen(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) -> list[SeenDevice]:
-    cards = sighting.of_kind(*_CARDS)
+def _chosen(
+    machine: Machine, names: dict[str, str], storage: Sequence[str]
+) -> list[DiscoveredDevice]:
+    cards = machine.of_kind(*_CARDS)
     if not storage:
         fastest = max((_rate(card) for card in cards), default=0)
         return [card for card in cards if _rate(card) == fastest]
@@ -127,18 +129,18 @@ def _chosen(sighting: Sighting, names: dict[str, str], storage: Sequence[str]) -
     return list(chosen.values())
 
 
-def _keys(card: SeenDevice, name: str) -> tuple[str, ...]:
+def _keys(card: DiscoveredDevice, name: str) -> tuple[str, ...]:
     return (name, *card.rdma, *card.pci, *(card.label.split(", ") if card.label else ()))
 
 
-def _rate(card: SeenDevice) -> float:
+def _rate(card: DiscoveredDevice) -> float:
     """Return the rate of all ports of a card, for comparison."""
     return sum(rate or 0.0 for rate in card.ports)
 
 
-def _cable(card: SeenDevice, sighting: Sighting) -> str:
+def _cable(card: DiscoveredDevice, machine: Machine) -> str:
     """Return the network cables of a card's ports."""
-    part = part_of(card, sighting)
+    part = part_of(card, machine)
     own = part.ports if part else None
     rates = [rate for rate in card.ports if rate]
     count = len(card.ports) or (own.count if own and own.count else 1)
@@ -153,8 +155,8 @@ def _cable(card: SeenDevice, sighting: Sighting) -> str:
     return f"{times}ethernet {gigabits:.10g} Gb/s"
 
 
-def _storage_wire(card: SeenDevice, name: str, sighting: Sighting) -> Wire:
-    cable = _cable(card, sighting)
+def _storage_wire(card: DiscoveredDevice, name: str, machine: Machine) -> Wire:
+    cable = _cable(card, machine)
     return Wire("storage", name, cable, "speed guessed: edit it" if _is_guess(cable) else "")
 
 
@@ -162,37 +164,37 @@ def _is_guess(cable: str) -> bool:
     return cable.endswith(_GUESSED)
 
 
-def _storage_lines(cards: list[SeenDevice], *, guessed: bool) -> list[str]:
+def _storage_lines(cards: list[DiscoveredDevice], *, guessed: bool) -> list[str]:
     if not cards:
         return []
     why = "  # a guess: the source does not name storage" if guessed else ""
     return [f"  storage: {{part: nvme-of-target, outside: yes}}{why}"]
 
 
-def _source(sighting: Sighting, attached: list[SeenDevice]) -> str:
+def _source(machine: Machine, attached: list[DiscoveredDevice]) -> str:
     """Return the stem of what data comes from."""
-    if attached or sighting.of_kind("storage"):
+    if attached or machine.of_kind("storage"):
         return "storage"
-    return "nvme" if sighting.of_kind("nvme") else ""
+    return "nvme" if machine.of_kind("nvme") else ""
 
 
-def _workloads(sighting: Sighting, source: str) -> list[str]:
+def _workloads(machine: Machine, source: str) -> list[str]:
     """Return a workload to begin with, where there is something to read from and to."""
-    gpus = sighting.of_kind("gpu")
+    gpus = machine.of_kind("gpu")
     if not gpus or not source:
         return []
     to = "gpu" if len(gpus) > 1 else "gpu0"
-    origin = "nvme0" if source == "nvme" and len(sighting.of_kind("nvme")) == 1 else source
+    origin = "nvme0" if source == "nvme" and len(machine.of_kind("nvme")) == 1 else source
     line = f"  load: {{read: {_EACH}, from: {origin}, to: {to}}}  # to begin with: edit it"
     return ["", "workloads:", line]
 
 
 def _said(
-    cards: list[SeenDevice], names: dict[str, str], sighting: Sighting, *, guessed: bool
+    cards: list[DiscoveredDevice], names: dict[str, str], machine: Machine, *, guessed: bool
 ) -> list[Finding]:
     if cards:
-        return _said_cards(cards, names, sighting, guessed=guessed)
-    if not sighting.of_kind("nvme", "storage") and sighting.of_kind("gpu"):
+        return _said_cards(cards, names, machine, guessed=guessed)
+    if not machine.of_kind("nvme", "storage") and machine.of_kind("gpu"):
         return [
             Finding(
                 "no-storage",
@@ -205,11 +207,11 @@ def _said(
 
 
 def _said_cards(
-    cards: list[SeenDevice], names: dict[str, str], sighting: Sighting, *, guessed: bool
+    cards: list[DiscoveredDevice], names: dict[str, str], machine: Machine, *, guessed: bool
 ) -> list[Finding]:
     named = [names[card.id] for card in cards]
     shown = named[0] if len(named) == 1 else f"{named[0]} to {named[-1]} ({len(named)} cards)"
-    speed = any(_is_guess(_cable(card, sighting)) and not any(card.ports) for card in cards)
+    speed = any(_is_guess(_cable(card, machine)) and not any(card.ports) for card in cards)
     found = []
     if guessed:
         message = f"a storage target was cabled to {shown}, which is a guess"

@@ -14,15 +14,15 @@ from collections import Counter
 from itertools import combinations, pairwise, permutations, product
 from typing import TYPE_CHECKING
 
-from topo.views.diagram.courses import Tracer, buffer_places
 from topo.views.diagram.geometry import BUFFER, BUFFER_GAP
+from topo.views.diagram.polylines import Tracer, buffer_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.views.diagram.courses import Course
     from topo.views.diagram.geometry import Point
     from topo.views.diagram.lanes import Order
+    from topo.views.diagram.polylines import Course
     from topo.views.diagram.scene import Scene
 
 __all__ = ["tangles", "untangled"]

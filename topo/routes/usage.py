@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from topo.catalogue.model import Figure
+from topo.catalogue.part import Figure
 from topo.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from topo.catalogue.model import PeerCap, PeerCaps
-    from topo.description.model import DataPath, Measurement
+    from topo.catalogue.part import PeerCap, PeerCaps
+    from topo.description.description import DataPath, Measurement
     from topo.errors import Place
-    from topo.routes.model import Branch, Direction, Leg
+    from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology import Topology
 
 __all__ = ["PeerSite", "UseBuilder", "is_peer", "measured_pairs", "peer_sites", "total_use"]
@@ -37,22 +37,22 @@ _SIDES = {
 }
 
 
-def total_use(branches: Iterable[Branch]) -> dict[str, float]:
+def total_use(subflows: Iterable[Subflow]) -> dict[str, float]:
     """Return bytes through each resource for a payload byte, over branches with their shares."""
     use: dict[str, float] = {}
-    for branch in branches:
-        for leg in branch.legs:
-            for resource, weight in leg.use.items():
-                use[resource] = use.get(resource, 0.0) + branch.share * weight
+    for subflow in subflows:
+        for transfer in subflow.transfers:
+            for resource, weight in transfer.use.items():
+                use[resource] = use.get(resource, 0.0) + subflow.share * weight
     return use
 
 
-def is_peer(topology: Topology, leg: Leg) -> bool:
+def is_peer(topology: Topology, transfer: Transfer) -> bool:
     """Whether a leg is device-to-device: a DMA engine at the memory of a GPU not its own."""
-    ends = {topology[leg.source].kind, topology[leg.target].kind}
-    if leg.move.mover in ("nic", "drive"):
+    ends = {topology[transfer.source].kind, topology[transfer.target].kind}
+    if transfer.move.mover in ("nic", "drive"):
         return "gpu" in ends
-    return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in leg.shares)
+    return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ class PeerSite:
         return self.caps.posted if way == "posted" else self.caps.non_posted
 
 
-def dma_way(topology: Topology, leg: Leg) -> Literal["posted", "non-posted"]:
+def dma_way(topology: Topology, transfer: Transfer) -> Literal["posted", "non-posted"]:
     """Return PCIe's word for a peer-to-peer leg: into a GPU is posted, out of one non-posted."""
-    return "posted" if topology[leg.target].kind == "gpu" else "non-posted"
+    return "posted" if topology[transfer.target].kind == "gpu" else "non-posted"
 
 
-def peer_sites(topology: Topology, leg: Leg) -> Iterator[PeerSite]:
+def peer_sites(topology: Topology, transfer: Transfer) -> Iterator[PeerSite]:
     """Yield each place on a peer-to-peer leg that states caps: both ends and what is between."""
-    inside = [(step, share) for step, share in leg.shares if step.link.layer == "host"]
+    inside = [(step, share) for step, share in transfer.shares if step.link.layer == "host"]
     passed: dict[str, float] = {}
     for step, share in inside:
         passed[step.target] = passed.get(step.target, 0.0) + share
-    for end in (leg.engine, leg.source, leg.target):
+    for end in (transfer.engine, transfer.source, transfer.target):
         if topology[end].kind not in ("storage", "memory"):
             passed.setdefault(end, 1.0)
     for name, share in passed.items():
@@ -98,7 +98,7 @@ def measured_pairs(topology: Topology) -> dict[tuple[str, str], Measurement]:
     """Return the measured rates between devices that no link joins."""
     return {
         (seen.source, seen.target): seen
-        for seen in topology.spec.measurements
+        for seen in topology.description.measurements
         if seen.source in topology
         and all(step.target != seen.target for step in topology.steps[seen.source])
     }
@@ -130,64 +130,66 @@ class UseBuilder:
         self._pairs = pairs
         self.extra: dict[str, Resource] = {}
 
-    def with_use(self, branch: Branch) -> Branch:
+    def with_use(self, subflow: Subflow) -> Subflow:
         """Return `branch` with the use of each of its legs filled in."""
-        legs = tuple(replace(leg, use=self._use(leg, branch)) for leg in branch.legs)
-        return replace(branch, legs=legs)
+        transfers = tuple(
+            replace(transfer, use=self._use(transfer, subflow)) for transfer in subflow.transfers
+        )
+        return replace(subflow, transfers=transfers)
 
-    def _use(self, leg: Leg, branch: Branch) -> dict[str, float]:
-        use = self._steps(leg)
+    def _use(self, transfer: Transfer, subflow: Subflow) -> dict[str, float]:
+        use = self._steps(transfer)
         own = chain(
-            self._ends(leg),
-            self._engine(leg, branch),
-            self._peer(leg),
-            self._measured(leg) if self._pairs else (),
-            self._stage(leg),
+            self._ends(transfer),
+            self._engine(transfer, subflow),
+            self._peer(transfer),
+            self._measured(transfer) if self._pairs else (),
+            self._stage(transfer),
         )
         for resource, weight in own:
             if resource in self._topology.resources or resource in self.extra:
                 use[resource] = use.get(resource, 0.0) + weight
         return use
 
-    def _steps(self, leg: Leg) -> dict[str, float]:
+    def _steps(self, transfer: Transfer) -> dict[str, float]:
         """Return the use of link directions; a memory's link has none of its own."""
         use: dict[str, float] = {}
-        for step, share in leg.shares:
+        for step, share in transfer.shares:
             way = step.resource
             if way is not None:
                 use[way.id] = use.get(way.id, 0.0) + share
         return use
 
-    def _ends(self, leg: Leg) -> Iterator[tuple[str, float]]:
+    def _ends(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the sides of storage, the memory buses and the GPU memories at a leg's ends."""
-        for name in (leg.source, leg.target):
+        for name in (transfer.source, transfer.target):
             side = _SIDES.get(self._topology.devices[name].part.kind)
             if side is not None:
                 yield f"{name}/{side or self._direction}", 1.0
 
-    def _engine(self, leg: Leg, branch: Branch) -> Iterator[tuple[str, float]]:
-        kind = self._topology[leg.engine].kind
+    def _engine(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
+        kind = self._topology[transfer.engine].kind
         if kind in _CARDS:
-            yield f"{leg.engine}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
-        elif kind == "hba" and leg.engine != branch.storage:
-            yield f"{leg.engine}/{self._direction}", 1.0
-        elif leg.move.mover == "core":
-            yield f"{leg.engine}/copy", 1.0
+            yield f"{transfer.engine}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
+        elif kind == "hba" and transfer.engine != subflow.storage:
+            yield f"{transfer.engine}/{self._direction}", 1.0
+        elif transfer.move.mover == "core":
+            yield f"{transfer.engine}/copy", 1.0
 
-    def _peer(self, leg: Leg) -> Iterator[tuple[str, float]]:
-        if not is_peer(self._topology, leg):
+    def _peer(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
+        if not is_peer(self._topology, transfer):
             return
-        way = dma_way(self._topology, leg)
-        for site in peer_sites(self._topology, leg):
+        way = dma_way(self._topology, transfer)
+        for site in peer_sites(self._topology, transfer):
             cap = site.cap(way)
             if cap is not None:
-                yield self._cap(leg, site, cap, way), site.share
+                yield self._cap(transfer, site, cap, way), site.share
 
     def _cap(
-        self, leg: Leg, site: PeerSite, cap: PeerCap, way: Literal["posted", "non-posted"]
+        self, transfer: Transfer, site: PeerSite, cap: PeerCap, way: Literal["posted", "non-posted"]
     ) -> str:
-        gpu = leg.target if way == "posted" else leg.source
-        flow = f" ({leg.engine}, {gpu})" if cap.per_flow else ""
+        gpu = transfer.target if way == "posted" else transfer.source
+        flow = f" ({transfer.engine}, {gpu})" if cap.per_flow else ""
         return self._add(
             Resource(
                 name=f"{site.name}/p2p{flow}",
@@ -200,12 +202,12 @@ class UseBuilder:
             )
         )
 
-    def _measured(self, leg: Leg) -> Iterator[tuple[str, float]]:
+    def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""
         ends = {
             (source, target): None
-            for source in (leg.source, leg.engine)
-            for target in (leg.target, leg.engine)
+            for source in (transfer.source, transfer.engine)
+            for target in (transfer.target, transfer.engine)
         }
         for seen in (self._pairs[pair] for pair in ends if pair in self._pairs):
             yield (
@@ -223,9 +225,9 @@ class UseBuilder:
                 1.0,
             )
 
-    def _stage(self, leg: Leg) -> Iterator[tuple[str, float]]:
+    def _stage(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the stage's own rate where the data path states one that all workers share."""
-        move = leg.move
+        move = transfer.move
         if move.rate is None or move.per_worker:
             return
         yield (

@@ -11,19 +11,19 @@ from topo.description.shape import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from topo.description.model import DataPath, Move
+    from topo.description.description import DataPath, Move
     from topo.errors import Place
-    from topo.topology.model import Resource, Step
+    from topo.topology.topology import Resource, Step
 
 __all__ = [
-    "Branch",
     "Direction",
-    "Leg",
+    "EqualCostPaths",
     "Policy",
     "Reason",
     "Route",
+    "Subflow",
+    "Transfer",
     "Verdict",
-    "Ways",
     "merged",
 ]
 
@@ -38,9 +38,9 @@ class Policy:
 
     Parameters
     ----------
-    ways
+    routes
         ``spread``: equally good walks and parallel cables share evenly; ``first``: one, by name.
-    cards
+    nics
         ``nearest``: the network cards nearest to the GPU by locality, as the vendor advises;
         ``stripe``: fixed equal shares over every card that reaches both; ``best``: shares chosen
         by a linear program (routes are laid as for `stripe` and then reweighted).
@@ -49,8 +49,8 @@ class Policy:
         ``near-gpu``, ``near-nic`` or a memory's name.
     """
 
-    ways: Literal["spread", "first"] = "spread"
-    cards: Literal["nearest", "stripe", "best"] = "nearest"
+    routes: Literal["spread", "first"] = "spread"
+    nics: Literal["nearest", "stripe", "best"] = "nearest"
     buffers: tuple[tuple[str, str], ...] = ()
 
     def place_of(self, buffer: str) -> str:
@@ -61,7 +61,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class EqualCostPaths:
     """Every equally good walk between two devices, as shares of the traffic on each step.
 
     `example` is the first walk by name; `count` is how many there are; `width` is the least
@@ -75,7 +75,7 @@ class Ways:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class Transfer:
     """One move, laid out: which engine moves from which device to which, along which steps.
 
     `walk` is one walk to show; `shares` are the steps of all equally good ones with the share of
@@ -95,14 +95,14 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Subflow:
     """One choice of storage, card and memories, with the share of the traffic that takes it."""
 
     share: float
     storage: str
     card: str
     memories: tuple[tuple[str, str], ...]
-    legs: tuple[Leg, ...]
+    transfers: tuple[Transfer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Route:
     gpu: str
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
-    branches: tuple[Branch, ...] = ()
+    subflows: tuple[Subflow, ...] = ()
     use: Mapping[str, float] = field(default_factory=dict)
     extra: tuple[Resource, ...] = ()
     waypoints: tuple[str, ...] = ()
@@ -190,4 +190,8 @@ class Route:
     @property
     def physical_links(self) -> int:
         """Links walked by the first branch; a move inside one memory walks none."""
-        return sum(len(leg.walk) for leg in self.branches[0].legs) if self.branches else 0
+        return (
+            sum(len(transfer.walk) for transfer in self.subflows[0].transfers)
+            if self.subflows
+            else 0
+        )

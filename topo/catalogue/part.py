@@ -9,9 +9,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from topo.catalogue.kinds import HasKind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from topo.catalogue.kinds import Kind
     from topo.errors import Place
 
 __all__ = [
@@ -19,7 +22,6 @@ __all__ = [
     "Catalogue",
     "Figure",
     "FigureKind",
-    "Kind",
     "Medium",
     "Part",
     "PeerCap",
@@ -31,21 +33,6 @@ __all__ = [
 
 FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
 Reach = Literal["host", "memory", "network", "gpu"]
-Kind = Literal[
-    "storage",
-    "nic",
-    "nvme",
-    "hba",
-    "pcie-switch",
-    "root-complex",
-    "cpu",
-    "memory",
-    "gpu",
-    "nvswitch",
-    "network-switch",
-    "dpu",
-    "cxl-memory",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +176,7 @@ class Cable:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(HasKind):
     """A catalogue entry, or a device's own variant of one.
 
     Parameters
