@@ -24,21 +24,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "DescriptionError",
-    "DocumentError",
-    "DrawError",
-    "ExchangeError",
-    "Finding",
-    "NoRouteError",
-    "Place",
-    "Severity",
-    "SolverError",
-    "TopoError",
-    "UnboundedError",
-    "UnitError",
-    "UnknownNameError",
-]
 
 Severity = Literal["error", "warning", "note"]
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-__all__ = ["breadth_first", "components", "groups", "numbered", "refine"]
 
 Node = TypeVar("Node", bound="Hashable")
 

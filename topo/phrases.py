@@ -8,15 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "and_more",
-    "counted",
-    "listed",
-    "number_ranges",
-    "ranges",
-    "shortened",
-    "unnumbered",
-]
 
 _NUMBER = re.compile(r"\d+")
 _WRITTEN_OUT = 2  # so many names are not yet a range

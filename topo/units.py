@@ -15,28 +15,6 @@ from typing import Final, Literal
 
 from topo.errors import UnitError
 
-__all__ = [
-    "format_bit_rate",
-    "format_duration",
-    "format_rate",
-    "format_ratio",
-    "format_size",
-    "format_transfer_rate",
-    "parse_count",
-    "parse_duration",
-    "parse_flag",
-    "parse_rate",
-    "parse_ratio",
-    "parse_ratio_range",
-    "parse_size",
-    "parse_transfer_rate",
-    "spell_duration",
-    "spell_rate",
-    "spell_ratio",
-    "spell_size",
-    "spell_transfer_rate",
-]
-
 Quantity = Literal["rate", "size", "duration", "transfer rate", "ratio"]
 
 # A unit's worth in the inside unit as an exact fraction (numerator, denominator): integers divide

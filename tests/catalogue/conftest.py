@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from topo.catalogue.cables import read_cable
 from topo.catalogue.load import catalogue
-from topo.catalogue.read import read_cable, read_media, read_parts
+from topo.catalogue.media import read_media
+from topo.catalogue.parts import read_parts
 from topo.document import Report, parse
 
 if TYPE_CHECKING:

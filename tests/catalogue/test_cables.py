@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from topo.catalogue.cables import cable_rate, parse_cable
 from topo.catalogue.load import catalogue
-from topo.catalogue.read import cable_rate, parse_cable
 from topo.errors import UnitError
 
 SHIPPED: Any = catalogue()

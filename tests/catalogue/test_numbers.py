@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from topo.catalogue.cables import parse_cable
 from topo.catalogue.load import catalogue
-from topo.catalogue.read import memory_bus_rate, memory_headline_rate, parse_cable
+from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
 
 SHIPPED: Any = catalogue()
 

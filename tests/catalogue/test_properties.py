@@ -6,16 +6,12 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topo.catalogue.cables import read_cable
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
 from topo.catalogue.load import catalogue
-from topo.catalogue.read import (
-    memory_bus_rate,
-    memory_headline_rate,
-    read_cable,
-    read_media,
-    read_parts,
-    vary_part,
-)
+from topo.catalogue.media import read_media
+from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
+from topo.catalogue.parts import read_parts, vary_part
 from topo.document import Mapping, Report, Scalar, Sequence, parse
 from topo.errors import Place
 

@@ -21,7 +21,7 @@ from topo.description.schema import VALUES
 from topo.document import Mapping, Report, Sequence, parse
 
 jsonschema = pytest.importorskip("jsonschema")
-TABLES = [getattr(tables, name) for name in tables.__all__ if name not in {"Keys", "Row"}]
+TABLES = [table for name, table in vars(tables).items() if name.isupper()]
 
 
 @pytest.fixture(scope="module")

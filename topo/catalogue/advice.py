@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "near_names", "nearest_names"]
 
 _SHORTEST = 3  # letters that a part of a name must have before it counts as a hint
 _MOST = 3  # names offered at once

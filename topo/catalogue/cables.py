@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["LANES", "cable_rate", "parse_cable", "read_cable"]
 
 LANES: Final = (1, 2, 4, 8, 16)
 _CABLE_KEYS: Final = ("medium", "efficiency", "p2p", "source")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["read_caps"]
 
 _CAPS: Final = ("posted", "non-posted")
 _CAPS_KEYS: Final = (*_CAPS, "source", "kind")

@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = [
-    "HERE",
-    "SENTENCES",
-    "Origin",
-    "Word",
-    "open_value",
-    "origin_of",
-    "read_figure",
-    "read_flag",
-    "read_text",
-    "refuse_unknown_keys",
-    "rejoin",
-]
 
 STATED_KINDS: Final = get_args(FigureKind)
 _VALUE_KEYS: Final = ("value", "source", "kind")

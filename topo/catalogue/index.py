@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DATA", "PART_FILES", "entries", "part_names"]
 
 DATA: Final = Path(__file__).parent / "data"
 PART_FILES: Final = ("gpus", "nics", "cpus", "memory", "storage", "drives", "switches")

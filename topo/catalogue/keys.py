@@ -9,17 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "FIGURE_KEYS",
-    "FLAG_KEYS",
-    "KEYS",
-    "MEDIUM_KEYS",
-    "PART_WORDS",
-    "Key",
-    "Quantity",
-    "keys_of",
-]
-
 Quantity = Literal[
     "rate", "size", "count", "ratio", "transfer-rate", "flag", "text", "slot", "ports", "caps"
 ]

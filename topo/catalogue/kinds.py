@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-__all__ = ["CARDS", "DRIVES", "HOSTS", "KINDS", "MEMORIES", "STORAGE", "HasKind", "Kind"]
-
 Kind = Literal[
     "storage",
     "nic",

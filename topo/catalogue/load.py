@@ -23,7 +23,6 @@ from topo.errors import DescriptionError
 if TYPE_CHECKING:
     from topo.document.nodes import Node
 
-__all__ = ["catalogue"]
 
 T = TypeVar("T")
 

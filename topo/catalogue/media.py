@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["read_media", "read_medium"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 _QUANTITIES: Final[dict[str, Quantity]] = {

@@ -9,7 +9,6 @@ from topo.catalogue.part import Figure
 if TYPE_CHECKING:
     from topo.catalogue.part import Part
 
-__all__ = ["memory_bus_rate", "memory_headline_rate"]
 
 _TWO = 2
 

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
     from topo.errors import Place
 
-__all__ = [
-    "Cable",
-    "Catalogue",
-    "Figure",
-    "FigureKind",
-    "Medium",
-    "Part",
-    "PeerCap",
-    "PeerCaps",
-    "Ports",
-    "Reach",
-    "Slot",
-]
 
 FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
 Reach = Literal["host", "memory", "network", "gpu"]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["UserParts", "find_part", "read_part", "read_parts", "vary_part"]
 
 KINDS: Final = get_args(Kind)
 # Words people write for one of ours.

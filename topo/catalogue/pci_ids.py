@@ -17,8 +17,6 @@ from topo.document.nodes import Scalar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PciIds", "pci_ids"]
-
 
 @dataclass(frozen=True, slots=True)
 class PciIds:

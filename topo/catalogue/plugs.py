@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["parse_ports", "parse_slot", "read_ports", "read_slot"]
 
 _PORT_EXAMPLES: Final = "write 4, `2x 400 Gb/s` or `4x infiniband ndr`"
 

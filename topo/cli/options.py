@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from topo.routes import Policy
     from topo.topology import Topology
 
-__all__ = [
-    "How",
-    "Machine",
-    "Question",
-    "asks_host",
-    "asks_how",
-    "asks_json",
-    "asks_machine",
-    "asks_question",
-    "draws_timeline",
-    "example",
-    "lists",
-]
 
 _Verb: TypeAlias = "Callable[..., int]"
 _BASES = ("theoretical", "achievable", "measured")

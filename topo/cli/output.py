@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from topo.views.text.page import Block
 
-__all__ = [
-    "Session",
-    "fail",
-    "put_document",
-    "put_page",
-    "put_text",
-    "unwritable",
-    "write_file",
-]
 
 _WIDTH = 100  # of pages that no terminal shows
 _WIDEST = 120

@@ -23,7 +23,6 @@ from topo.errors import TopoError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main", "program"]
 
 _USAGE = 2
 _INTERRUPTED = 130

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-__all__ = ["VERBS", "hint"]
-
 VERBS: dict[str, str] = {
     "compare": "Compare data paths: hops, copies, trips through RAM, rate, what limits each.",
     "check": "Read a file, look for mistakes, and judge the sentences of its `expect:`.",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topo.description.description import DataPath
 
-__all__ = ["Counts", "count", "is_ram"]
 
 _NOT_RAM = ("storage", "peer", "gpu", "staging-gpu")
 

@@ -16,7 +16,6 @@ from topo.errors import DescriptionError, Finding, UnknownNameError
 if TYPE_CHECKING:
     from topo.description.description import DataPath, Description
 
-__all__ = ["BUILT_IN", "built_in", "data_path", "data_paths"]
 
 # Not importlib.resources: it takes a tenth of the time that `topo check` has.
 _DATA = Path(__file__).parent / "data"

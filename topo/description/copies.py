@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.description.description import DescribedLink, Override
     from topo.document.nodes import Node
 
-__all__ = ["copied_groups", "copied_links", "split_copies"]
 
 _ITS_OWN: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 _NOT_DEVICES: Final = frozenset({"name", "title"})

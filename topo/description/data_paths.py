@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["read_data_path", "vary_data_path"]
 
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
 _PLACES = ("storage", "peer", "gpu", "staging-gpu")

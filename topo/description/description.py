@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Mapping as Entries
     from topo.errors import Finding, Place
 
-__all__ = [
-    "DataPath",
-    "DescribedLink",
-    "Description",
-    "Device",
-    "Direction",
-    "End",
-    "Expectation",
-    "Measurement",
-    "Move",
-    "Mover",
-    "Over",
-    "Override",
-    "Settings",
-    "Workload",
-]
 
 Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from topo.document.report import Report
     from topo.errors import Place
 
-__all__ = ["Group", "Shelf", "expand_devices", "read_devices"]
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*KEYS, "source", "source-kind", "title")

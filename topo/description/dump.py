@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from topo.description.description import DataPath, Description, Measurement, Workload
     from topo.document.nodes import Node
 
-__all__ = ["to_document"]
 
 Plain = dict[str, Any]
 

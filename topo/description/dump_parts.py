@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     )
     from topo.description.description import Device
 
-__all__ = ["cable_value", "device_value", "figure_value", "medium_value", "part_value"]
 
 Plain = dict[str, Any]
 Usual = tuple[str, "FigureKind"]

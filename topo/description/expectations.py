@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["Claim", "read_expectations", "resolve_expectations"]
 
 BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
 _VIA = r"(?P<subject>\S+)(?: via (?P<via>\S+))?"

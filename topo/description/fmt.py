@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from topo.document.nodes import Node
 
-__all__ = ["format_text"]
 
 # In this order: later steps rely on where earlier ones have put things.
 _STEPS: Final[tuple[Callable[[str], str], ...]] = (

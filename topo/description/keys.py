@@ -8,19 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "CABLE",
-    "DATA_PATH",
-    "DEVICE",
-    "MEASURED",
-    "MOVE",
-    "SETTINGS",
-    "TOP",
-    "WORKLOAD",
-    "Keys",
-    "Row",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

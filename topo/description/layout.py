@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 
     from topo.document.sketch import Sketch, Token
 
-__all__ = [
-    "align_values",
-    "order_sections",
-    "set_blank_lines",
-    "set_indents",
-    "space_units",
-    "spaced",
-    "trim_lines",
-]
 
 _ORDER: Final = (
     *("topo", "name", "title", "x-", "parts", "media", "data-paths", "settings"),

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = [
-    "Line",
-    "change_links",
-    "expand_line",
-    "pair",
-    "read_lines",
-    "read_links",
-    "resolve_links",
-]
 
 _MODES: Final = ("in blocks", "all to all")
 _LINK_ADVICE: Final = "write it like `- a -- b: pcie 5 x16`"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from topo.description.description import Description
 
-__all__ = ["build", "builtin_names", "builtin_text", "is_path", "load", "loads", "read_file"]
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _PACKAGE: Final = Path(__file__).resolve().parents[1]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["read_measured", "resolve_measured"]
-
 
 def read_measured(lines: Iterable[Line], report: Report) -> tuple[tuple[Line, Figure, str], ...]:
     """Read the rate, with its source, and the date of each line."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.description.description import Description
     from topo.document.nodes import Scalar
 
-__all__ = ["MeasuredLine", "with_measured"]
 
 _AFTER: Final = ("workloads", "expect")  # sections that stand below `measured:`
 _INDENT: Final = "  "

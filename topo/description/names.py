@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Scalar
     from topo.document.report import Report
 
-__all__ = ["MOST", "RESERVED", "Names", "expand", "is_name", "numbers_in", "ranged", "stem_of"]
 
 MOST = 100_000
 _LONG = 40  # characters of a text that a message shows

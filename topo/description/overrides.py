@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topo.description.names import Names
     from topo.document.nodes import Node
 
-__all__ = ["FILE", "Change", "Changes", "read_changes", "sort_changes", "with_entry"]
 
 FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.

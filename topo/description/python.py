@@ -12,7 +12,6 @@ from topo.errors import DescriptionError, Finding, Place
 if TYPE_CHECKING:
     from topo.document.nodes import Node
 
-__all__ = ["document_of", "node_of"]
 
 _ROOT: Final = "<dict>"
 _DEEPEST: Final = 64

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from topo.description.workloads import Draft
     from topo.document.nodes import Document, Node
 
-__all__ = ["VERSION", "describe", "read_spec", "vary"]
 
 VERSION = "1"
 _OTHER_FILES = {

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.description.description import DataPath, Device
     from topo.document.report import Report
 
-__all__ = ["check_devices", "check_fallbacks"]
 
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
 _NEEDED: Final = {

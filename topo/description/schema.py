@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from topo.catalogue.keys import Key
     from topo.description.keys import Keys
 
-__all__ = ["VALUES", "json_schema"]
 
 Schema = dict[str, Any]
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = ["read_settings", "settings_value"]
 
 # A flag's other spellings: a Python or JSON document says `false` where YAML says `off`.
 _FLAGS: Final = {"no": "off", "false": "off", "yes": "on", "true": "on"}

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.document.report import Report
 
-__all__ = [
-    "a_kind",
-    "check_commas",
-    "choice_of",
-    "entries_of",
-    "is_extension",
-    "kind_of",
-    "listed",
-    "mapping_of",
-    "text_of",
-    "texts_of",
-    "value_of",
-]
 
 T = TypeVar("T")
 

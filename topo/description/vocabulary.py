@@ -7,18 +7,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from topo.description.description import Mover
 
-__all__ = [
-    "BUILT_IN",
-    "COMPAT_MODES",
-    "GDS_SUPPORT",
-    "IOMMU",
-    "MOVERS",
-    "NEEDS",
-    "ON_OFF",
-    "ROUTING",
-    "STAGES",
-    "TRANSPORTS",
-]
 
 # The data paths that ship with topo: `topo.datapaths` holds one file for each.
 BUILT_IN: Final = (

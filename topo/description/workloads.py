@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Mapping, Node, Scalar
     from topo.document.report import Report
 
-__all__ = ["Draft", "read_workloads", "resolve_workloads"]
 
 _STORES: Final = ("storage", "nvme", "hba")
 _GPUS: Final = ("gpu",)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MADE_UP", "card_of", "read_address", "short_address"]
-
 # The PCI domain of the addresses that topo itself makes up where a format needs one.
 MADE_UP = "fffe"
 _ADDRESS = re.compile(

@@ -12,7 +12,6 @@ from topo.errors import Finding
 if TYPE_CHECKING:
     from topo.discovery.machine import DiscoveredDevice, Machine
 
-__all__ = ["bounded"]
 
 _USUAL: Final = DiscoveredLink(3, 4, said="speed guessed: edit it")
 

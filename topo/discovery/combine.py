@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from topo.discovery.combine_differ import Difference
     from topo.discovery.machine import Machine
 
-__all__ = ["combined"]
 
 _MOST: Final = 20
 _STRUCTURE: Final = ("class", "NUMA node")

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
-__all__ = [
-    "MATRICES",
-    "Difference",
-    "differences",
-    "link_differs",
-    "links_known",
-    "nvlinks",
-    "tree_known",
-]
 
 MATRICES: Final = ("nvidia-smi", "rocm-smi")
 _BLIND: Final = {"no-tree", "no-bridges", "no-io", "abridged"}

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
     from topo.discovery.machine import DiscoveredDevice, Machine
 
-__all__ = ["cables_of", "filled"]
 
 _TEXTS: Final = (
     ("pci", "address"),

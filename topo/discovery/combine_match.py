@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
     from topo.discovery.machine import DiscoveredDevice, Machine
 
-__all__ = ["Matches", "match", "numa_of"]
 
 Pair = tuple[str, str]
 _CARDS: Final = ("nic", "dpu")

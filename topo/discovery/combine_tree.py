@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
     from topo.discovery.machine import DiscoveredDevice, Machine
 
-__all__ = ["added", "bridged", "moved", "with_source"]
 
 _NOT_TOLD: Final = "its NUMA node is not told"
 _LEAVES: Final = ("gpu", "nic", "dpu", "nvme", "hba", "cxl-memory")

@@ -7,8 +7,6 @@ from typing import Final
 
 from topo.discovery.machine import DiscoveredPart, printable
 
-__all__ = ["cpu_part", "socket_cable"]
-
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _XEON_OLD: Final = re.compile(r"Xeon\b.*\b(?:E5|E7|X5|E3)\b|Xeon\b.*\b[XEL]\d{4}\b")
 _XEON_NEW: Final = re.compile(r"Xeon\b.*\b(?:Platinum|Gold|Silver|Bronze|Max|6\d{3}P)")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.machine import Machine
 
-__all__ = ["Supply", "supplied"]
 
 _CARDS: Final = ("nic", "dpu")
 _NUMA_LINK: Final = "numa-link"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Part
     from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine
 
-__all__ = ["Entries", "Value", "entries_of", "exceeding", "part_of"]
 
 Value = str | list[str]
 Entries = dict[str, Value]

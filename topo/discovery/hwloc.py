@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.discovery.numa import Hosts
     from topo.discovery.pci_tree import Grown
 
-__all__ = ["read"]
 
 _GPU_MEMORY: Final = "GPUMemory"
 _ACTIVE: Final = re.compile(r"Port(\d{1,2})State")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.discovery.hwloc_read import Matrix
     from topo.discovery.machine import DiscoveredDevice
 
-__all__ = ["Fabric", "fabric_of"]
 
 _MEDIA: Final = {
     "nvlink 1": 20_000.0,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
-__all__ = ["HwlocFile", "Matrix", "Thing", "read_file"]
 
 _OLD_NAMES: Final = {"Socket": "Package", "System": "Machine", "Node": "NUMANode"}
 _TYPE: Final = re.compile(

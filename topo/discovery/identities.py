@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["generic_gpu", "identify", "numbers_of", "nvlink_of", "vendor_name"]
-
 NVIDIA, AMD, MELLANOX, AMAZON, BROADCOM, INTEL = (
     "10de", "1002", "15b3", "1d0f", "14e4", "8086",
 )  # fmt: skip

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Guess", "guess_kind"]
-
 _HEAD: Final = 65536  # bytes that are looked at
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Slot
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
-__all__ = ["judge"]
 
 _TRANSFERS: Final = {1: 2.0, 2: 4.0, 3: 7.877, 4: 15.754, 5: 31.508, 6: 59.0}  # Gb/s a lane
 _MUCH: Final = 4  # times slower than what hangs below: a placeholder, no link

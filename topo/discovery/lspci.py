@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from topo.discovery.lspci_blocks import Listing
     from topo.discovery.numa import Hosts
 
-__all__ = ["read"]
-
 
 def read(data: bytes, name: str) -> Machine:
     """Read what lspci printed.

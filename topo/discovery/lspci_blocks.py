@@ -16,7 +16,6 @@ from topo.errors import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Listing", "numbers_in", "read_blocks"]
 
 _HEAD: Final = re.compile(
     r"\s{0,4}(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7])\s+"

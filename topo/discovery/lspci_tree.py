@@ -16,8 +16,6 @@ from topo.discovery.pci import Function
 from topo.discovery.pci_kinds import vendor_named
 from topo.errors import Finding
 
-__all__ = ["read_tree"]
-
 _BUS: Final = re.compile(
     r"\[(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<bus>[0-9a-f]{2})(?:-[0-9a-f]{2})?\]", re.IGNORECASE
 )

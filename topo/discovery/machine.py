@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
     from topo.errors import Finding
 
-__all__ = [
-    "DiscoveredCable",
-    "DiscoveredDevice",
-    "DiscoveredLink",
-    "DiscoveredPart",
-    "Machine",
-    "by_depth",
-    "printable",
-    "some_of",
-]
 
 _LONGEST = 100
 

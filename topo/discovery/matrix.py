@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from topo.errors import Finding
 
-__all__ = ["RANKS", "Affinity", "Matrix", "links_in", "rank_of"]
 
 # Nearest first; what was called otherwise once.
 RANKS = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")

@@ -11,7 +11,6 @@ from topo.discovery.matrix import links_in
 if TYPE_CHECKING:
     from topo.discovery.matrix import Matrix
 
-__all__ = ["SWITCH", "by_switch", "nvlinks"]
 
 SWITCH: Final = "nvswitch"
 _MOST_LINKS: Final = 18  # of one GPU: more in sum means that a switch is between

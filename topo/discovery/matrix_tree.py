@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.matrix import Affinity, Matrix
 
-__all__ = ["to_sighting"]
 
 _SWITCH, _UPPER, _ROOT, _NODE, _APART = 1, 2, 3, 4, 5
 _PAIR: Final = 2

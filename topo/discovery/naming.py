@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.machine import DiscoveredDevice
 
-__all__ = ["file_title", "is_next", "machine_name", "named", "runs", "selection"]
 
 STEMS: Final[Mapping[str, str]] = {
     "storage": "storage",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.machine import DiscoveredPart
 
-__all__ = ["read"]
 
 _SOFTWARE: Final = re.compile(
     r"(veth|cali|br-|docker|virbr|vnet|tap|tun|cni|flannel|vxlan|lo$|lxc|ovs|kube|dummy|podman)"

@@ -10,7 +10,6 @@ from topo.discovery.nccl_read import number
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["cpu_of"]
 
 _VENDORS: Final = {
     "GenuineIntel": ("intel", "Intel", "xeon-scalable", "upi unknown"),

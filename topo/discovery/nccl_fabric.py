@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from xml.etree.ElementTree import Element
 
-__all__ = ["Fabric"]
 
 _SWITCH: Final = "nvswitch"
 _MOST: Final = 4096

@@ -10,7 +10,6 @@ from topo.discovery.machine import DiscoveredLink
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["PciKind", "is_virtual_part", "kind_of", "link_of", "number", "speed_of"]
 
 PciKind = Literal["switch", "gpu", "nic", "nvme", "hba", "nvswitch", "unknown"]
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.machine import DiscoveredPart
 
-__all__ = ["Hosts", "NumaNode", "Package", "hosts_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class NumaNode:

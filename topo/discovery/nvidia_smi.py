@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.machine import Machine
 
-__all__ = ["read", "read_matrix"]
 
 _COLUMNS: Final = re.compile(
     r"CPU\s+Affinity|NUMA\s+Affinity|Node\s+Affinity|GPU\s+NUMA\s+ID|\S+", re.IGNORECASE

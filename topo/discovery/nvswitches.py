@@ -10,7 +10,6 @@ from topo.errors import Finding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Joined", "joined"]
 
 Joined = tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...], tuple[Finding, ...]]
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Function", "HostBridge", "Lanes", "Port", "address_key", "chain_of", "ports_of"]
 
 Port = str  # root, upstream, downstream; "" where not told
 _DEEPEST: Final = 64

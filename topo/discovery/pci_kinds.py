@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
     from topo.discovery.pci import Function
 
-__all__ = ["class_named", "is_bridge", "kind_of", "part_named", "vendor_named"]
 
 NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
 _CLASSES: Final[tuple[tuple[str, Kind], ...]] = (

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.pci import Function, Lanes
 
-__all__ = ["PciLink", "guess", "link_between"]
 
 # GB/s of one lane and direction, coding taken off: as hwloc computes them.
 _LANE: Final = {1: 0.25, 2: 0.5, 3: 0.984615, 4: 1.969231, 5: 3.938462, 6: 7.5625}

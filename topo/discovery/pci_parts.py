@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topo.discovery.machine import DiscoveredLink
     from topo.discovery.pci import Function
 
-__all__ = ["part_of_function", "seen_as", "switch_part", "usual_lanes"]
 
 _USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
 _MOST_LANES: Final = 16

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.discovery.pci_link import PciLink
     from topo.errors import Severity
 
-__all__ = ["Oddities", "hidden_ports", "some"]
 
 _FEW: Final = 3
 _VIRTUAL_FROM: Final = 4  # GPUs without any port above them

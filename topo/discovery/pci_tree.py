@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topo.discovery.pci import Function, HostBridge
     from topo.errors import Finding
 
-__all__ = ["Grown", "grow"]
 
 _NVSWITCH: Final = "nvswitch"
 

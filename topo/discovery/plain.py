@@ -8,8 +8,6 @@ from typing import Final
 
 from topo.errors import ExchangeError, Finding
 
-__all__ = ["read_lines"]
-
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]")
 _LARGEST: Final = 8 * 2**20
 _LONGEST: Final = 100_000

@@ -17,8 +17,6 @@ from topo.discovery.numa import NumaNode, hosts_of
 from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError, Finding
 
-__all__ = ["read"]
-
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
 _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
 _ROW: Final = re.compile(r"\s*GPU(\d{1,3})\s+(\S.*)")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from topo.discovery.sysfs_files import Tree
     from topo.discovery.sysfs_pci import PciTree
 
-__all__ = ["read", "read_folder"]
-
 
 def read(data: bytes, name: str) -> Machine:
     """Read a copied tree from a tar archive, as ``tar czf x.tar.gz sys proc`` makes it.

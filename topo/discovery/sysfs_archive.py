@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from topo.discovery.sysfs_files import Place, Sort
 
-__all__ = ["Archive"]
 
 _MOST_MEMBERS: Final = 300_000
 _MOST_BYTES: Final = 256 * 2**20

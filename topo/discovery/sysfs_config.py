@@ -11,8 +11,6 @@ from typing import Final
 
 from topo.discovery.pci import Lanes
 
-__all__ = ["links_of"]
-
 _STATUS, _POINTER, _HEADER = 0x06, 0x34, 64
 _EXPRESS: Final = 0x10
 _CAPABILITIES, _LINK_STATUS = 0x0C, 0x12

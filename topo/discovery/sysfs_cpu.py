@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topo.discovery.numa import Hosts
     from topo.discovery.sysfs_files import Tree
 
-__all__ = ["Processors", "read_processors"]
 
 _NODES: Final = "/sys/devices/system/node"
 _CPUS: Final = "/sys/devices/system/cpu"

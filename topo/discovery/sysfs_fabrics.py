@@ -18,7 +18,6 @@ from topo.errors import Finding
 if TYPE_CHECKING:
     from topo.discovery.sysfs_files import Tree
 
-__all__ = ["Fabrics", "read_fabrics"]
 
 _NVME: Final = "/sys/class/nvme"
 _REMOTE: Final = ("rdma", "tcp", "fc")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LONGEST_FILE", "Folder", "Place", "Sort", "Tree", "steps_of"]
 
 LONGEST_FILE: Final = 64 * 1024
 Place = tuple[str, ...]

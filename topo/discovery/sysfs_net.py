@@ -12,7 +12,6 @@ from topo.discovery.machine import printable
 if TYPE_CHECKING:
     from topo.discovery.sysfs_files import Tree
 
-__all__ = ["Network", "addresses_of", "network_of"]
 
 _RATE: Final = re.compile(r"([\d.]{1,8}) Gb/sec")
 _ACTIVE: Final = re.compile(r"4:|ACTIVE")

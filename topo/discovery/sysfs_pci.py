@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.discovery.sysfs_cpu import Processors
     from topo.discovery.sysfs_files import Tree
 
-__all__ = ["NO_PLACE", "PciTree", "read_pci"]
 
 NO_PLACE: Final = "bus"  # how the parent of a function begins whose path does not tell it
 

@@ -11,8 +11,6 @@ from topo.discovery.naming import selection, stem_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Wire", "wire_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wire:

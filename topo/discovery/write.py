@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.discovery.fit import Entries, Value
     from topo.discovery.machine import DiscoveredDevice, Machine
 
-__all__ = ["to_yaml"]
 
 _WIDTH: Final = 96
 _COMMENT: Final = 160

@@ -10,7 +10,6 @@ from topo.errors import ExchangeError, Finding, Place
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-__all__ = ["read_xml"]
 
 _DEEPEST: Final = 200
 _MOST: Final = 500_000

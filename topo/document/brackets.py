@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Scalar
     from topo.document.sketch import Token
 
-__all__ = [
-    "bracket",
-    "comment_ate_text",
-    "decimal_comma",
-    "missing_key",
-    "ranges_in_brackets",
-    "second_colon",
-]
 
 _CLOSERS: Final = {"[": "]", "{": "}"}
 _RANGE: Final = re.compile(r"\[[-0-9, ]*\]")

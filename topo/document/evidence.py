@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from topo.document.sketch import Sketch, Token
 
-__all__ = ["QUOTE_IT", "Evidence", "content_end", "line_end", "short"]
 
 _COMMENT: Final = re.compile(r"[ \t]#")
 QUOTE_IT: Final = "quote the text that contains it"

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from topo.errors import Place
 
-__all__ = ["Document", "Mapping", "Node", "Scalar", "Sequence"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scalar:

@@ -25,7 +25,6 @@ from topo.errors import DocumentError, Finding, Place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["MAX_CHARACTERS", "MAX_CHARACTERS_PURE", "MAX_DEPTH", "MAX_NODES", "parse"]
 
 MAX_CHARACTERS: Final = 4_000_000
 """Longest text read: 100,000 lines, in a second; what is larger is written with ranges."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from topo.document.sketch import Token
 
-__all__ = ["before_parsing"]
 
 # Blanks that are not the space, and characters of no width: invisible in an editor, and a
 # different name to a program.

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Document, Node
     from topo.errors import Severity, TopoError, UnitError
 
-__all__ = ["Report"]
 
 _MOST: Final = 100  # errors of one phase; a file with more is of another kind, or a bad generator's
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topo.document.sketch import Token
     from topo.errors import Finding
 
-__all__ = ["sign_at_start", "sign_finding"]
 
 _COMPARISON: Final = re.compile(r"[<>]=?\s*[0-9]")
 _SIGN_KINDS: Final = frozenset({"sign", "alias", "anchor", "block"})

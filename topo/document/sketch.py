@@ -12,8 +12,6 @@ import sys
 from bisect import bisect_right
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["MAX_TOKENS", "Kind", "Sketch", "Token", "sketch"]
-
 Kind = Literal[
     "alias",  # *name
     "anchor",  # &name

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from topo.document.sketch import Token
     from topo.errors import Finding
 
-__all__ = ["diagnose"]
 
 _WINDOW: Final = 50_000  # characters on either side of a failure that are looked at for its cause
 _TOP_LEVEL: Final = re.compile(r"\n(?=[A-Za-z])")

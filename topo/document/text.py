@@ -18,7 +18,6 @@ from topo.errors import DocumentError, Finding, Place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["capped", "character", "read_text"]
 
 # Longest first: the UTF-32 mark begins with the UTF-16 one.
 _MARKS: Final = (

@@ -11,7 +11,6 @@ from topo.exports import Exported, not_held
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-__all__ = ["write"]
 
 _HEAD: Final = (
     *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),

@@ -10,8 +10,6 @@ from topo.views.diagram import draw
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-__all__ = ["write"]
-
 
 def write(topology: Topology) -> Exported:
     """Write the machine as a Graphviz graph."""

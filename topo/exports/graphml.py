@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from topo.topology.topology import Topology
 
-__all__ = ["write"]
 
 _TYPES: Final = {bool: "boolean", int: "long", float: "double", str: "string"}
 

@@ -10,7 +10,6 @@ from topo.exports import Exported
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-__all__ = ["write"]
 
 _SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
 

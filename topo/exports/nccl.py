@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
     from topo.topology.tree import Attachment
 
-__all__ = ["write"]
 
 _MOST_NODES: Final = 256
 _MOST_CHILDREN: Final = 640

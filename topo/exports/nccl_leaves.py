@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
 
-__all__ = ["Leaves"]
 
 _HIDDEN: Final = "fffffff:ffff:ff"  # NCCL takes such a target for an NVSwitch
 _SWITCH_CLASS: Final = "0x068000"

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from topo.topology.topology import Topology
 
-__all__ = ["write"]
-
 
 def write(topology: Topology) -> Exported:
     """Write the public graph (`Topology.graph`): two edges a duplex link, rates in GB/s.

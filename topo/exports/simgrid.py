@@ -11,7 +11,6 @@ from topo.exports import Exported, not_held
 if TYPE_CHECKING:
     from topo.topology.topology import Link, Topology
 
-__all__ = ["write"]
 
 _HOSTS: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")
 _FREE: Final = "1EBps"  # SimGrid has no unlimited link

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Route
     from topo.topology import Resource
 
-__all__ = ["Demand", "UseMatrix"]
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.routes import Route, Router, Transfer
     from topo.topology import Topology
 
-__all__ = ["at_basis", "core_copy_rate", "demands_of", "worker_limit"]
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
 # that single-threaded copies reach on current servers.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction
     from topo.topology import Topology
 
-__all__ = ["Ends", "ends_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ends:

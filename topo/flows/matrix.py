@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from topo.flows.demand import Demand
     from topo.topology import Resource, Topology
 
-__all__ = ["use_matrix"]
-
 
 def use_matrix(
     topology: Topology,

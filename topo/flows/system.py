@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["System"]
-
 
 @dataclass(frozen=True, slots=True)
 class System:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from topo.host.settings import Told
     from topo.topology import Topology
 
-__all__ = ["with_host_facts"]
-
 
 def with_host_facts(
     topology: Topology, *, cufile: CufileConfig | None = None, gdscheck: GdsCheck | None = None

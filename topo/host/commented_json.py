@@ -12,8 +12,6 @@ from typing import Final
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.errors import ExchangeError, Finding, Place
 
-__all__ = ["parse_json"]
-
 _LARGEST: Final = 2**20
 _DEEPEST: Final = 32
 _TOKEN: Final = re.compile(

@@ -18,7 +18,6 @@ from topo.host.facts import SaidFact, flattened
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OLD_NAMES", "CufileConfig", "read_cufile"]
 
 # Names that older or newer releases use for the same.
 OLD_NAMES: Final = {

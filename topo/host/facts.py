@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.errors import Place
 
-__all__ = ["SaidFact", "flattened"]
 
 _YES: Final = ("true", "1", "yes", "on", "enabled")
 _NO: Final = ("false", "0", "no", "off", "disabled")

@@ -20,7 +20,6 @@ from topo.host.facts import SaidFact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GdsCheck", "GdsGpu", "read_gdscheck"]
 
 # Rows of the driver configuration, in topo's words.
 _DRIVERS: Final = {

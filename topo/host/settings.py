@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topo.host.gdscheck import GdsCheck
     from topo.topology import Topology
 
-__all__ = ["Told", "config_told", "gdscheck_told", "merged_facts"]
 
 Facts = dict[str, SaidFact]
 

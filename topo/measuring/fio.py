@@ -25,7 +25,6 @@ from topo.measuring.results import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["read"]
 
 _SIZE: Final = re.compile(r"(\d{1,12})\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}

@@ -26,7 +26,6 @@ from topo.measuring.results import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["read"]
 
 _LINE: Final = re.compile(
     r"IoType:\s*(\w+)\s+XferType:\s*(\w+)(.*?)(?=IoType:|gdsio\s|\Z)", re.DOTALL

@@ -8,8 +8,6 @@ from typing import Final
 from topo.discovery.kinds import guess_kind
 from topo.errors import ExchangeError, Finding
 
-__all__ = ["KINDS", "kind_of"]
-
 # Each module has `read(data: bytes, name: str) -> Results`.
 KINDS: Final = {
     "nvbandwidth": "topo.measuring.nvbandwidth",

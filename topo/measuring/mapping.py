@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.study.prediction import Predictor
     from topo.topology import Device, Topology
 
-__all__ = ["Asked", "Mapper"]
 
 _STORAGE: Final = (("storage",), ("nvme",), ("hba",))
 

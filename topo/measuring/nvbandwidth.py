@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from topo.measuring.results import End
 
-__all__ = ["read"]
 
 _TEST: Final = re.compile(
     r"(?P<ends>host_to_device|device_to_host|device_to_device)(?P<both>_bidirectional)?"

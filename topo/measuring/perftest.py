@@ -22,8 +22,6 @@ from topo.measuring.results import (
     small_text,
 )
 
-__all__ = ["read"]
-
 _TITLE: Final = re.compile(
     r"(?m)^[ \t]*((?:RDMA_Write|RDMA_Read|Send|Atomic\w*|Raw\w*|Write\w*)[\w ]*?)"
     r"[ \t]+(BW|Latency)[ \t]+Test[ \t]*$"

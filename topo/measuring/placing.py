@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topo.study.prediction import Predictor, Sample
     from topo.topology import Topology
 
-__all__ = ["Placer"]
 
 _RAM = ("memory", "cxl-memory")
 _CARDS = ("nic", "dpu")

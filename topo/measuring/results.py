@@ -11,19 +11,6 @@ from topo.errors import ExchangeError, Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "CARD",
-    "RAM",
-    "STORAGE",
-    "End",
-    "Result",
-    "Results",
-    "gpu",
-    "number",
-    "objects",
-    "read_json",
-    "small_text",
-]
 
 LARGEST: Final = 16 * 2**20
 SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth

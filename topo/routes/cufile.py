@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Effect
     from topo.topology import Topology
 
-__all__ = ["DIRECT_FILESYSTEMS", "cufile_reason", "routing_reason"]
 
 # Filesystems and clients that cuFile names as supported for direct transfers, and the driver that
 # gdscheck lists them under; the first two lie on a drive.

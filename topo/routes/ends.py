@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction
     from topo.topology import Topology
 
-__all__ = ["Ends"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ends:

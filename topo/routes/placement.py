@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from topo.routes.search import Search
     from topo.topology import Device, Topology
 
-__all__ = ["Chooser"]
-
 
 class Chooser:
     """Answers what is near what on one topology, each question once.

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.topology.topology import Resource, Step
 
-__all__ = [
-    "Direction",
-    "EqualCostPaths",
-    "Policy",
-    "Reason",
-    "Route",
-    "Subflow",
-    "Transfer",
-    "Verdict",
-    "merged",
-]
 
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction, EqualCostPaths
     from topo.topology import Topology
 
-__all__ = ["Router"]
-
 
 class Router:
     """Lays data paths on one topology under one policy, remembering every search.

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Layer, Topology
 
-__all__ = ["Search", "by_name", "passes_host", "passes_network"]
 
 _TIE = 1e-9
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology import Topology
 
-__all__ = ["PeerSite", "UseBuilder", "is_peer", "measured_pairs", "peer_sites", "total_use"]
 
 _CARDS = ("nic", "dpu")
 # The resource of its own that data meets where it rests; storage has one for each direction.

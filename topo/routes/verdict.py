@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology import Device, Topology
 
-__all__ = ["peer_reasons", "stated_needs", "verdict_of", "wrong_ends"]
 
 _HOSTS = ("cpu", "root-complex")
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Subflow, Transfer
     from topo.topology import Topology
 
-__all__ = ["waypoints"]
 
 _MEDIA = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from topo.flows.system import System
     from topo.solve.certificates import (
         certify,
         certify_cut,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from topo.solve.mincut import Cut, min_cut
     from topo.solve.prices import Price, price
     from topo.solve.splits import Split, split
-    from topo.solve.system import TIE, Allocation, System
+    from topo.solve.system import TIE, Allocation
 else:
     _HOMES = {
         "TIE": "system",

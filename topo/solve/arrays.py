@@ -12,13 +12,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from topo.solve.system import System
+    from topo.flows.system import System
 
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
-
-__all__ = ["Arrays", "Matrix"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from topo.flows.system import System
     from topo.solve.fluid import Span, Timeline
     from topo.solve.lp import FractionAnswer, LinearAnswer
     from topo.solve.mincut import Cut
     from topo.solve.splits import Split
-    from topo.solve.system import Allocation, System
+    from topo.solve.system import Allocation
 
-__all__ = [
-    "certify",
-    "certify_cut",
-    "certify_fraction",
-    "certify_split",
-    "certify_timeline",
-    "certify_total",
-]
 
 _SLACK = 1e-9
 _GAP = 1e-7
@@ -306,7 +299,8 @@ def certify_timeline(
 
 
 def _unfair_span(system: System, span: Span) -> Iterator[str]:
-    from topo.solve.system import Allocation, System
+    from topo.flows.system import System
+    from topo.solve.system import Allocation
 
     rows = [_row(system, demand) for demand in span.demands]
     part = System.of(

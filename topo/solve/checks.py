@@ -10,10 +10,8 @@ from topo.errors import Finding, SolverError, UnboundedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from topo.flows.system import System
     from topo.solve.arrays import Arrays
-    from topo.solve.system import System
-
-__all__ = ["check", "plain", "unbounded_demands"]
 
 
 _MANY = 5_000

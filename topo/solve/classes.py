@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from topo.flows.system import System
 from topo.solve.arrays import Arrays, Matrix, pointers
 from topo.solve.checks import check
 from topo.solve.maxmin import max_min_unchecked
-from topo.solve.system import Allocation, System
+from topo.solve.system import Allocation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,16 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from topo.solve.arrays import Floats, Ints
-
-__all__ = [
-    "Classes",
-    "Folded",
-    "fold",
-    "max_min_by_class",
-    "pair_colours",
-    "partition",
-    "quotient",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = ["compiled", "has_compiler"]
-
 
 def has_compiler() -> bool:
     """Tell whether numba is installed, without importing it."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Shorts = NDArray[np.int32]
 
-__all__ = ["finishes"]
 
 SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""

@@ -11,9 +11,7 @@ from topo.solve.checks import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.solve.system import System
-
-__all__ = ["fill"]
+    from topo.flows.system import System
 
 
 def fill(system: System) -> list[float]:

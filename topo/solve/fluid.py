@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
+from topo.flows.system import System
 from topo.solve.checks import check, plain
 from topo.solve.maxmin import max_min_unchecked
-from topo.solve.system import System
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Span", "Timeline", "complete"]
 
 _SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""

@@ -13,8 +13,6 @@ from topo.solve.compiling import compiled
 if TYPE_CHECKING:
     from topo.solve.arrays import Floats, Ints
 
-__all__ = ["arrange", "drop_least", "settle_down"]
-
 
 @compiled
 def settle_down(keys: Floats, things: Ints, size: int, place: int) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Shorts = NDArray[np.int32]
 
-__all__ = ["fill", "limits_and_numbers", "rows_of"]
 
 LEFT, PULL, USERS, FIRST_PULL = range(4)
 GONE = 0.0625

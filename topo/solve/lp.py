@@ -23,11 +23,10 @@ from topo.solve.system import TIE, Allocation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topo.flows.system import System
     from topo.solve.arrays import Arrays, Floats
     from topo.solve.program import Method, Optimum
-    from topo.solve.system import System
 
-__all__ = ["FractionAnswer", "LinearAnswer", "largest_fraction", "largest_total"]
 
 _GAP = 1e-7
 """A larger relative gap than this is no answer."""
@@ -289,7 +288,7 @@ def _value(amounts: Floats, prices: Floats) -> float:
 
 
 def _described(arrays: Arrays, rates: Floats) -> Allocation:
-    from topo.solve.system import System
+    from topo.flows.system import System
 
     system = System(
         capacities=arrays.capacities.tolist(),

@@ -26,12 +26,11 @@ from topo.solve.system import TIE, Allocation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topo.flows.system import System
     from topo.solve.arrays import Arrays, Floats
-    from topo.solve.system import System
 
 Method: TypeAlias = Literal["plain", "rounds", "kernel"]
 
-__all__ = ["Method", "max_min", "max_min_unchecked", "rates_of"]
 
 _PLAIN_ENTRIES = 5_000
 """Up to here plain Python is done before NumPy is imported."""

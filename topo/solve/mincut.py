@@ -24,7 +24,6 @@ from topo.solve.checks import plain
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["Cut", "min_cut"]
 
 _MANY = 20_000
 """Arcs from which compiling pays."""

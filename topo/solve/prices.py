@@ -23,9 +23,9 @@ from topo.solve.system import TIE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from topo.solve.system import Allocation, System
+    from topo.flows.system import System
+    from topo.solve.system import Allocation
 
-__all__ = ["Price", "price"]
 
 _STEP = 2.0**-20
 """Of the least capacity in the group: small beside a kink, large beside rounding."""

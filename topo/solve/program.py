@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
 
-__all__ = ["Optimum", "Program", "solve"]
 
 _TOLERANCE = 1e-9
 """Of HiGHS, absolute, on numbers scaled to at most `_SCALED`."""

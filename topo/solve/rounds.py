@@ -18,7 +18,6 @@ from topo.solve.arrays import Matrix, pointers
 if TYPE_CHECKING:
     from topo.solve.arrays import Arrays, Bools, Floats
 
-__all__ = ["fill"]
 
 _SLACK = 1e-13
 """Shares that are one but for rounding are frozen in one round."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from topo.solve.program import Optimum, Program
 
-__all__ = ["Split", "split"]
 
 _SMALL = 1e-9
 """A share below this is none; two shares nearer than this are one number."""
@@ -142,8 +141,8 @@ def _check(
     wants: list[float],
     limits: list[float],
 ) -> None:
+    from topo.flows.system import System
     from topo.solve.checks import check
-    from topo.solve.system import System
 
     if not len(choices) == len(wants) == len(limits) or not all(choices):
         raise SolverError(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from topo.flows.system import System
+from topo.flows.system import System as System  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["TIE", "Allocation", "System"]
 
 TIE = 1e-9
 """Two levels are one, and a resource is full, within this relative difference."""

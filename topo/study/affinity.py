@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.study.nearness import Nearness, Rules
     from topo.topology import Device, Topology
 
-__all__ = ["Affinities", "Choice", "GpuAffinity", "Purpose", "affinities"]
 
 Purpose = Literal["compute", "storage", "any", "drive"]
 PURPOSES: tuple[Purpose, ...] = ("compute", "storage", "any", "drive")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
     from topo.study.timeline import Simulation
 
-__all__ = ["AtOnce", "at_once"]
 
 _SAME = 1e-9
 

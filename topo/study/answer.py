@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from topo.solve import Allocation
     from topo.topology import Topology
 
-__all__ = ["answer", "bottlenecks_of", "reasons_of", "route_reasons", "shared", "solved"]
 
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _TIE = 1e-9

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Verdict
     from topo.topology import Resource, Topology
 
-__all__ = [
-    "Bottleneck",
-    "Comparison",
-    "CopyingCores",
-    "Ladder",
-    "PathAnswer",
-    "Rung",
-    "WorkloadAnswer",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from topo.routes import Policy
     from topo.topology import Topology
 
-__all__ = ["bottleneck"]
-
 
 def bottleneck(
     topology: Topology,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from topo.flows import UseMatrix
 
-__all__ = ["naming_demands"]
-
 
 @contextmanager
 def naming_demands(matrix: UseMatrix) -> Iterator[None]:

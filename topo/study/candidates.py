@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.routes import Route
     from topo.topology import Device, Link, Topology
 
-__all__ = ["KINDS", "Candidate", "candidates"]
 
 KINDS = (
     "other-card",

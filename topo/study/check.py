@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topo.study.answers import PathAnswer
     from topo.topology import Topology
 
-__all__ = ["Judgement", "judge"]
 
 _SLACK = 1e-9
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.study.answers import PathAnswer
     from topo.topology import Topology
 
-__all__ = ["DEFAULT_PATHS", "ask", "chosen_workloads", "compare", "path_of"]
 
 DEFAULT_PATHS = ("legacy", "direct")
 _ANY_SIZE = 1e9  # bytes: rates are the same whatever it is

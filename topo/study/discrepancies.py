@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.study.prediction import Reading
     from topo.topology import Device, Topology
 
-__all__ = ["doubts", "ends_of"]
 
 _RAM: Final = ("memory", "cxl-memory")
 _CARDS: Final = ("nic", "dpu")

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from topo.flows import UseMatrix
     from topo.solve import Allocation
 
-__all__ = ["alike"]
 
 _Groups = tuple[tuple[int, ...], ...]
 

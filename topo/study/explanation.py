@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from topo.study.prices import Prices, Rule
     from topo.study.shares import Share, Use
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.study.answers import PathAnswer, WorkloadAnswer
     from topo.topology import Resource, Topology
 
-__all__ = ["insights", "refusal"]
 
 _SAME = 1e-6
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from topo.study.answers import Bottleneck, PathAnswer
     from topo.topology import Topology
 
-__all__ = ["ladder"]
-
 
 def ladder(
     topology: Topology, workload: Workload, found: PathAnswer, *, basis: Basis = "theoretical"

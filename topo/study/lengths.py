@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from topo.routes import Route
     from topo.topology import Topology
 
-__all__ = ["hops_range", "links_range"]
-
 
 def hops_range(topology: Topology, routes: Iterable[Route]) -> tuple[int, int]:
     """Return the fewest and the most hops over all branches of `routes`; zeros for none."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from topo.topology import Topology
 
-__all__ = ["RULES", "Nearness", "Rules", "nearness_by", "same_server"]
 
 Rules = Literal["nvidia-smi", "nccl", "gds"]
 RULES: tuple[Rules, ...] = ("nvidia-smi", "nccl", "gds")

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topo.routes import Policy
     from topo.topology import Topology
 
-__all__ = ["checked"]
 
 _EVERY = "all"
 _NEAR = ("near-gpu", "near-nic")

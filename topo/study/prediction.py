@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Route
     from topo.topology import Resource, Step, Topology
 
-__all__ = ["Forecast", "Predictor", "Reading", "Sample", "read_samples"]
 
 Ends = tuple[str, ...]
 Judged = Literal["fits", "above", "below", "impossible", "unknown"]

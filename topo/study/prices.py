@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.solve import Allocation, System
     from topo.topology import Resource
 
-__all__ = ["ClassPrice", "Prices", "Rule", "TiedPrice", "allocation_by", "prices"]
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
 

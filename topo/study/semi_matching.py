@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["dealt"]
-
 
 def dealt(wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return one of its candidates for everybody, the loads as equal as the candidates allow.

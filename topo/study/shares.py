@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from topo.solve import Allocation
     from topo.topology import Resource
 
-__all__ = ["Share", "Use", "shares", "uses"]
-
 
 @dataclass(frozen=True, slots=True)
 class Share:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from topo.routes import Router, Subflow
     from topo.topology import Resource
 
-__all__ = ["best_split"]
-
 
 def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:
     """Return `demands` with the shares over branches that serve all of them best.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Verdict
     from topo.topology import Topology
 
-__all__ = ["PathSurvey", "RoutedPath", "survey"]
-
 
 @dataclass(frozen=True, slots=True)
 class RoutedPath:

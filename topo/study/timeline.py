@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from topo.solve import Timeline
     from topo.topology import Resource, Topology
 
-__all__ = [
-    "Moment",
-    "Run",
-    "Simulation",
-    "WorkloadRate",
-    "run_demands",
-    "simulate",
-    "together",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

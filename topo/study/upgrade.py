@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.routes import Policy, Route
     from topo.topology import Resource, Topology
 
-__all__ = ["Outcome", "Upgrade", "Upgrades", "upgrades"]
 
 _SAME = 1e-9
 # Combinations are made of the single candidates that helped, or might together: so many at most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.study.ranges import ranges
+from topo.phrases import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     from topo.routes import Reason
     from topo.topology import Resource, Topology
 
-__all__ = [
-    "CLASS_WORDS",
-    "NOT_FOR_SALE",
-    "cited",
-    "class_words",
-    "classes_of",
-    "is_plural",
-    "limited_by",
-    "listed",
-]
 
 CLASS_WORDS: dict[str, tuple[str, str]] = {
     "storage-read": ("the storage's reads", "the storages' reads"),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.description.description import DescribedLink, Description, Device
     from topo.topology.topology import ResourceClass
 
-__all__ = ["build_topology"]
 
 _CARDS = ("nic", "dpu")
 _HOSTS = ("cpu", "root-complex")

@@ -11,8 +11,6 @@ from topo.topology.topology import Capacity
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable, Part, Ports
 
-__all__ = ["cable_capacity", "part_capacity", "scaled"]
-
 
 def scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
     """Return the achievable figure: `figure` times `efficiency`.

@@ -9,7 +9,6 @@ import networkx
 if TYPE_CHECKING:
     from topo.topology.topology import Link, Resource, Topology
 
-__all__ = ["to_networkx"]
 
 _GIGA = 1e9
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from topo.topology.topology import Topology
 
-__all__ = ["build", "load", "loads"]
-
 
 def load(
     path_or_name: str | os.PathLike[str], *, overrides: Mapping[str, str] | None = None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.topology.topology import Step, Topology
     from topo.topology.tree import Attachment
 
-__all__ = ["CLASSES", "locality", "matrix", "matrix_devices", "pci_functions", "rank", "socket_of"]
 
 CLASSES = ("X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 

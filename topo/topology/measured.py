@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from topo.description.description import DescribedLink, End, Measurement
     from topo.topology.topology import Resource
 
-__all__ = ["Measured"]
-
 
 class Measured:
     """The measurements of one file, looked up by what they are of.

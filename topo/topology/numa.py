@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-__all__ = ["numa_nodes"]
 
 _SIDE = "numa"
 

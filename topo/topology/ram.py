@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.topology.topology import Topology
 
-__all__ = ["ram_headline", "ram_rate"]
-
 
 def ram_rate(topology: Topology, basis: Basis = "theoretical") -> float | None:
     """Return bytes/s of all memory buses together, `None` if one is unknown or there is none."""

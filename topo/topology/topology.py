@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.topology.tree import Tree
 
-__all__ = [
-    "Capacity",
-    "Layer",
-    "Link",
-    "Resource",
-    "ResourceClass",
-    "Step",
-    "Topology",
-]
 
 Layer = Literal["host", "memory", "network", "gpu"]
 ResourceClass = Literal[

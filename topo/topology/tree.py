@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Step, Topology
 
-__all__ = ["Attachment", "Tree", "met"]
 
 _HOSTS = ("cpu", "root-complex")
 

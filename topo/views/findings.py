@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from topo.errors import Finding, Place, Severity
 
-__all__ = ["SCHEMA", "findings_document", "render_findings"]
 
 SCHEMA: Final = "topo.findings/1"
 

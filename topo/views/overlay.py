@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from topo.routes import Route
     from topo.study import PathAnswer, WorkloadAnswer
 
-__all__ = ["Overlay", "overlay_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Overlay:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from topo.document.report import Report
     from topo.errors import Place
 
-__all__ = ["check_generations", "check_host_lanes", "check_slots"]
-
 
 def check_generations(wiring: Wiring, report: Report) -> None:
     """Report cables of a PCIe generation that an end does not have."""

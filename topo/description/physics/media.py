@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.document.report import Report
     from topo.errors import Place
 
-__all__ = ["check_media"]
 
 _MEMORIES: Final = ("memory", "cxl-memory")
 _NETWORK: Final = ("nic", "dpu", "storage", "network-switch")

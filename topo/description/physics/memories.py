@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from topo.description.physics.wiring import Wiring
     from topo.document.report import Report
 
-__all__ = ["check_buses"]
-
 
 def check_buses(wiring: Wiring, report: Report) -> None:
     """Report memories that hang on nothing; in a file without any link that is no mistake yet."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.document.report import Report
     from topo.errors import Place
 
-__all__ = ["check_fabric", "check_named_ports", "check_ports"]
 
 _NETWORK: Final = ("storage", "nic", "dpu", "network-switch")
 _FEW: Final = 2  # ports that a message names one by one

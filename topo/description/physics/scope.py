@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.document.report import Report
     from topo.errors import Place
 
-__all__ = ["check_loops", "check_reach"]
 
 _PASSED: Final = ("nic", "dpu", "hba", "pcie-switch", "network-switch", *HOSTS)
 _CARDS: Final = ("nic", "dpu")

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
     from topo.description.description import DescribedLink, Description, Device
 
-__all__ = [
-    "HOSTS",
-    "Wiring",
-    "forwards",
-    "grouped",
-    "has",
-    "lines_of",
-    "names_of",
-    "other_end",
-    "worded",
-]
 
 HOSTS: Final = ("cpu", "root-complex")
 _GPU_SIDE: Final = ("gpu", "nvswitch")

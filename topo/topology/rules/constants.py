@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
     from topo.topology.topology import Topology
 
-__all__ = ["NEWEST", "NcclNumbers", "cpu_numbers", "nccl_numbers", "nccl_releases"]
 
 NEWEST: Final = "current"
 _NAMED: Final = re.compile(r"(intel|amd|zhaoxin|arm|power)-([0-9]+)-([0-9]+)")

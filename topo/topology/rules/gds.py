@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Topology
 
-__all__ = ["GdsPeer", "gds_ranking"]
 
 _ROOT: Final = 127  # no common root port
 _REMOTE: Final = 254  # and another NUMA node

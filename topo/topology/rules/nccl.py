@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
     from topo.topology.tree import Attachment
 
-__all__ = ["nccl_graph", "nccl_matrix"]
 
 _HOSTS: Final = ("cpu", "root-complex")
 _LEAVES: Final = ("gpu", "nic", "dpu")

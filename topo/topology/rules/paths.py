@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["TYPES", "Edge", "Graph", "NodeKind", "Path", "paths_from"]
 
 NodeKind = Literal["CPU", "PCI", "GPU", "NIC", "NET", "NVS"]
 EdgeKind = Literal["LOC", "NVL", "C2C", "PCI", "SYS", "NET"]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.metrics import Line
     from topo.views.diagram.themes import Theme
 
-__all__ = ["Canvas"]
 
 _FONT = "Arial"
 _ROUND = 7.0  # radius of a corner

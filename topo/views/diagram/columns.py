@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.ends import Ends
     from topo.views.diagram.zones import Node, Server, Zones
 
-__all__ = ["GAP", "PAD", "REACH", "Columns", "stand"]
 
 GAP = 12.0  # between columns
 REACH = 8.0  # how far beyond a column the labels in it reach

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.polylines import Course
     from topo.views.diagram.scene import Scene
 
-__all__ = ["tangles", "untangled"]
 
 _TRIES = 300  # orders of a whole picture
 _SWAPS = 24  # orders of one large group

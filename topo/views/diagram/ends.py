@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.group import Grouping, Wire
     from topo.views.diagram.zones import Node, Zones
 
-__all__ = ["End", "Ends", "ends_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class End:

@@ -10,8 +10,6 @@ from typing import Literal
 
 from topo.errors import DrawError, Finding
 
-__all__ = ["Engine", "render"]
-
 Engine = Literal["graphviz-pure", "dot"]
 Format = Literal["svg", "png", "pdf"]
 

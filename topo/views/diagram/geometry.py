@@ -9,22 +9,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-__all__ = [
-    "ASIDE",
-    "BUFFER",
-    "BUFFER_GAP",
-    "EDGE",
-    "LANE",
-    "PORT",
-    "Frame",
-    "Layout",
-    "Point",
-    "Rect",
-    "Side",
-    "Track",
-    "free_place",
-    "spread",
-]
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from topo.topology import Device, Link, Topology
 
-__all__ = ["SERVERS", "STRONGEST", "Box", "Grouping", "Wire", "compressed", "group"]
 
 # How much is drawn as one: 0 nothing; 1 cards, drives, memories, GPUs; 2 switches too; 3 whole
 # servers; 4 the network's first switches too.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Route, Subflow, Transfer
     from topo.topology import Step, Topology
 
-__all__ = ["Buffer", "Hop", "buffers", "hops", "touched"]
-
 
 @dataclass(frozen=True, slots=True)
 class Hop:

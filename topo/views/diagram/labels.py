@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.polylines import Course
     from topo.views.diagram.scene import Scene
 
-__all__ = ["BAND", "Block", "bands", "blocks"]
 
 BAND = 13.0  # the width of the band under a wire that binds
 _LABEL = 6.0  # between a wire and its text

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.hops import Hop
     from topo.views.diagram.scene import Overlay, Scene
 
-__all__ = [
-    "BARS",
-    "Move",
-    "Order",
-    "Pass",
-    "Way",
-    "each_hop",
-    "kind_of",
-    "lanes_of",
-    "moves_of",
-    "onward_of",
-    "passes_of",
-    "placed",
-    "ports_of",
-    "uses_of",
-    "ways_of",
-]
 
 # What is side by side, by what it is (lanes of a strip, hops along a wire, buffers of a memory,
 # ports of a buffer), and at which place each of them stands; without an entry, as it comes.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.geometry import Point
     from topo.views.diagram.scene import Scene
 
-__all__ = ["Item", "legend_items", "legend_size", "paint_legend"]
 
 _SIGN, _GAP, _ROW = 38.0, 18.0, 24.0
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-__all__ = ["Line", "Tone", "escaped", "height", "shortened", "width", "wrapped"]
-
 Tone = Literal["ink", "soft", "alarm"]
 
 _LEADING = 1.22  # line height over font size

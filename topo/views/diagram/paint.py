@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import RouteLook, Theme
 
-__all__ = ["Painter"]
-
 
 class Painter:
     """Paints one laid-out scene at a place of the canvas; `prefix` keeps its names apart."""

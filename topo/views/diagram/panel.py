@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Route
     from topo.views.diagram.scene import Scene
 
-__all__ = ["BORDER", "NARROWEST", "SAMPLE", "Panel", "header_of"]
 
 BORDER = 12.0  # between a panel's border and what is in it
 NARROWEST = 340.0  # a header is readable in this

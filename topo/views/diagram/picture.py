@@ -10,8 +10,6 @@ from pathlib import Path
 from topo.errors import DrawError, Finding
 from topo.views.diagram.engine import Engine, render
 
-__all__ = ["Picture"]
-
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.plan import Plan
     from topo.views.diagram.rows import Row
 
-__all__ = ["finish"]
 
 _SOCKET, _SERVER = 10.0, 20.0  # frames round what is in them, above and below
 _STRIP = 20.0

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.rows import Row
     from topo.views.diagram.zones import Zones
 
-__all__ = ["Plan"]
 
 _OVERHANG = 26.0  # of a bar beyond its outermost wire
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.lanes import Move, Order, Pass, Way
     from topo.views.diagram.scene import Scene
 
-__all__ = ["Course", "Tracer", "buffer_places", "courses", "crossings"]
 
 _STUB = 9.0
 _JOG = 30.0  # a course is not bent for less

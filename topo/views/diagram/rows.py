@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.columns import Span
     from topo.views.diagram.zones import Node, Zones
 
-__all__ = ["BETWEEN", "Row", "Rows", "packed", "rows_of", "stacked"]
 
 BETWEEN = 22.0  # around the labels between two rows
 _STRIP = 20.0  # a frame's title

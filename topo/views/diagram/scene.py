@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.rows import Row
     from topo.views.diagram.zones import Zones
 
-__all__ = ["Overlay", "Scene", "lay_out", "scene_of"]
 
 BESIDE, BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
 _MARGIN = (7.0, 5.0)

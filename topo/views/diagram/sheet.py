@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import Theme
 
-__all__ = ["WIDEST", "draw"]
 
 # At most so many points wide, the smallest text is 10 pixels high in a picture of 1600 pixels.
 WIDEST = 1600.0

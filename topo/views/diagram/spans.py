@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topo.phrases import shortened
 from topo.study.words import classes_of
 from topo.units import format_duration, format_rate
-from topo.views.text.words import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.study import Moment, Run, Simulation, WorkloadRate
     from topo.topology import Resource
 
-__all__ = ["Bar", "Note", "bars_of", "notes_of", "panel_title", "round_up", "ticks"]
 
 MOST_NOTES = 12
 _SAME = 1e-9

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.geometry import Point, Rect, Track
     from topo.views.diagram.themes import RouteLook
 
-__all__ = ["hollow", "pieces", "sample", "stroke"]
 
 _PEN = 5.0
 _HEAD = 15.0  # the length of an arrow's head

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["THEMES", "RouteLook", "Theme"]
-
 Stroke = Literal["hollow", "solid", "dashed", "dotted"]
 
 

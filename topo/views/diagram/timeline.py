@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.spans import Bar, Note
     from topo.views.diagram.themes import Theme
 
-__all__ = ["draw_timeline", "draw_timelines"]
 
 _WIDE = 960.0  # of the picture, in points: ten of them are 16 pixels of 1600
 _MARGIN = 18.0

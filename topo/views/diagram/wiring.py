@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.plan import Plan
     from topo.views.diagram.rows import Row
 
-__all__ = ["Wiring"]
 
 _LANE = 6.0  # between wires that are drawn aside
 

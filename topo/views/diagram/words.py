@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from topo.topology import Device, Resource, Topology
     from topo.views.diagram.group import Box, Wire
 
-__all__ = [
-    "box_lines",
-    "mesh_lines",
-    "pen",
-    "rate_of",
-    "server_title",
-    "socket_title",
-    "wire_lines",
-]
 
 _NAME, _TEXT = 12.0, 10.0
 _TITLE_POINTS = 104.0  # as wide as a title in a box gets before it is broken

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from topo.views.diagram.group import Grouping, Wire
 
-__all__ = ["Mesh", "Node", "Server", "Zones", "sort_into_zones"]
 
 _HOSTS = ("cpu", "root-complex")
 _NETWORK = ("storage", "network-switch")

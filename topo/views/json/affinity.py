@@ -9,8 +9,6 @@ from topo.views.json.values import number
 if TYPE_CHECKING:
     from topo.study.affinity import Affinities, Choice
 
-__all__ = ["affinity_document"]
-
 
 def affinity_document(found: Affinities) -> dict[str, Any]:
     """Return ``topo.affinity/1``: each GPU's cards and drives, and each of those with its GPUs."""

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     )
     from topo.topology import Topology
 
-__all__ = [
-    "bottleneck_document",
-    "comparison_document",
-    "paths_document",
-]
-
 
 def comparison_document(found: Comparison, meeting: AtOnce | None = None) -> dict[str, Any]:
     """Return ``topo.compare/1``: every workload by every data path.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from topo.study import Judgement
     from topo.topology import Topology
 
-__all__ = ["check_document"]
-
 
 def check_document(topology: Topology, judgements: Sequence[Judgement]) -> dict[str, Any]:
     """Return ``topo.check/1``: each sentence of `expect:` and whether it holds."""

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Medium, Part, PeerCaps, Ports, Slot
     from topo.topology import Device, Link, Resource, Topology
 
-__all__ = [
-    "catalogue_document",
-    "machines_document",
-    "matrix_document",
-    "topology_document",
-]
 
 _UNITS = {
     "rate": "bytes_per_s",

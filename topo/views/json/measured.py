@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from topo.study.prediction import Reading
     from topo.topology import Topology
 
-__all__ = ["measured_document"]
-
 
 def measured_document(
     topology: Topology,

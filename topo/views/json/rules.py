@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topo.topology.rules.paths import Path
     from topo.topology.topology import Topology
 
-__all__ = ["gds_document", "nccl_document"]
 
 _GIGA = 1e9
 

@@ -11,8 +11,6 @@ from topo.views.json.values import resource_document
 if TYPE_CHECKING:
     from topo.study import ClassPrice, Explanation, Prices, Share, TiedPrice, Use
 
-__all__ = ["explanation_document", "prices_document"]
-
 
 def explanation_document(found: Explanation) -> dict[str, Any]:
     """Return ``demands``, ``resources`` and ``prices``; equal ones share an entry."""

@@ -9,8 +9,6 @@ from topo.views.json.values import resource_document
 if TYPE_CHECKING:
     from topo.study import Moment, Outcome, Simulation, Upgrade, Upgrades
 
-__all__ = ["simulation_document", "together_document", "upgrades_document"]
-
 
 def simulation_document(found: Simulation) -> dict[str, Any]:
     """Return ``topo.simulate/1``: runs, spans, and when each demand is done."""

@@ -13,14 +13,6 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.topology import Capacity, Resource
 
-__all__ = [
-    "capacity_document",
-    "encoded",
-    "figure_document",
-    "number",
-    "place_document",
-    "resource_document",
-]
 
 _DIGITS = 12  # beyond that, a float holds the order of additions rather than a figure
 _EXACT = 2**53

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.phrases import shortened
 from topo.units import format_rate
 from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
-from topo.views.text.words import shortened, title_of
+from topo.views.text.words import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from topo.study.nearness import Nearness
     from topo.views.text.page import Block
 
-__all__ = ["affinity_page", "nearness_words"]
 
 _PURPOSES: Final[Mapping[Purpose, str]] = {
     "compute": "compute",

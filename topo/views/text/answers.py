@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.phrases import shortened
 from topo.study.words import class_words, is_plural, listed
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import explanation_blocks
-from topo.views.text.words import (
-    shortened,
-    sourced,
-    spanned,
-    title_of,
-    verdict_cell,
-    workload_sentence,
-)
+from topo.views.text.words import sourced, spanned, title_of, verdict_cell, workload_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +27,6 @@ if TYPE_CHECKING:
     from topo.topology import Topology
     from topo.views.text.page import Block
 
-__all__ = ["basis_note", "bottleneck_page", "comparison_page"]
 
 _NONE: Final = "-"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold

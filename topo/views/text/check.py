@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topo.topology import Topology
 
-__all__ = ["check_line"]
-
 
 def check_line(topology: Topology) -> str:
     """Return one line about a file without mistakes, whose expectations all hold."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from topo.description.description import DataPath
     from topo.views.text.page import Block
 
-__all__ = ["data_path_explained", "explain_page", "listing_page"]
-
 
 def explain_page(page: Page) -> Iterator[Block]:
     """Yield one explanation."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.description.keys import SETTINGS
 from topo.description.settings import settings_value
+from topo.phrases import shortened, unnumbered
 from topo.study.lengths import hops_range, links_range
 from topo.study.words import cited
 from topo.topology import ram_headline, ram_rate
@@ -15,11 +16,9 @@ from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
 from topo.views.text.parts import facts_table
 from topo.views.text.words import (
     figure_text,
-    shortened,
     sourced,
     spanned,
     title_of,
-    unnumbered,
     verdict_cell,
     workload_sentence,
 )
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from topo.study import PathSurvey
     from topo.topology import Device, Link, Resource, Topology
     from topo.views.text.page import Block
-
-__all__ = ["matrix_page", "paths_page", "routes_page", "show_page"]
 
 
 # --- show ---------------------------------------------------------------------------------------

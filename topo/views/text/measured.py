@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.topology import Topology
     from topo.views.text.page import Block
 
-__all__ = ["measured_page"]
 
 _MOST: Final = 16  # rates of one test that have rows of their own
 _TONES: Final = {"fits": "good", "above": "bad", "below": "warn", "impossible": "bad"}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-__all__ = ["Block", "Bullets", "Cell", "Column", "Heading", "Lines", "Table", "Text", "render"]
-
 
 @dataclass(frozen=True, slots=True)
 class Heading:

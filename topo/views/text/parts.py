@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.topology import Topology
     from topo.views.text.page import Block
 
-__all__ = ["catalogue_page", "facts_table", "machines_page", "medium_page", "part_page"]
 
 _Fact = tuple[str, str, str]
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topo.topology.rules.paths import Path
     from topo.views.text.page import Block
 
-__all__ = ["gds_page", "nccl_page"]
 
 _NCCL_LEGEND: Final = """\
 Legend: NCCL's type and the GB/s it plans with

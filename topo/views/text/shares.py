@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from topo.phrases import shortened
 from topo.study.words import class_words
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
-from topo.views.text.words import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from topo.topology import Resource
     from topo.views.text.page import Block
 
-__all__ = ["bound_words", "explanation_blocks"]
 
 _NONE: Final = "-"
 

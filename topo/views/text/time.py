@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from topo.phrases import shortened
 from topo.units import format_duration, format_rate
 from topo.views.text.answers import basis_note
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import bound_words
-from topo.views.text.words import shortened, title_of
+from topo.views.text.words import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from topo.topology import Topology
     from topo.views.text.page import Block
 
-__all__ = ["simulation_page", "together_page", "upgrades_page"]
 
 _BAR: Final = 40  # characters of the longest bar
 _NONE: Final = "-"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from topo.study.ranges import shortened, unnumbered
+from topo.phrases import shortened
 from topo.units import (
     format_rate,
     format_ratio,
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Verdict
     from topo.topology import Topology
 
-__all__ = [
-    "figure_text",
-    "shortened",
-    "sourced",
-    "spanned",
-    "title_of",
-    "unnumbered",
-    "verdict_cell",
-    "workload_sentence",
-]
 
 _TONES = {"ok": "good", "ok-slower": "warn", "unknown": "warn", "refused": "bad"}
 
