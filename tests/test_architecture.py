@@ -27,6 +27,7 @@ ROOMS = [
     "units",
     "phrases",
     "graph",
+    "files",
     "document",
     "catalogue",
     "description",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import stat
 from pathlib import Path
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 import topo as package
-from topo.cli.output import write_file
 from topo.datapaths import BUILT_IN, built_in
-from topo.errors import TopoError
 from topo.study.words import CLASS_WORDS
 from topo.topology.locality import CLASSES
 from topo.views.pages import page_of, pages
@@ -251,46 +248,6 @@ def test_fmt_does_what_it_can(topo, box, tmp_path):
     assert done.code == 1
     assert "no-file" in done.err
     assert topo("fmt", "--check", box).code == 0
-
-
-# --- files whole or not at all --------------------------------------------------------------------
-
-
-def test_a_file_is_written_through_a_link(tmp_path):
-    (tmp_path / "real.txt").write_text("old")
-    (tmp_path / "link.txt").symlink_to("real.txt")
-    write_file(str(tmp_path / "link.txt"), "new")
-    assert (tmp_path / "link.txt").is_symlink()
-    assert (tmp_path / "real.txt").read_text() == "new"
-
-
-def test_a_new_file_has_the_usual_mode(tmp_path):
-    mask = os.umask(0o022)
-    try:
-        write_file(str(tmp_path / "new.txt"), "new")
-    finally:
-        os.umask(mask)
-    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o644
-
-
-@pytest.mark.parametrize("name", ["folder", "nowhere/file.txt"])
-def test_a_file_that_cannot_be_written_is_a_finding(tmp_path, name):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(TopoError, match="unwritable-file"):
-        write_file(str(tmp_path / name), "text")
-
-
-def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
-    file = tmp_path / "file.txt"
-    file.write_text("old")
-
-    def refuse(self, target):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(TopoError, match="no space left on device"):
-        write_file(str(file), "new")
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
 # --- draw -----------------------------------------------------------------------------------------

@@ -98,10 +98,10 @@ def test_an_unknown_built_in_lists_those_that_are(monkeypatch, folder):
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):
-    def refuse(self):
+    def refuse(self, mode):
         raise PermissionError
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     assert refused("box.yaml").message == "`box.yaml` may not be read"
     assert refused("./").message == "`./` is a folder"
 

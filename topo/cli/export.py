@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from topo.cli.options import Machine, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_text, write_file
+from topo.cli.output import put_document, put_text
+from topo.files import write_file
 
 _KINDS = ("nccl", "dot", "mermaid", "json", "graphml", "simgrid", "csv")
 

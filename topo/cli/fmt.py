@@ -7,8 +7,9 @@ import sys
 import click
 
 from topo.cli.options import asks_json, example
-from topo.cli.output import put_document, put_text, write_file
+from topo.cli.output import put_document, put_text
 from topo.errors import Finding, TopoError
+from topo.files import write_file
 
 _STDIN = "-"
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from topo.cli.options import asks_json, example, lists
-from topo.cli.output import Session, put_document, put_page, write_file
+from topo.cli.output import Session, put_document, put_page
+from topo.files import write_file
 
 if TYPE_CHECKING:
     from topo.measuring import Measured

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from topo.cli.options import asks_json, example
-from topo.cli.output import put_document, put_text, write_file
+from topo.cli.output import put_document, put_text
 from topo.errors import Finding, TopoError
+from topo.files import write_file
 
 _USUAL = "my-server"
 _NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)

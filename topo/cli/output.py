@@ -1,4 +1,4 @@
-"""Where answers go: results to standard output, findings to standard error, files whole or not."""
+"""Where answers go: results to standard output, findings to standard error."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from topo.errors import Finding, TopoError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from topo.errors import Finding, TopoError
     from topo.views.text.page import Block
 
 
@@ -82,60 +80,6 @@ def fail(error: TopoError, session: Session) -> int:
     if session.as_json:
         return _put_document({}, error.findings, session)
     return _tell(error.findings)
-
-
-def write_file(path: str, content: str | bytes) -> None:
-    """Write a file whole or not at all: into a temporary neighbour, then renamed.
-
-    Raises
-    ------
-    TopoError
-        If it cannot be written.
-    """
-    target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(None, "Is a directory")
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a pipe or a device: nothing to keep whole
-        else:
-            _replace(target.resolve() if target.is_symlink() else target, data)
-    except OSError as error:
-        raise unwritable(f"`{path}`", error) from None
-
-
-def unwritable(what: str, error: OSError) -> TopoError:
-    """Return the error for something that cannot be written."""
-    reason = (error.strerror or str(error)).lower()
-    return TopoError(Finding("unwritable-file", f"{what} cannot be written: {reason}"))
-
-
-def _replace(target: Path, data: bytes) -> None:
-    import shutil
-    import tempfile
-
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        if target.exists():
-            shutil.copymode(target, draft)
-        else:
-            draft.chmod(0o666 & ~_mask())
-        draft.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-
-
-def _mask() -> int:
-    """Return the process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _tell(findings: Iterable[Finding]) -> int:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import click
 
 from topo import __version__
-from topo.cli.output import Session, fail, unwritable
+from topo.cli.output import Session, fail
 from topo.cli.verbs import VERBS, hint
 from topo.errors import TopoError
+from topo.files import unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from topo import files
 from topo.catalogue.advice import did_you_mean
 from topo.description.read import read_spec
 from topo.document import parse
@@ -135,35 +136,21 @@ def read_file(text: str, most: int = -1) -> bytes:
     TopoError
         If it is not there, is a folder or may not be read.
     """
-    path = Path(text)
     try:
-        if most < 0:
-            return path.read_bytes()
-        with path.open("rb") as file:
-            return file.read(most)
+        return files.read_file(text, most)
     except FileNotFoundError:
         raise TopoError(_absent(text)) from None
-    except IsADirectoryError:
-        message, advice = f"`{text}` is a folder", "name a file in it"
-    except PermissionError:
-        message, advice = f"`{text}` may not be read", "look at its permissions"
-        if path.is_dir():
-            message, advice = f"`{text}` is a folder", "name a file in it"
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        message, advice = f"`{text}` cannot be read: {reason.lower()}", ""
-    raise TopoError(Finding("unreadable-file", message, help=advice)) from None
 
 
 def _absent(text: str) -> Finding:
     folder = Path(text).parent
-    files = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
+    beside = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
     if not folder.is_dir():
         message = f"there is no folder `{folder}`"
     else:
         message = f"there is no file `{text}`"
     stem = Path(text).stem
-    advice = did_you_mean(Path(text).name, files)
+    advice = did_you_mean(Path(text).name, beside)
     if not advice and stem in builtin_names():
         advice = f"the built-in is `{stem}`, without a folder or .yaml"
     return Finding("no-file", message, help=advice)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from topo.errors import DrawError, Finding
+from topo.files import replace_file
 from topo.views.diagram.engine import Engine, render
 
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
@@ -78,7 +77,7 @@ class Picture:
         target = Path(path)
         data = self._as(target.suffix.lower(), engine, width)
         try:
-            _replace(target, data)
+            replace_file(target, data)
         except OSError as error:
             reason = error.strerror or str(error)
             raise DrawError(Finding("not-written", f"{target}: {reason}")) from error
@@ -107,18 +106,3 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         return self.svg()
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write beside the target, then take its place: nobody sees half a picture."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,76 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from topo.errors import TopoError
+from topo.files import read_file, write_file
+
+
+def test_a_file_is_written_through_a_link(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_file(str(tmp_path / "link.txt"), "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        write_file(str(tmp_path / "new.txt"), "new")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("name", ["folder", "nowhere/file.txt"])
+def test_a_file_that_cannot_be_written_is_a_finding(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(TopoError, match="unwritable-file"):
+        write_file(str(tmp_path / name), "text")
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    file = tmp_path / "file.txt"
+    file.write_text("old")
+
+    def refuse(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(TopoError, match="no space left on device"):
+        write_file(str(file), "new")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_file_keeps_its_mode(tmp_path):
+    file = tmp_path / "file.txt"
+    file.write_text("old")
+    file.chmod(0o640)
+    write_file(str(file), "new")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_file(str(pipe), "new")
+        assert os.read(reader, 10) == b"new"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_no_more_is_read_than_wanted(tmp_path):
+    (tmp_path / "file").write_bytes(b"abcdef")
+    assert read_file(str(tmp_path / "file"), 2) == b"ab"
+    assert read_file(str(tmp_path / "file")) == b"abcdef"
+
+
+def test_a_folder_is_not_read(tmp_path):
+    with pytest.raises(TopoError, match="is a folder"):
+        read_file(str(tmp_path))
