@@ -150,7 +150,8 @@ def main() -> int:
     comparing.add_argument("new", type=Path)
     asked = parser.parse_args()
     if asked.verb == "keep":
-        corpus = asked.corpus.resolve() if asked.corpus else None
+        # Links stay as they are given: they name the answers.
+        corpus = Path(os.path.abspath(asked.corpus)) if asked.corpus else None  # noqa: PTH100
         count = keep(asked.folder.resolve(), corpus, pictures=asked.pictures)
         print(f"{count} answers kept in {asked.folder}")
         return 0
