@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topo.description import load, loads
-from topo.topology import Topology, build_topology
+from topo.topology.build import build_topology
+from topo.topology.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

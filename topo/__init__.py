@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from topo.study.survey import survey
     from topo.study.timeline import simulate, together
     from topo.study.upgrade import upgrades
-    from topo.topology.load import build, load, loads
+    from topo.topology.build import build, load, loads
     from topo.topology.locality import locality, matrix
     from topo.topology.topology import Topology
     from topo.views.diagram.sheet import draw
@@ -67,12 +67,12 @@ else:
         "Topology": "topo.topology.topology",
         "Workload": "topo.description.description",
         "bottleneck": "topo.study.bottleneck",
-        "build": "topo.topology.load",
+        "build": "topo.topology.build",
         "compare": "topo.study.compare",
         "draw": "topo.views.diagram.sheet",
         "judge": "topo.study.check",
-        "load": "topo.topology.load",
-        "loads": "topo.topology.load",
+        "load": "topo.topology.build",
+        "loads": "topo.topology.build",
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
         "measure": "topo.measuring",

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import topo as package
-from topo.datapaths import BUILT_IN, built_in
+from topo.datapaths.registry import built_in
+from topo.description.vocabulary import BUILT_IN
 from topo.study.words import CLASS_WORDS
 from topo.topology.locality import CLASSES
 from topo.views.pages import page_of, pages

@@ -291,7 +291,7 @@ def test_an_interrupt_ends_quietly(topo, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("topo.topology.load.load", interrupted)
+    monkeypatch.setattr("topo.topology.build.load", interrupted)
     done = topo("check", "dgx-h100")
     assert (done.code, done.out, done.err) == (130, "", "")
 

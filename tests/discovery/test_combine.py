@@ -14,7 +14,8 @@ from tests.discovery.test_mutations import damaged
 from tests.discovery.twins import card, cpu, gpu, pci, switch, system
 from topo.discovery import import_text, import_together, sight
 from topo.errors import ExchangeError, TopoError
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 
 needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason=f"NO CORPUS at {CORPUS}")
 

@@ -20,10 +20,9 @@ from topo.discovery.nvidia_smi import read_matrix
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
 from topo.study import compare
-from topo.topology import build_topology, locality, matrix
-from topo.topology.locality import rank
-from topo.topology.rules import nccl_graph
-from topo.topology.rules.paths import Graph, paths_from
+from topo.topology.build import build_topology
+from topo.topology.locality import locality, matrix, rank
+from topo.topology.nccl_paths import Graph, nccl_graph, paths_from
 from topo.views.diagram import draw
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"

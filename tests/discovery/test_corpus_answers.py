@@ -13,7 +13,7 @@ from tests.discovery.test_corpus import data_of, rows
 from topo.discovery import import_text
 from topo.errors import ExchangeError
 from topo.study import compare
-from topo.topology import build_topology
+from topo.topology.build import build_topology
 from topo.views.diagram import draw
 from topo.views.overlay import overlay_of
 

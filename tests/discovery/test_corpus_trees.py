@@ -23,7 +23,8 @@ from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
 from topo.study import compare
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 from topo.views.diagram import draw
 
 CHECKED: Counter[tuple[str, str]] = Counter()

@@ -11,7 +11,8 @@ from topo.discovery import import_text, sight
 from topo.discovery.hwloc_read import read_file
 from topo.discovery.pci_link import guess
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 
 
 def read(data):

@@ -9,7 +9,8 @@ from topo.discovery import import_text, sight
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 
 
 def read(text):

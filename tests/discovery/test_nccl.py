@@ -7,7 +7,8 @@ import pytest
 from tests.discovery.twins import AMD, card, cpu, gpu, pci, switch, system, two_sockets
 from topo.discovery import import_text
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality, matrix
+from topo.topology.build import build_topology
+from topo.topology.locality import locality, matrix
 
 WHOLE = """\
 # Imported from host.xml (an NCCL topology file).

@@ -9,7 +9,8 @@ from topo.discovery import import_text
 from topo.discovery.matrix import links_in, rank_of
 from topo.discovery.nvidia_smi import read_matrix
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality, matrix
+from topo.topology.build import build_topology
+from topo.topology.locality import locality, matrix
 
 
 def read(text):

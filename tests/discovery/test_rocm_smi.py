@@ -7,7 +7,8 @@ import pytest
 from tests.discovery.trees import ROCM
 from topo.discovery import import_text
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 
 
 def test_xgmi_joins_and_numa_nodes_part():

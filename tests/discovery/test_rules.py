@@ -10,11 +10,16 @@ import pytest
 from tests.discovery.twins import AMD, INTEL_SKX, card, cpu, eight_switches, pci, switch, system
 from topo.discovery import import_text
 from topo.errors import UnknownNameError
-from topo.topology import build_topology
-from topo.topology.load import load
-from topo.topology.rules import gds_ranking, nccl_matrix
-from topo.topology.rules.constants import nccl_numbers, nccl_releases
-from topo.topology.rules.paths import Graph, Path, paths_from
+from topo.topology.build import build_topology, load
+from topo.topology.gds_ranking import gds_ranking
+from topo.topology.nccl_paths import (
+    Graph,
+    Path,
+    nccl_matrix,
+    nccl_numbers,
+    nccl_releases,
+    paths_from,
+)
 
 
 def machine(data):
@@ -257,7 +262,7 @@ def test_without_switches():
 
 def test_access_control_sends_traffic_over_the_root_port():
     text = import_text("nccl", two_switches_a_node(), "x").yaml
-    from topo.topology.load import loads
+    from topo.topology.build import loads
 
     assert ranks(loads(text, overrides={"sw0.acs": "on"}))["nic0"] == 4
     assert ranks(loads(text, overrides={"sw0.acs": "off"}))["nic0"] == 3

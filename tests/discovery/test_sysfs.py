@@ -14,7 +14,8 @@ from topo.discovery.sysfs_archive import Archive
 from topo.discovery.sysfs_config import links_of
 from topo.discovery.sysfs_files import Folder
 from topo.errors import ExchangeError
-from topo.topology import build_topology, locality
+from topo.topology.build import build_topology
+from topo.topology.locality import locality
 
 
 def read(tree):

@@ -18,7 +18,7 @@ from tests.discovery.test_mutations import damaged
 from tests.discovery.trees import ROCM, TREE, cxl, sysfs_box, two_level, verbose, with_target
 from topo.discovery import import_text
 from topo.errors import TopoError
-from topo.topology import build_topology
+from topo.topology.build import build_topology
 
 XML = [two_level(), two_level("2.0"), cxl("2.0"), cxl("3.0")]
 TEXTS = [TREE.encode(), verbose().encode(), LIST.encode()]

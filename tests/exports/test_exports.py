@@ -16,8 +16,7 @@ from topo.description import builtin_names
 from topo.discovery import import_text
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
-from topo.topology import build_topology
-from topo.topology.load import load, loads
+from topo.topology.build import build_topology, load, loads
 
 
 def machine(data):

@@ -7,9 +7,10 @@ import math
 import pytest
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
-from topo.datapaths import data_path
-from topo.flows import Ends, at_basis, core_copy_rate, demands_of, ends_of, use_matrix, worker_limit
-from topo.routes import Router
+from topo.datapaths.registry import data_path
+from topo.flows.demands import Ends, at_basis, core_copy_rate, demands_of, ends_of, worker_limit
+from topo.flows.system import use_matrix
+from topo.routes.router import Router
 from topo.solve import max_min
 
 GB = 1e9

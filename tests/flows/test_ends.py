@@ -10,7 +10,7 @@ import topo
 from tests.machines import built
 from topo.description.description import Workload
 from topo.errors import DescriptionError
-from topo.flows import Ends, ends_of
+from topo.flows.demands import Ends, ends_of
 from topo.study import simulate
 
 # Two GPUs under one CPU with a NIC each side; NVLink between them; 4-channel DDR5 (153.6 GB/s).

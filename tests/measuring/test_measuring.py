@@ -8,7 +8,7 @@ from tests.machines import ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
 from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
 from topo import measure
 from topo.errors import TopoError, UnknownNameError
-from topo.topology.load import loads
+from topo.topology.build import loads
 
 GB, GIB, MIB = 1e9, 2.0**30, 2.0**20
 

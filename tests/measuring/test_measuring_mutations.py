@@ -14,7 +14,7 @@ from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
 from topo import measure
 from topo.errors import TopoError
 from topo.measuring import KINDS
-from topo.topology.load import loads
+from topo.topology.build import loads
 
 MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")
 BUILT = built(MACHINE)

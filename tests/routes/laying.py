@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from topo.datapaths import data_path
-from topo.routes import Policy, Route, Router
+from topo.datapaths.registry import data_path
+from topo.routes.route import Policy, Route
+from topo.routes.router import Router
 
 if TYPE_CHECKING:
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def laid(

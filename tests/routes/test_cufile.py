@@ -6,8 +6,8 @@ import pytest
 
 from tests.machines import LOCAL_DRIVES, NVLINKED, ONE_SOCKET, SWITCHED, built, shipped
 from tests.routes.laying import codes, laid
-from topo.datapaths import data_path
-from topo.routes import Router
+from topo.datapaths.registry import data_path
+from topo.routes.router import Router
 
 
 def with_settings(text, said):

@@ -19,7 +19,8 @@ from tests.machines import (
 )
 from tests.routes.laying import codes, laid, walks
 from topo.errors import UnknownNameError
-from topo.routes import Policy, Router
+from topo.routes.route import Policy
+from topo.routes.router import Router
 
 # --- walks ----------------------------------------------------------------------------------------
 

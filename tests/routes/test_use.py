@@ -17,7 +17,8 @@ from tests.machines import (
     shipped,
 )
 from tests.routes.laying import laid
-from topo.datapaths import BUILT_IN, built_in, count
+from topo.datapaths.registry import built_in, count
+from topo.description.vocabulary import BUILT_IN
 
 # --- weights --------------------------------------------------------------------------------------
 

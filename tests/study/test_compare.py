@@ -17,7 +17,7 @@ from tests.machines import (
     shipped,
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
-from topo.routes import Policy
+from topo.routes.route import Policy
 from topo.study import ask, compare
 
 GB = 1e9

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from tests.machines import built
 from tests.random_machines import Sketch, sketches
-from topo.datapaths import count, data_path
-from topo.flows import demands_of, use_matrix
-from topo.routes import Policy, Router
+from topo.datapaths.registry import count, data_path
+from topo.flows.demands import demands_of
+from topo.flows.system import use_matrix
+from topo.routes.route import Policy
+from topo.routes.router import Router
 from topo.solve import certify, max_min
 from topo.study import compare
-from topo.topology import Topology, matrix
+from topo.topology.locality import matrix
+from topo.topology.topology import Topology
 
 PATHS = ("legacy", "direct", "legacy-pageable", "odirect-pinned", "compat")
 POLICIES = [

@@ -8,7 +8,7 @@ import pytest
 
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
-from topo.flows import use_matrix
+from topo.flows.system import use_matrix
 from topo.solve import max_min
 from topo.study import explain
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.machines import shipped
-from topo.datapaths import data_path
-from topo.flows import demands_of, use_matrix
-from topo.routes import Router
+from topo.datapaths.registry import data_path
+from topo.flows.demands import demands_of
+from topo.flows.system import use_matrix
+from topo.routes.router import Router
 from topo.solve import complete, max_min
 from topo.study import compare
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topo.flows import System
+from topo.flows.system import System
 from topo.solve import certify, max_min
 from topo.study.answer import shared
 

@@ -17,7 +17,7 @@ from tests.machines import (
     shipped,
 )
 from topo.errors import UnknownNameError
-from topo.topology import locality, matrix, matrix_devices, pci_functions, rank, socket_of
+from topo.topology.locality import locality, matrix, matrix_devices, pci_functions, rank, socket_of
 
 
 def test_dgx_h100_is_what_nvidia_smi_shows():

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from topo.datapaths import data_path
+from topo.datapaths.registry import data_path
 from topo.description import load, loads
 from topo.description.description import End
 from topo.errors import DrawError
-from topo.routes import Router
-from topo.topology import Topology, build_topology
+from topo.routes.router import Router
+from topo.topology.build import build_topology
+from topo.topology.topology import Topology
 from topo.views.diagram import THEMES, Picture, draw
 from topo.views.diagram import engine as engines
 from topo.views.diagram.canvas import Canvas

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.machines import built
 from tests.random_machines import sketches
-from topo.datapaths import data_path
-from topo.routes import Router
+from topo.datapaths.registry import data_path
+from topo.routes.router import Router
 from topo.views.diagram import THEMES, draw
 from topo.views.diagram.sheet import _Sheet
 

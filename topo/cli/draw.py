@@ -22,7 +22,7 @@ from topo.cli.output import put_document, put_text
 
 if TYPE_CHECKING:
     from topo.study import WorkloadAnswer
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 _STDOUT = "-"
 

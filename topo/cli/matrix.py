@@ -35,8 +35,7 @@ def command(
         raise click.UsageError("--functions goes with --rules nvidia-smi.")
     if rules != "nvidia-smi":
         return _by_rules(machine, rules, release, as_json=as_json)
-    from topo.topology import matrix
-    from topo.topology.numa import numa_nodes
+    from topo.topology.locality import matrix, numa_nodes
 
     topology = machine.load()
     classes = matrix(topology, functions=functions)
@@ -52,8 +51,8 @@ def command(
 
 def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: bool) -> int:
     """Print NCCL's types, or the GDS driver's ranking."""
-    from topo.topology.rules import gds_ranking, nccl_matrix
-    from topo.topology.rules.constants import NEWEST, nccl_numbers
+    from topo.topology.gds_ranking import gds_ranking
+    from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
     from topo.views.json import rules as documents
     from topo.views.text import rules as pages
 

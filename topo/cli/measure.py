@@ -69,7 +69,7 @@ def command(
     path = PurePath(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
     from topo.measuring import measure
-    from topo.topology.load import load, loads
+    from topo.topology.build import load, loads
 
     text, name, broken = _text_of(file)
     topology = loads(text, name=name) if file == _STDIN else load(file)

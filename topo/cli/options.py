@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from topo.description.description import Basis
-    from topo.routes import Policy
-    from topo.topology import Topology
+    from topo.routes.route import Policy
+    from topo.topology.topology import Topology
 
 
 _Verb: TypeAlias = "Callable[..., int]"
@@ -34,7 +34,7 @@ class Machine:
 
     def load(self) -> Topology:
         """Read it and build the topology, with what the host's own tools say of it."""
-        from topo.topology.load import load
+        from topo.topology.build import load
 
         topology = load(self.file, overrides=self.overrides)
         if not self.cufile and not self.gdscheck:
@@ -190,7 +190,7 @@ def asks_how(verb: _Verb) -> _Verb:
     def wrapped(
         *, at: Basis, cards: Any, ways: Any, buffers: tuple[tuple[str, str], ...], **rest: Any
     ) -> int:
-        from topo.routes import Policy
+        from topo.routes.route import Policy
 
         return verb(how=How(at, Policy(routes=ways, nics=cards, buffers=buffers)), **rest)
 

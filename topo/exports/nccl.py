@@ -13,15 +13,15 @@ from topo.errors import ExchangeError, Finding
 from topo.exports import Exported, not_held
 from topo.exports.element import Element
 from topo.exports.nccl_leaves import Leaves
-from topo.topology.rules.constants import cpu_numbers
+from topo.topology.nccl_paths import cpu_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from topo.catalogue.part import Cable
     from topo.description.description import Device
+    from topo.topology.locality import Attachment
     from topo.topology.topology import Topology
-    from topo.topology.tree import Attachment
 
 
 _MOST_NODES: Final = 256

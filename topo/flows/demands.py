@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from topo.flows.demand import Demand
-from topo.flows.ends import ends_of
+from topo.errors import DescriptionError, Finding
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload
-    from topo.routes import Route, Router, Transfer
-    from topo.topology import Topology
+    from topo.routes.route import Direction, Route, Transfer
+    from topo.routes.router import Router
+    from topo.topology.topology import Topology
 
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
@@ -95,3 +95,88 @@ def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Bas
     elif transfer.move.mover == "core":
         rates.append(core_copy_rate(topology, transfer.engine))
     return min(rates, default=math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """This many bytes for one GPU, by one route.
+
+    Parameters
+    ----------
+    workload
+        The workload it is part of.
+    gpu
+        The GPU that is filled or emptied.
+    route
+        How the bytes travel.
+    size
+        Bytes.
+    weight, limit, start
+        Fair-share weight; rate limit in bytes/s (`math.inf` for none); start in seconds.
+    own_limit
+        The part of `limit` that the workload states, without what its workers can move.
+    """
+
+    workload: str
+    gpu: str
+    route: Route
+    size: float
+    weight: float
+    limit: float
+    start: float
+    own_limit: float = math.inf
+
+    @property
+    def name(self) -> str:
+        """Workload and GPU: ``load gpu0``."""
+        return f"{self.workload} {self.gpu}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """One GPU, and what it exchanges data with: storage, other GPUs, or network cards.
+
+    `direction` is the GPU's view: ``read`` fills it, ``write`` empties it. Several far ends share
+    the bytes evenly.
+    """
+
+    gpu: str
+    far: tuple[str, ...]
+    direction: Direction
+
+
+def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
+    """Return the ends of each demand, in the order of the workload's GPUs.
+
+    A read or a write is one demand a GPU with all of the storage. A copy pairs equal counts of
+    devices; between a set and itself each receives evenly from all others; else each that
+    receives does so evenly from all that send. A GPU that has the bytes already needs none.
+
+    Raises
+    ------
+    DescriptionError
+        When nothing is left to move: a copy from a device to itself.
+    """
+    sources, targets = workload.sources, workload.targets
+    if workload.direction == "read":
+        return tuple(Ends(gpu, sources, "read") for gpu in targets)
+    if workload.direction == "write":
+        return tuple(Ends(gpu, targets, "write") for gpu in sources)
+    if topology[targets[0]].kind == "gpu":
+        pairs = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
+    else:
+        pairs = tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
+    found = tuple(one for one in pairs if one.far)
+    if not found:
+        message = f"{workload.name} copies from {sources[0]} to itself"
+        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
+    return found
+
+
+def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what `gpu`, one of `near`, exchanges data with among `far`."""
+    if set(far) & set(near):
+        return tuple(name for name in far if name != gpu)
+    if len(far) == len(near):
+        return (far[near.index(gpu)],)
+    return far

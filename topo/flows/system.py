@@ -2,7 +2,7 @@
 
 A *system* knows nothing of devices: resource `r` has a capacity, demand `d` uses some resources,
 each with a multiplicity (how many bytes pass it per payload byte; `legacy` puts 4 on a RAM bus).
-Names live in `topo.flows.demand`.
+Names live in `UseMatrix`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from topo.description.description import Basis
+    from topo.flows.demands import Demand
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +82,63 @@ class System:
     def demand_count(self) -> int:
         """How many demands there are."""
         return len(self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class UseMatrix:
+    """Demands and resources: row `d` of `system` is ``demands[d]``, column `r` ``resources[r]``.
+
+    `basis` is what the capacities were taken at; an unknown capacity does not bind.
+    """
+
+    demands: tuple[Demand, ...]
+    resources: tuple[Resource, ...]
+    basis: Basis
+    system: System
+
+
+def use_matrix(
+    topology: Topology,
+    demands: Sequence[Demand],
+    *,
+    basis: Basis = "theoretical",
+    without: frozenset[str] = frozenset(),
+) -> UseMatrix:
+    """Return the use matrix of `demands` with capacities at `basis`.
+
+    Parameters
+    ----------
+    topology
+        Where the resources come from.
+    demands
+        Demands with routes that are not refused.
+    basis
+        Which figure of each capacity to use.
+    without
+        Ids of resources to treat as unlimited.
+    """
+    used: dict[str, Resource] = {}
+    for demand in demands:
+        extra = {resource.id: resource for resource in demand.route.extra}
+        for name in demand.route.use:
+            if name not in used:
+                used[name] = topology.resources.get(name) or extra[name]
+    order = {name: index for index, name in enumerate(used)}
+    capacities = [
+        math.inf if name in without else resource.capacity.rate(basis)
+        for name, resource in used.items()
+    ]
+    return UseMatrix(
+        demands=tuple(demands),
+        resources=tuple(used.values()),
+        basis=basis,
+        system=System.of(
+            capacities,
+            [
+                {order[name]: weight for name, weight in demand.route.use.items()}
+                for demand in demands
+            ],
+            weights=[demand.weight for demand in demands],
+            limits=[demand.limit for demand in demands],
+        ),
+    )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topo.host.cufile import CufileConfig
     from topo.host.gdscheck import GdsCheck
     from topo.host.settings import Told
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def with_host_facts(

@@ -9,7 +9,7 @@ from topo.description.vocabulary import GDS_SUPPORT, ROUTING
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import Finding
 from topo.host.facts import SaidFact
-from topo.topology import matrix_devices
+from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.host.cufile import CufileConfig
     from topo.host.gdscheck import GdsCheck
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 Facts = dict[str, SaidFact]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from topo.measuring.results import Result, Results
     from topo.study.prediction import Sample
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 __all__ = ["KINDS", "Measured", "measure"]
 

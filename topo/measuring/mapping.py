@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 from topo.discovery.addresses import card_of, read_address
 from topo.errors import Finding, UnknownNameError
 from topo.study.prediction import Sample
-from topo.topology import matrix_devices
+from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topo.description.description import Device
     from topo.measuring.results import End, Result, Results
     from topo.study.prediction import Predictor
-    from topo.topology import Device, Topology
+    from topo.topology.topology import Topology
 
 
 _STORAGE: Final = (("storage",), ("nvme",), ("hba",))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from topo.study.prediction import Predictor, Sample
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 _RAM = ("memory", "cxl-memory")

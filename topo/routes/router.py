@@ -7,21 +7,19 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from topo.datapaths import is_ram
+from topo.datapaths.registry import is_ram
 from topo.errors import Finding, UnknownNameError
-from topo.routes.cufile import routing_reason
-from topo.routes.placement import Chooser
-from topo.routes.route import Policy, Reason, Route, Subflow, Transfer, merged
-from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
+from topo.routes.route import Policy, Reason, Route, Subflow, Transfer, merged, waypoints
+from topo.routes.search import Chooser, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import UseBuilder, measured_pairs, total_use
-from topo.routes.verdict import peer_reasons, stated_needs, verdict_of, wrong_ends
-from topo.routes.waypoints import waypoints
-from topo.topology import Step, socket_of
+from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
+from topo.topology.locality import socket_of
+from topo.topology.topology import Step
 
 if TYPE_CHECKING:
     from topo.description.description import DataPath, Move
     from topo.routes.route import Direction, EqualCostPaths
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 class Router:

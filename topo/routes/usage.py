@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from topo.catalogue.part import Figure
-from topo.topology import Capacity, Resource
+from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from topo.description.description import DataPath, Measurement
     from topo.errors import Place
     from topo.routes.route import Direction, Subflow, Transfer
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 _CARDS = ("nic", "dpu")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from topo.study.nearness import nearness_by, same_server
 from topo.study.semi_matching import dealt
-from topo.topology import socket_of
-from topo.topology.numa import numa_nodes
+from topo.topology.locality import numa_nodes, socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from topo.description.description import Device
     from topo.study.nearness import Nearness, Rules
-    from topo.topology import Device, Topology
+    from topo.topology.topology import Topology
 
 
 Purpose = Literal["compute", "storage", "any", "drive"]

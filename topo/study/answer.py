@@ -6,26 +6,28 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.datapaths import count
-from topo.flows import at_basis, core_copy_rate, demands_of, use_matrix
-from topo.flows.ends import ends_of
+from topo.datapaths.registry import count
+from topo.flows.demands import at_basis, core_copy_rate, demands_of, ends_of
+from topo.flows.system import use_matrix
 from topo.routes.route import merged
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve import max_min
 from topo.study.answers import Bottleneck, CopyingCores, PathAnswer
 from topo.study.bounded import naming_demands
 from topo.study.lengths import hops_range, links_range
-from topo.topology import ram_rate
+from topo.topology.resources import ram_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from topo.datapaths import Counts
+    from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
-    from topo.flows import Demand, System, UseMatrix
-    from topo.routes import Reason, Route, Router
+    from topo.flows.demands import Demand
+    from topo.flows.system import System, UseMatrix
+    from topo.routes.route import Reason, Route
+    from topo.routes.router import Router
     from topo.solve import Allocation
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.datapaths import Counts
+    from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
     from topo.errors import Finding
-    from topo.flows import UseMatrix
-    from topo.routes import Policy, Reason, Route
-    from topo.routes.route import Verdict
-    from topo.topology import Resource, Topology
+    from topo.flows.system import UseMatrix
+    from topo.routes.route import Policy, Reason, Route, Verdict
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from topo.study.ladder import ladder
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
-    from topo.routes import Policy
-    from topo.topology import Topology
+    from topo.routes.route import Policy
+    from topo.topology.topology import Topology
 
 
 def bottleneck(

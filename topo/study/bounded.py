@@ -11,7 +11,7 @@ from topo.study.words import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.flows import UseMatrix
+    from topo.flows.system import UseMatrix
 
 
 @contextmanager

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from topo.catalogue.load import catalogue
-from topo.datapaths import data_path, data_paths
-from topo.topology import socket_of
+from topo.datapaths.registry import data_path, data_paths
+from topo.topology.locality import socket_of
 from topo.units import format_bit_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.part import Part
-    from topo.routes import Route
-    from topo.topology import Device, Link, Topology
+    from topo.description.description import Device
+    from topo.routes.route import Route
+    from topo.topology.topology import Link, Topology
 
 
 KINDS = (

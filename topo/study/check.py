@@ -5,24 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.datapaths import data_path
+from topo.datapaths.registry import data_path
 from topo.errors import Finding
-from topo.flows import demands_of
-from topo.routes import Policy, Router
+from topo.flows.demands import demands_of
+from topo.routes.route import Policy
+from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import answer, reasons_of
 from topo.study.compare import ask, chosen_workloads
 from topo.study.words import limited_by, listed
-from topo.topology import locality
+from topo.topology.locality import locality
 from topo.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from topo.description.description import Basis, Expectation
-    from topo.routes import Reason
+    from topo.routes.route import Reason
     from topo.study.answers import PathAnswer
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 _SLACK = 1e-9

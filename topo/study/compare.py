@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.datapaths import data_path
+from topo.datapaths.registry import data_path
 from topo.description.description import Workload
 from topo.description.shape import a_kind
 from topo.errors import DescriptionError, Finding, UnknownNameError
-from topo.routes import Policy, Router
-from topo.routes.route import merged
+from topo.routes.route import Policy, merged
+from topo.routes.router import Router
 from topo.study.answer import answer
 from topo.study.answers import Comparison, WorkloadAnswer
 from topo.study.insights import insights
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from topo.catalogue.kinds import Kind
     from topo.description.description import Basis, Direction
-    from topo.routes import Reason
+    from topo.routes.route import Reason
     from topo.study.answers import PathAnswer
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 DEFAULT_PATHS = ("legacy", "direct")

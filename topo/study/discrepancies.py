@@ -12,8 +12,9 @@ from topo.units import format_rate, format_ratio
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from topo.description.description import Device
     from topo.study.prediction import Reading
-    from topo.topology import Device, Topology
+    from topo.topology.topology import Topology
 
 
 _RAM: Final = ("memory", "cxl-memory")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from topo.flows import UseMatrix
+    from topo.flows.system import UseMatrix
     from topo.solve import Allocation
 
 

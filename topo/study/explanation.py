@@ -9,7 +9,7 @@ from topo.study.prices import allocation_by, prices
 from topo.study.shares import shares, uses
 
 if TYPE_CHECKING:
-    from topo.flows import UseMatrix
+    from topo.flows.system import UseMatrix
     from topo.solve import Allocation
     from topo.study.prices import Prices, Rule
     from topo.study.shares import Share, Use

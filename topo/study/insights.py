@@ -11,9 +11,10 @@ from topo.units import format_duration, format_rate, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from topo.routes import Router
+    from topo.routes.router import Router
     from topo.study.answers import PathAnswer, WorkloadAnswer
-    from topo.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 _SAME = 1e-6

@@ -6,17 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 from topo.errors import UnboundedError
-from topo.flows import use_matrix
+from topo.flows.system import use_matrix
 from topo.study.answer import bottlenecks_of, shared
 from topo.study.answers import Ladder, Rung
 from topo.study.words import NOT_FOR_SALE, class_words
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
-    from topo.flows import UseMatrix
+    from topo.flows.system import UseMatrix
     from topo.solve import Allocation
     from topo.study.answers import Bottleneck, PathAnswer
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def ladder(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.routes.waypoints import waypoints
+from topo.routes.route import waypoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.routes import Route
-    from topo.topology import Topology
+    from topo.routes.route import Route
+    from topo.topology.topology import Topology
 
 
 def hops_range(topology: Topology, routes: Iterable[Route]) -> tuple[int, int]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.routes.search import Search, passes_host
-from topo.topology import locality, rank
-from topo.topology.rules import gds_ranking, nccl_matrix
-from topo.topology.rules.paths import TYPES
+from topo.topology.gds_ranking import gds_ranking
+from topo.topology.locality import locality, rank
+from topo.topology.nccl_paths import TYPES, nccl_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 Rules = Literal["nvidia-smi", "nccl", "gds"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from topo.datapaths import count, data_paths
+from topo.datapaths.registry import count, data_paths
 from topo.errors import Finding, UnknownNameError
 
 if TYPE_CHECKING:
-    from topo.routes import Policy
-    from topo.topology import Topology
+    from topo.routes.route import Policy
+    from topo.topology.topology import Topology
 
 
 _EVERY = "all"

@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.datapaths import data_path
-from topo.routes import Router
-from topo.routes.placement import Chooser
-from topo.routes.search import Search, passes_gpu_fabric, passes_host, passes_network
-from topo.topology import locality
+from topo.datapaths.registry import data_path
+from topo.routes.router import Router
+from topo.routes.search import Chooser, Search, passes_gpu_fabric, passes_host, passes_network
+from topo.topology.locality import locality
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from topo.description.description import Basis
     from topo.routes.route import Route
-    from topo.topology import Resource, Step, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Step, Topology
 
 
 Ends = tuple[str, ...]

@@ -15,9 +15,9 @@ from topo.units import format_rate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.flows import UseMatrix
+    from topo.flows.system import UseMatrix
     from topo.solve import Allocation, System
-    from topo.topology import Resource
+    from topo.topology.resources import Resource
 
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from topo.study.equivalence import alike
 
 if TYPE_CHECKING:
-    from topo.flows import Demand, UseMatrix
+    from topo.flows.demands import Demand
+    from topo.flows.system import UseMatrix
     from topo.solve import Allocation
-    from topo.topology import Resource
+    from topo.topology.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from topo.flows import at_basis
+from topo.flows.demands import at_basis
 from topo.routes.usage import total_use
 from topo.solve import split
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
-    from topo.flows import Demand
-    from topo.routes import Router, Subflow
-    from topo.topology import Resource
+    from topo.flows.demands import Demand
+    from topo.routes.route import Subflow
+    from topo.routes.router import Router
+    from topo.topology.resources import Resource
 
 
 def best_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:

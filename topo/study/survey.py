@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.datapaths import count, data_path, data_paths
-from topo.flows import demands_of
-from topo.routes import Policy, Router
+from topo.datapaths.registry import count, data_path, data_paths
+from topo.flows.demands import demands_of
+from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import chosen_split, reasons_of
 from topo.study.compare import ask, chosen_workloads
@@ -15,11 +15,10 @@ from topo.study.compare import ask, chosen_workloads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.datapaths import Counts
+    from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
-    from topo.routes import Reason, Route
-    from topo.routes.route import Verdict
-    from topo.topology import Topology
+    from topo.routes.route import Policy, Reason, Route, Verdict
+    from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

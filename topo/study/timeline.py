@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.datapaths import data_path
+from topo.datapaths.registry import data_path
 from topo.errors import Finding, NoRouteError, UnknownNameError
-from topo.flows import demands_of, use_matrix
-from topo.routes import Policy, Router
+from topo.flows.demands import demands_of
+from topo.flows.system import use_matrix
+from topo.routes.route import Policy
+from topo.routes.router import Router
 from topo.solve import complete
 from topo.study.answer import chosen_split, route_reasons
 from topo.study.bounded import naming_demands
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from topo.description.description import Basis, Workload
-    from topo.flows import Demand, UseMatrix
+    from topo.flows.demands import Demand
+    from topo.flows.system import UseMatrix
     from topo.solve import Timeline
-    from topo.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from topo.description.description import Basis, Workload
-    from topo.routes import Policy, Route
-    from topo.topology import Resource, Topology
+    from topo.routes.route import Policy, Route
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 _SAME = 1e-9

@@ -9,8 +9,9 @@ from topo.phrases import ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from topo.routes import Reason
-    from topo.topology import Resource, Topology
+    from topo.routes.route import Reason
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 CLASS_WORDS: dict[str, tuple[str, str]] = {

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from topo import description
 from topo.catalogue.memory import memory_bus_rate
 from topo.description.description import End
-from topo.topology.capacities import cable_capacity, part_capacity
-from topo.topology.measured import Measured
-from topo.topology.topology import Layer, Link, Resource, Topology
+from topo.topology.resources import Resource, cable_capacity, part_capacity
+from topo.topology.topology import Layer, Link, Topology
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from topo.catalogue.part import Figure, Part, Ports
-    from topo.description.description import DescribedLink, Description, Device
-    from topo.topology.topology import ResourceClass
+    from topo.description.description import DescribedLink, Description, Device, Measurement
+    from topo.topology.resources import ResourceClass
 
 
 _CARDS = ("nic", "dpu")
@@ -256,3 +257,141 @@ def _way_kind(link: Link, source: End, target: End, devices: Mapping[str, Device
         return "card-pcie" if kinds & set(_CARDS) else "uplink"
     bridges = any(devices[end.device].part.flag("bridge") for end in (source, target))
     return "uplink" if bridges else "card-pcie"
+
+
+class Measured:
+    """The measurements of one file, looked up by what they are of.
+
+    Parameters
+    ----------
+    links
+        The links, ports dealt out.
+    measurements
+        Rates from one device, port or NUMA node to another. Where several cables run side by side,
+        a rate between the two devices is of all of them together, and each gets its part.
+    """
+
+    def __init__(self, links: Iterable[DescribedLink], measurements: Iterable[Measurement]) -> None:
+        self._seen = {(seen.source, seen.target): seen.rate for seen in measurements}
+        self._abreast: Counter[tuple[str, str]] = Counter()
+        self._buses: dict[str, Figure] = {}
+        for link in links:
+            for source, target in ((link.a, link.b), (link.b, link.a)):
+                self._abreast[source.device, target.device] += link.cable.count
+                if link.cable.reach == "memory":
+                    self._note_bus(source, target)
+
+    def of_way(self, source: End, target: End, *, cables: int) -> Figure | None:
+        """Return the rate measured on `cables` cables from `source` to `target`, `None` if none."""
+        named = self._named(source, target)
+        if named is not None:
+            return named
+        pair = (source.device, target.device)
+        rate = self._seen.get(pair)
+        if rate is None or rate.value is None or cables == self._abreast[pair]:
+            return rate
+        return replace(
+            rate,
+            value=rate.value * cables / self._abreast[pair],
+            source=f"{cables} of {self._abreast[pair]} cables: {rate.source}",
+        )
+
+    def over(self, resource: Resource) -> Resource:
+        """Return a device's own resource; a memory's bus with what was measured on its link."""
+        rate = self._buses.get(resource.device) if resource.kind == "memory-bus" else None
+        if rate is None:
+            return resource
+        return replace(resource, capacity=replace(resource.capacity, measured=rate))
+
+    def _named(self, source: End, target: End) -> Figure | None:
+        """Return what was measured on the very port or NUMA node of either end."""
+        plain = (source.device, target.device)
+        return next(
+            (
+                self._seen[names]
+                for names in (
+                    (str(source), str(target)),
+                    (str(source), target.device),
+                    (source.device, str(target)),
+                )
+                if names != plain and names in self._seen
+            ),
+            None,
+        )
+
+    def _note_bus(self, source: End, target: End) -> None:
+        """Remember the rate of a memory's link: of both directions the lower, the bus is one."""
+        rate = self._named(source, target) or self._seen.get((source.device, target.device))
+        for device in (source.device, target.device):
+            known = self._buses.get(device)
+            if rate is not None and (known is None or (rate.value or 0) < (known.value or 0)):
+                self._buses[device] = rate
+
+
+def load(
+    path_or_name: str | os.PathLike[str], *, overrides: Mapping[str, str] | None = None
+) -> Topology:
+    """Return the topology of a file, of standard input (``-``) or of a built-in machine.
+
+    Parameters
+    ----------
+    path_or_name
+        A path, or a text: with a ``/`` or ending in ``.yaml`` it is a file, anything else the
+        name of a machine that topo ships.
+    overrides
+        What to change on the way: ``{"slot1.part": "connectx-8", "settings.iommu": "on"}``.
+
+    Raises
+    ------
+    TopoError
+        If the file cannot be read or says something wrong.
+
+    Examples
+    --------
+    >>> import topo
+    >>> topo.load("dgx-h100")["slot1"].part.name
+    'connectx-7-dual-port'
+    """
+    return build_topology(description.load(path_or_name, overrides=overrides))
+
+
+def loads(
+    text: str | bytes, *, name: str = "<text>", overrides: Mapping[str, str] | None = None
+) -> Topology:
+    """Return the topology that YAML text describes.
+
+    Parameters
+    ----------
+    text
+        The text of a topology file.
+    name
+        What messages call it.
+    overrides
+        What to change on the way, as for `load`.
+
+    Examples
+    --------
+    >>> import topo
+    >>> topo.loads("{topo: 1, devices: {'gpu[0-1]': h100-sxm-80gb}}")
+    <Topology topology: 2 devices, 0 links, 2 resources>
+    """
+    return build_topology(description.loads(text, name=name, overrides=overrides))
+
+
+def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None) -> Topology:
+    """Return the topology that a `dict` of the YAML's shape describes.
+
+    Parameters
+    ----------
+    document
+        Mappings, lists, texts, numbers and booleans, as ``json.load`` gives them.
+    overrides
+        What to change on the way, as for `load`.
+
+    Examples
+    --------
+    >>> import topo
+    >>> topo.build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}})["gpu0"].kind
+    'gpu'
+    """
+    return build_topology(description.build(document, overrides=overrides))

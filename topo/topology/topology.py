@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -15,103 +14,15 @@ if TYPE_CHECKING:
     import networkx
 
     from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import Cable, Figure
-    from topo.description.description import Basis, Description, Device, End, Override, Settings
+    from topo.catalogue.part import Cable
+    from topo.description.description import Description, Device, End, Override, Settings
     from topo.description.names import Names
     from topo.errors import Place
-    from topo.topology.tree import Tree
+    from topo.topology.locality import Tree
+    from topo.topology.resources import Resource
 
 
 Layer = Literal["host", "memory", "network", "gpu"]
-ResourceClass = Literal[
-    "storage-read",
-    "storage-write",
-    "network-port",
-    "network-link",
-    "nic-chip",
-    "card-pcie",
-    "drive-read",
-    "drive-write",
-    "drive-pcie",
-    "controller-read",
-    "controller-write",
-    "controller-pcie",
-    "uplink",
-    "socket-link",
-    "c2c",
-    "memory-bus",
-    "cpu-copy",
-    "gpu-pcie",
-    "gpu-memory",
-    "gpu-fabric",
-    "peer-to-peer",
-    "measured-pair",
-    "stage",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """Up to three figures of one rate, in bytes/s.
-
-    `theoretical` is always there (its value is `None` when unknown, `math.inf` when the user said
-    `unlimited`); `achievable` is there when an efficiency is known; `measured` when somebody did.
-    """
-
-    theoretical: Figure
-    achievable: Figure | None = None
-    measured: Figure | None = None
-
-    def at(self, basis: Basis) -> Figure:
-        """Return the figure that `basis` uses: the nearest one stated, never a better one."""
-        return self._pick(basis)[1]
-
-    def used(self, basis: Basis) -> Basis:
-        """Return which of the three `at` picks."""
-        return self._pick(basis)[0]
-
-    def rate(self, basis: Basis) -> float:
-        """Return bytes/s for a solver: an unknown capacity does not bind (`math.inf`)."""
-        value = self.at(basis).value
-        return math.inf if value is None else value
-
-    def _pick(self, basis: Basis) -> tuple[Basis, Figure]:
-        if basis == "measured" and self.measured is not None:
-            return "measured", self.measured
-        if basis != "theoretical" and self.achievable is not None:
-            return "achievable", self.achievable
-        return "theoretical", self.theoretical
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """Anything with a finite rate that transfers share.
-
-    Parameters
-    ----------
-    name
-        As people write it: ``slot1/chip``, ``slot1 -> cpu1``, ``ram0/bus``.
-    direction
-        Which of two resources of that name it is: ``in`` (towards the device's host, or into the
-        device), ``out``, ``posted``, ``non-posted``; empty when the name says it all.
-    device
-        The device that has it.
-    limited_by
-        What set the capacity: a medium, or the end of the link that allowed less.
-    """
-
-    name: str
-    kind: ResourceClass
-    capacity: Capacity
-    device: str
-    direction: str = ""
-    limited_by: str = ""
-    place: Place | None = None
-
-    @property
-    def id(self) -> str:
-        """A name that no other resource of the topology has."""
-        return f"{self.name} {self.direction}" if self.direction else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +169,7 @@ class Topology:
     @cached_property
     def tree(self) -> Tree:
         """How devices hang on their hosts."""
-        from topo.topology.tree import Tree
+        from topo.topology.locality import Tree
 
         return Tree(self)
 
@@ -289,7 +200,7 @@ class Topology:
         return build_topology(vary(self.description, changes))
 
     def graph(self) -> networkx.MultiDiGraph[str]:
-        """Return a fresh NetworkX graph of the topology; see `topo.topology.graph`."""
-        from topo.topology.graph import to_networkx
+        """Return a fresh NetworkX graph of the topology; see `topo.topology.graph_view`."""
+        from topo.topology.graph_view import to_networkx
 
         return to_networkx(self)

@@ -11,7 +11,7 @@ from topo.units import format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.routes import Route
+    from topo.routes.route import Route
     from topo.study import PathAnswer, WorkloadAnswer
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from topo.topology import Device, Link, Topology
+    from topo.description.description import Device
+    from topo.topology.topology import Link, Topology
 
 
 # How much is drawn as one: 0 nothing; 1 cards, drives, memories, GPUs; 2 switches too; 3 whole

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.datapaths import is_ram
+from topo.datapaths.registry import is_ram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from topo.routes.route import Route, Subflow, Transfer
-    from topo.topology import Step, Topology
+    from topo.topology.topology import Step, Topology
 
 
 @dataclass(frozen=True, slots=True)

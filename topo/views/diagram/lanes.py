@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from topo.topology import Step
+    from topo.topology.topology import Step
     from topo.views.diagram.geometry import Side
     from topo.views.diagram.hops import Hop
     from topo.views.diagram.scene import Overlay, Scene

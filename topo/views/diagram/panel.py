@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.datapaths import count
+from topo.datapaths.registry import count
 from topo.views.diagram.metrics import Line, height, wrapped
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from topo.description.description import Basis
     from topo.routes.route import Route
-    from topo.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
     from topo.views.diagram.ends import Ends
     from topo.views.diagram.geometry import Layout, Rect
     from topo.views.diagram.group import Grouping

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from topo.description.description import Basis
     from topo.routes.route import Route
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import Theme
 

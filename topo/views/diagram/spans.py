@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from topo.study import Moment, Run, Simulation, WorkloadRate
-    from topo.topology import Resource
+    from topo.topology.resources import Resource
 
 
 MOST_NOTES = 12

@@ -13,8 +13,9 @@ from topo.views.diagram.metrics import Line, shortened, wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.description.description import Basis
-    from topo.topology import Device, Resource, Topology
+    from topo.description.description import Basis, Device
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
     from topo.views.diagram.group import Box, Wire
 
 

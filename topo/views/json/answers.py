@@ -12,9 +12,9 @@ from topo.views.json.values import figure_document, place_document, resource_doc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.datapaths import Counts
+    from topo.datapaths.registry import Counts
     from topo.description.description import Basis, Move, Workload
-    from topo.routes import Reason, Route, Subflow, Transfer
+    from topo.routes.route import Reason, Route, Subflow, Transfer
     from topo.study import (
         AtOnce,
         Bottleneck,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Rung,
         WorkloadAnswer,
     )
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def comparison_document(found: Comparison, meeting: AtOnce | None = None) -> dict[str, Any]:

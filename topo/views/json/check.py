@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topo.study import Judgement
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def check_document(topology: Topology, judgements: Sequence[Judgement]) -> dict[str, Any]:

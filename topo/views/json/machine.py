@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from topo.catalogue.keys import KEYS
-from topo.topology import ram_headline, ram_rate
+from topo.topology.resources import ram_headline, ram_rate
 from topo.views.json.values import (
     capacity_document,
     figure_document,
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from topo.catalogue.part import Medium, Part, PeerCaps, Ports, Slot
-    from topo.topology import Device, Link, Resource, Topology
+    from topo.description.description import Device
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
 
 
 _UNITS = {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from topo.description.measured_text import MeasuredLine
     from topo.study.prediction import Reading
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def measured_document(

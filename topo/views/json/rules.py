@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topo.topology.rules.constants import NcclNumbers
-    from topo.topology.rules.gds import GdsPeer
-    from topo.topology.rules.paths import Path
+    from topo.topology.gds_ranking import GdsPeer
+    from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.topology.topology import Topology
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from topo.catalogue.part import Figure
     from topo.errors import Place
-    from topo.topology import Capacity, Resource
+    from topo.topology.resources import Capacity, Resource
 
 
 _DIGITS = 12  # beyond that, a float holds the order of additions rather than a figure

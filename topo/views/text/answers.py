@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         PathAnswer,
         WorkloadAnswer,
     )
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
     from topo.views.text.page import Block
 
 

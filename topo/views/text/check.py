@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 def check_line(topology: Topology) -> str:

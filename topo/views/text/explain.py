@@ -10,7 +10,7 @@ from topo.views.text.page import Cell, Column, Heading, Lines, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.datapaths import Counts
+    from topo.datapaths.registry import Counts
     from topo.description.description import DataPath
     from topo.views.text.page import Block
 

@@ -10,7 +10,7 @@ from topo.description.settings import settings_value
 from topo.phrases import shortened, unnumbered
 from topo.study.lengths import hops_range, links_range
 from topo.study.words import cited
-from topo.topology import ram_headline, ram_rate
+from topo.topology.resources import ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
 from topo.views.text.parts import facts_table
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from topo.catalogue.part import Figure, Part
-    from topo.description.description import Basis
-    from topo.routes import Route, Subflow, Transfer
+    from topo.description.description import Basis, Device
+    from topo.routes.route import Route, Subflow, Transfer
     from topo.study import PathSurvey
-    from topo.topology import Device, Link, Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block
 
 

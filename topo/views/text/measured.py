@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from topo.study.prediction import Reading
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
     from topo.views.text.page import Block
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from topo.catalogue.part import Medium, Part, PeerCap, Ports
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
     from topo.views.text.page import Block
 
 

@@ -9,9 +9,8 @@ from topo.views.text.page import Column, Lines, Table, Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.topology.rules.constants import NcclNumbers
-    from topo.topology.rules.gds import GdsPeer
-    from topo.topology.rules.paths import Path
+    from topo.topology.gds_ranking import GdsPeer
+    from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.views.text.page import Block
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from topo.study import Explanation, Prices, Share, Use
-    from topo.topology import Resource
+    from topo.topology.resources import Resource
     from topo.views.text.page import Block
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from topo.study import Moment, Simulation, Upgrade, Upgrades, WorkloadRate
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
     from topo.views.text.page import Block
 
 

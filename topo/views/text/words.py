@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure
     from topo.description.description import Workload
     from topo.routes.route import Verdict
-    from topo.topology import Topology
+    from topo.topology.topology import Topology
 
 
 _TONES = {"ok": "good", "ok-slower": "warn", "unknown": "warn", "refused": "bad"}

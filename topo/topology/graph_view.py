@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import networkx
 
 if TYPE_CHECKING:
-    from topo.topology.topology import Link, Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
 
 
 _GIGA = 1e9

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.topology.numa import numa_nodes
+from topo.topology.locality import numa_nodes
 
 if TYPE_CHECKING:
     from topo.description.description import Device
