@@ -50,10 +50,9 @@ LIBRARIES = {
     "document": {"yaml"},
     "topology": {"networkx"},
     "flows": {"numpy"},
-    "solve": {"highspy", "numba", "numpy", "scipy"},
+    "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
-    "study": {"dask", "distributed"},
-    "views": {"graphviz", "graphviz_pure", "jinja2", "rich"},
+    "views": {"graphviz", "graphviz_pure", "rich"},
     "discovery": {"defusedxml"},
     "cli": {"click"},
 }
@@ -62,8 +61,8 @@ FRONT = {"__init__", "__main__"}  # doors, not rooms: they may open on every roo
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "core", "misc", "base", "lib"}
 LONGEST_FILE = 600
 HEAVY = {
-    *{"networkx", "numpy", "scipy", "highspy", "numba", "dask", "distributed"},
-    *{"rich", "yaml", "jinja2", "graphviz", "graphviz_pure", "defusedxml"},
+    *{"networkx", "numpy", "highspy", "numba"},
+    *{"rich", "yaml", "graphviz", "graphviz_pure", "defusedxml"},
 }
 
 
@@ -306,7 +305,7 @@ GOOD_HOUSE = {
     "__init__.py": '"""Door."""\nif TYPE_CHECKING:\n    from topo.cli import main\n',
     "errors.py": '"""Errors."""\n__all__ = ["TopoError"]\nclass TopoError(Exception): ...\n',
     "document/__init__.py": '"""Text to tree."""\nimport yaml\nfrom topo.errors import TopoError\n',
-    "solve/__init__.py": '"""Rates."""\nimport scipy.sparse\nfrom . import maxmin\n',
+    "solve/__init__.py": '"""Rates."""\nimport numpy\nfrom . import maxmin\n',
     "solve/maxmin.py": '"""Fair."""\nfrom .system import System\nfrom topo import flows\n',
     "solve/mincut.py": '"""Cuts."""\nimport networkx\n',
     "cli/__init__.py": '"""Verbs."""\nimport click\nfrom topo import __version__, load\n',
