@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.solve_instances import FAMILIES
-from topo.solve import complete
 from topo.solve.arrays import Arrays
+from topo.solve.fluid import complete
 
 if TYPE_CHECKING:
-    from topo.solve import System
+    from topo.flows.system import System
 
 AGREE = 1e-9
 

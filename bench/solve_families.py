@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from bench.solve_instances import FAMILIES
-from topo.solve import certify, largest_total, max_min
 from topo.solve.arrays import Arrays
-from topo.solve.maxmin import rates_of
+from topo.solve.certificates import certify
+from topo.solve.linear_program import largest_total
+from topo.solve.maxmin import max_min, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from topo.solve import System
+    from topo.flows.system import System
 
 T = TypeVar("T")
 RUNS = 5

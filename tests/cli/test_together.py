@@ -204,7 +204,7 @@ def test_a_linear_program_without_an_answer(topo, monkeypatch, code):
     def give_up(*_words, **_how):
         raise SolverError(Finding(code, "no optimum"))
 
-    monkeypatch.setattr("topo.solve.program.solve", give_up)
+    monkeypatch.setattr("topo.solve.linear_program.solve", give_up)
     done = topo("bottleneck", "gds-textbook", "--rule", "largest-total")
     assert (done.code, done.out) == (1, "")
     assert f"error[{code}]: no optimum" in done.err

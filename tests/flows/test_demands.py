@@ -11,7 +11,7 @@ from topo.datapaths.registry import data_path
 from topo.flows.demands import Ends, at_basis, core_copy_rate, demands_of, ends_of, worker_limit
 from topo.flows.system import use_matrix
 from topo.routes.router import Router
-from topo.solve import max_min
+from topo.solve.maxmin import max_min
 
 GB = 1e9
 

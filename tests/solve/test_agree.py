@@ -15,10 +15,12 @@ import topo.solve
 from bench.solve_instances import FAMILIES
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.solve import System, certify, complete, max_min
+from topo.flows.system import System
 from topo.solve.arrays import Arrays, floats
-from topo.solve.checks import check
-from topo.solve.maxmin import Method
+from topo.solve.certificates import certify
+from topo.solve.fluid import complete
+from topo.solve.maxmin import Method, max_min
+from topo.solve.system import check
 
 METHODS = [
     "rounds",
@@ -114,13 +116,13 @@ def test_the_kernel_says_when_it_is_not_there(monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch):
     """Load the compiled modules anew as they are without numba, and put the others back after."""
-    names = ["heap", "kernel", "events"]
+    names = ["kernel", "events"]
     for name in names:
         # Kept, since numba's cache knows their types by identity.
         compiled = importlib.import_module(f"topo.solve.{name}")
         monkeypatch.setattr(topo.solve, name, compiled)
         monkeypatch.delitem(sys.modules, f"topo.solve.{name}")
-    monkeypatch.setattr("topo.solve.compiling.has_compiler", lambda: False)
+    monkeypatch.setattr("topo.solve.arrays.has_compiler", lambda: False)
     return [importlib.import_module(f"topo.solve.{name}") for name in names]
 
 
@@ -129,7 +131,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch):
 def test_the_same_code_runs_without_a_compiler(
     uncompiled, system: System, data: st.DataObject
 ) -> None:
-    _, kernel, events = uncompiled
+    kernel, events = uncompiled
     arrays = Arrays.of(system)
     assert kernel.fill(arrays).tolist() == pytest.approx(max_min(system).rates, rel=1e-12)
     count = system.demand_count
@@ -141,7 +143,7 @@ def test_the_same_code_runs_without_a_compiler(
 
 def test_rising_users_of_tiny_weight_are_summed_anew(uncompiled) -> None:
     # Nearly all of r0 goes to heavy demands that r1 stops; one light demand has what is left.
-    _, kernel, _ = uncompiled
+    kernel, _ = uncompiled
     uses = [{0: 1.0, 1: 1.0}] * 50 + [{0: 1.0}]
     system = System.of([1000.1, 1000.0], uses, weights=[1e6] * 50 + [1.0])
     assert kernel.fill(Arrays.of(system))[-1] == pytest.approx(0.1, rel=1e-9)

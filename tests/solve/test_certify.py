@@ -10,18 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.solve.systems import systems
-from topo.solve import (
-    Allocation,
-    System,
-    certify,
-    certify_fraction,
-    certify_split,
-    certify_total,
-    largest_fraction,
-    largest_total,
-    max_min,
-    split,
-)
+from topo.flows.system import System
+from topo.solve.certificates import certify, certify_split, certify_total
+from topo.solve.concurrent_flow import split
+from topo.solve.linear_program import largest_total
+from topo.solve.maxmin import max_min
+from topo.solve.system import Allocation
 
 # a + b <= 10, b <= 3  =>  a = 7, b = 3
 SYSTEM = System.of([10.0, 3.0], [{0: 1.0}, {0: 1.0, 1: 1.0}])
@@ -104,30 +98,6 @@ def test_worths_are_part_of_the_question() -> None:
 
 
 WANTED = [4.0, 16.0]
-FRACTION = largest_fraction(LIMITED, WANTED)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"fraction": 0.5}, "demand 0 gets 1.1"),
-        ({"binding": ()}, "nothing is said to hold the fraction down"),
-        ({"limited": (0,)}, "demand 0 is not at its limit, as is said"),
-    ],
-)
-def test_each_lie_about_a_fraction_is_caught(change: dict, complaint: str) -> None:
-    # 4 t + 32 t <= 10                       =>  t = 10 / 36, held by the resource
-    assert certify_fraction(LIMITED, WANTED, FRACTION) == ()
-    said = certify_fraction(LIMITED, WANTED, dataclasses.replace(FRACTION, **change))
-    assert any(sentence.startswith(complaint) for sentence in said), said
-
-
-def test_a_fraction_that_something_idle_is_said_to_hold() -> None:
-    system = System.of([10.0, 100.0], [{0: 1.0, 1: 1.0}])
-    answer = dataclasses.replace(largest_fraction(system, [1.0]), binding=(1,))
-    assert certify_fraction(system, [1.0], answer) == ("resource 1 is not full, as is said",)
-
-
 # a on either card of 60 and 20 wants 3, b on the second wants 1
 CARDS, CHOICES = [60.0, 20.0], [[{0: 1.0}, {1: 1.0}], [{1: 1.0}]]
 SHARED_OUT = split(CARDS, CHOICES, wanted=[3.0, 1.0])

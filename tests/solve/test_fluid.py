@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from bench.solve_instances import FAMILIES
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.solve import Span, System, Timeline, certify_timeline, complete
+from topo.flows.system import System
 from topo.solve.arrays import Arrays, floats
+from topo.solve.certificates import certify_timeline
 from topo.solve.events import finishes
+from topo.solve.fluid import Span, Timeline, complete
 
 SHARED = System.of([10.0], [{0: 1.0}, {0: 1.0}])
 

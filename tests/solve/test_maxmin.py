@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.solve import System, certify, max_min
+from topo.flows.system import System
+from topo.solve.certificates import certify
+from topo.solve.maxmin import max_min
 
 
 def test_one_resource_is_shared_evenly() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topo.errors import SolverError, UnboundedError
-from topo.solve import Cut, certify_cut, min_cut
+from topo.solve.certificates import certify_cut
+from topo.solve.mincut import Cut, min_cut
 
 # Two ways, of 10 and 4, into an arc of 12.
 TAILS, HEADS, CAPACITIES = [0, 0, 1, 2], [1, 2, 2, 3], [4.0, 10.0, 4.0, 12.0]

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError
-from topo.solve import Allocation, Price, System, largest_total, max_min, price
+from topo.flows.system import System
+from topo.solve.linear_program import largest_total
+from topo.solve.maxmin import max_min
+from topo.solve.prices import Price, price
+from topo.solve.system import Allocation
 
 
 def total(system: System) -> Allocation:

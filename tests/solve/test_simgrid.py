@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from topo.solve import System, complete, max_min
+from topo.flows.system import System
+from topo.solve.fluid import complete
+from topo.solve.maxmin import max_min
 
 ORACLE = Path(__file__).parents[2] / "bench" / "solve_simgrid.py"
 

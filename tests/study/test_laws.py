@@ -16,7 +16,8 @@ from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
 from topo.routes.route import Policy
 from topo.routes.router import Router
-from topo.solve import certify, max_min
+from topo.solve.certificates import certify
+from topo.solve.maxmin import max_min
 from topo.study import compare
 from topo.topology.locality import matrix
 from topo.topology.topology import Topology

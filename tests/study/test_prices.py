@@ -9,7 +9,7 @@ import pytest
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.flows.system import use_matrix
-from topo.solve import max_min
+from topo.solve.maxmin import max_min
 from topo.study import explain
 
 

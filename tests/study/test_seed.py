@@ -9,7 +9,8 @@ from topo.datapaths.registry import data_path
 from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
 from topo.routes.router import Router
-from topo.solve import complete, max_min
+from topo.solve.fluid import complete
+from topo.solve.maxmin import max_min
 from topo.study import compare
 
 GB, TB = 1e9, 1e12

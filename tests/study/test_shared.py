@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topo.flows.system import System
-from topo.solve import certify, max_min
+from topo.solve.certificates import certify
+from topo.solve.maxmin import max_min
 from topo.study.answer import shared
 
 

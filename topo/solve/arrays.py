@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from topo.solve.system import has_compiler
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
     Ints: TypeAlias = NDArray[np.int64]
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,12 @@ def ints(values: Sequence[Any] | NDArray[Any]) -> Ints:
 def pointers(counts: Ints) -> Ints:
     """Turn the number of entries of each row into a row pointer."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function when it is first called, and keep the code on disk for the next time."""
+    if not has_compiler():
+        return function
+    from numba import njit
+
+    return cast("Function", njit(cache=True, nogil=True)(function))

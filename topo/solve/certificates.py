@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from topo.flows.system import System
+    from topo.solve.concurrent_flow import Split
     from topo.solve.fluid import Span, Timeline
-    from topo.solve.lp import FractionAnswer, LinearAnswer
+    from topo.solve.linear_program import LinearAnswer
     from topo.solve.mincut import Cut
-    from topo.solve.splits import Split
     from topo.solve.system import Allocation
 
 
@@ -148,57 +148,22 @@ def certify_total(
         What is violated; empty when the total is within a relative 1e-7 of the largest.
     """
     facts = _Facts(system, answer.allocation.rates)
-    worth = [float(one) for one in (system.weights if worths is None else worths)]
+    worth = [
+        float(worth_per_byte) for worth_per_byte in (system.weights if worths is None else worths)
+    ]
     complaints = [
         *_impossible(facts, system),
         *_misstated_loads(facts, answer.allocation.loads),
         *_too_cheap(facts.rows, worth, answer.prices, answer.limit_prices),
     ]
-    total = math.fsum(one * rate for one, rate in zip(worth, facts.rates, strict=True))
+    total = math.fsum(
+        worth_per_byte * rate for worth_per_byte, rate in zip(worth, facts.rates, strict=True)
+    )
     most = _value(system.capacities, answer.prices) + _value(system.limits, answer.limit_prices)
     if not math.isclose(total, answer.total, rel_tol=_SLACK):
         complaints.append(f"the total is said to be {answer.total!r}, not {total!r} B/s")
     if not most - total <= _GAP * max(most, 1.0):
         complaints.append(f"the prices prove {most!r} to be the most, and {total!r} is reached")
-    return tuple(complaints)
-
-
-def certify_fraction(
-    system: System, wanted: Sequence[float], answer: FractionAnswer
-) -> tuple[str, ...]:
-    """Check that all get the fraction of what they want and that something full holds it there.
-
-    Parameters
-    ----------
-    system
-        What was asked.
-    wanted
-        Bytes/s that each demand wants.
-    answer
-        What was answered.
-
-    Returns
-    -------
-    tuple of str
-        What is violated by more than a relative 1e-9.
-    """
-    facts = _Facts(system, answer.allocation.rates)
-    complaints = [*_impossible(facts, system), *_misstated_loads(facts, answer.allocation.loads)]
-    for demand, (rate, want) in enumerate(zip(facts.rates, wanted, strict=True)):
-        if not math.isclose(rate, answer.fraction * want, rel_tol=_SLACK):
-            complaints.append(f"demand {demand} gets {rate!r} of {want!r} B/s, not the fraction")
-    complaints += [
-        f"resource {resource} is not full, as is said"
-        for resource in answer.binding
-        if facts.loads[resource] < float(system.capacities[resource]) * (1.0 - 2.0 * _SLACK)
-    ]
-    complaints += [
-        f"demand {demand} is not at its limit, as is said"
-        for demand in answer.limited
-        if facts.rates[demand] < float(system.limits[demand]) * (1.0 - 2.0 * _SLACK)
-    ]
-    if facts.rates and not answer.binding and not answer.limited:
-        complaints.append("nothing is said to hold the fraction down")
     return tuple(complaints)
 
 
@@ -387,12 +352,12 @@ def _reach(
     for number, (tail, head, capacity) in enumerate(arcs):
         if number not in without and capacity > 0.0:
             leaving.setdefault(tail, []).append(head)
-    reached, rest = set(sources), list(sources)
-    while rest:
-        for head in leaving.get(rest.pop(), []):
+    reached, front = set(sources), list(sources)
+    while front:
+        for head in leaving.get(front.pop(), []):
             if head not in reached:
                 reached.add(head)
-                rest.append(head)
+                front.append(head)
     return reached
 
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from topo.solve.compiling import compiled
-from topo.solve.heap import arrange, drop_least, settle_down
-from topo.solve.kernel import limits_and_numbers, rows_of
+from topo.solve.arrays import compiled
+from topo.solve.kernel import arrange, drop_least, limits_and_numbers, rows_of, settle_down
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -368,9 +367,9 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
         left[number] = max(0.0, net.capacities[members.resources[number]] - held[number])
     user, filled = np.empty(entries, np.int32), first.copy()
     keys = np.empty(count + members.sizes[0])
-    things = np.empty(keys.size, np.int64)
+    indices = np.empty(keys.size, np.int64)
     for number in range(count):
-        keys[number], things[number] = left[number] / pull[number], number
+        keys[number], indices[number] = left[number] / pull[number], number
     size = count
     for place in range(members.sizes[0]):
         demand = members.demands[place]
@@ -380,18 +379,18 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
             user[filled[number]] = demand
             filled[number] += 1
         if net.caps[demand] < np.inf:
-            keys[size], things[size] = net.caps[demand] / net.weights[demand], ~demand
+            keys[size], indices[size] = net.caps[demand] / net.weights[demand], ~demand
             size += 1
-    arrange(keys, things, size)
+    arrange(keys, indices, size)
 
     levels, tops = np.full(count, -1.0), np.zeros(count)
     waiting = members.sizes[0]
     level = 0.0
     alone = np.empty(1, np.int32)
     while waiting > 0:
-        share, index = keys[0], things[0]
+        share, index = keys[0], indices[0]
         if index < 0:
-            size = drop_least(keys, things, size)
+            size = drop_least(keys, indices, size)
             if members.rates[~index] >= 0.0:
                 continue
             alone[0] = ~index
@@ -399,14 +398,14 @@ def _share(net: Net, members: Members) -> tuple[Floats, Floats, Floats]:  # noqa
             level = max(level, share)
         else:
             if users[index] == 0:
-                size = drop_least(keys, things, size)
+                size = drop_least(keys, indices, size)
                 continue
             share = max(0.0, left[index]) / pull[index] if pull[index] > 0.0 else level
             if share > keys[0]:
                 keys[0] = share
-                settle_down(keys, things, size, 0)
+                settle_down(keys, indices, size, 0)
                 continue
-            size = drop_least(keys, things, size)
+            size = drop_least(keys, indices, size)
             level = max(level, share)
             levels[index] = level
             freezing = user[first[index] : first[index + 1]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.flows.system import System
-from topo.solve.checks import check, plain
 from topo.solve.maxmin import max_min_unchecked
+from topo.solve.system import check, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def complete(
     --------
     Two demands share 10 B/s; when the first has its 20 bytes, the second has all of it:
 
-    >>> from topo.solve import System
+    >>> from topo.flows.system import System
     >>> timeline = complete(System.of([10.0], [{0: 1.0}, {0: 1.0}]), [20.0, 50.0])
     >>> timeline.finishes, [span.rates for span in timeline.spans]
     ((4.0, 7.0), [(5.0, 5.0), (10.0,)])

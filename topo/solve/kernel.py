@@ -1,6 +1,6 @@
 """Max-min rates of large systems, compiled (numba, the extra `scale`).
 
-The same lazy heap as in `topo.solve.filling`, on compact arrays. Two things make it fast beyond
+The same lazy heap as in `topo.solve.maxmin`, on compact arrays. Two things make it fast beyond
 being compiled: a resource with one user is no more than a limit of that user, and one that stays
 below its capacity even if all its users run at their limits can never bind. Neither is touched
 again, and in a fabric they are most.
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topo.solve.compiling import compiled
-from topo.solve.heap import arrange, drop_least, settle_down
+from topo.solve.arrays import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,16 +56,16 @@ def limits_and_numbers(
     for demand in range(limits.size):
         for entry in range(starts[demand], starts[demand + 1]):
             most[resources[entry]] += multiplicities[entry] * caps[demand]
-    kept = 0
+    bound_count = 0
     binding = np.empty(capacities.size)
     for resource in range(capacities.size):
         if users[resource] > 1 and most[resource] > capacities[resource]:
-            binding[kept] = capacities[resource]
-            users[resource] = kept
-            kept += 1
+            binding[bound_count] = capacities[resource]
+            users[resource] = bound_count
+            bound_count += 1
         else:
             users[resource] = -1
-    return caps, users, binding[:kept].copy()
+    return caps, users, binding[:bound_count].copy()
 
 
 @compiled
@@ -77,16 +76,16 @@ def rows_of(
     rows = np.empty(starts.size, np.int64)
     row_resources = np.empty(resources.size, np.int32)
     row_values = np.empty(resources.size)
-    kept = 0
+    entry_count = 0
     for demand in range(starts.size - 1):
-        rows[demand] = kept
+        rows[demand] = entry_count
         for entry in range(starts[demand], starts[demand + 1]):
             if numbers[resources[entry]] >= 0:
-                row_resources[kept] = numbers[resources[entry]]
-                row_values[kept] = multiplicities[entry]
-                kept += 1
-    rows[starts.size - 1] = kept
-    return rows, row_resources[:kept], row_values[:kept]
+                row_resources[entry_count] = numbers[resources[entry]]
+                row_values[entry_count] = multiplicities[entry]
+                entry_count += 1
+    rows[starts.size - 1] = entry_count
+    return rows, row_resources[:entry_count], row_values[:entry_count]
 
 
 @compiled
@@ -135,25 +134,25 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
         state[resource, FIRST_PULL] = state[resource, PULL]
     # The levels at which something is full: of resources, then (as ``~demand``) of limits.
     keys = np.empty(capacities.size + weights.size)
-    things = np.empty(keys.size, np.int64)
+    indices = np.empty(keys.size, np.int64)
     size = capacities.size
     for resource in range(size):
         keys[resource] = state[resource, LEFT] / state[resource, PULL]
-        things[resource] = resource
+        indices[resource] = resource
     for demand in range(weights.size):
         if caps[demand] < np.inf:
-            keys[size], things[size] = caps[demand] / weights[demand], ~demand
+            keys[size], indices[size] = caps[demand] / weights[demand], ~demand
             size += 1
-    arrange(keys, things, size)
+    arrange(keys, indices, size)
 
     rates = np.full(weights.size, -1.0)
     waiting = weights.size
     level = 0.0
     alone = np.empty(1, np.int32)
     while waiting > 0:
-        share, index = keys[0], things[0]
+        share, index = keys[0], indices[0]
         if index < 0:
-            size = drop_least(keys, things, size)
+            size = drop_least(keys, indices, size)
             if rates[~index] >= 0.0:
                 continue
             alone[0] = ~index
@@ -161,16 +160,16 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
             level = max(level, share)
         else:
             if state[index, USERS] == 0.0:
-                size = drop_least(keys, things, size)
+                size = drop_least(keys, indices, size)
                 continue
             left, pull = state[index, LEFT], state[index, PULL]
             share = left / pull if pull > 0.0 else level
             if share > keys[0]:
                 # It was outdated. Should it be the least still, it comes up again at once.
                 keys[0] = share
-                settle_down(keys, things, size, 0)
+                settle_down(keys, indices, size, 0)
                 continue
-            size = drop_least(keys, things, size)
+            size = drop_least(keys, indices, size)
             if left < GONE * capacities[index] or pull < GONE * state[index, FIRST_PULL]:
                 # Running sums have lost digits: add up what is left from the users themselves.
                 left, pull = capacities[index], 0.0
@@ -199,3 +198,35 @@ def _fill(  # noqa: C901, PLR0912, PLR0915
                 state[resource, PULL] -= row_values[entry] * weight
                 state[resource, USERS] -= 1.0
     return rates
+
+
+@compiled
+def settle_down(keys: Floats, indices: Ints, size: int, place: int) -> None:
+    """Move what is at a place down until nothing below it is less."""
+    key, index = keys[place], indices[place]
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and keys[below + 1] < keys[below]:
+            below += 1
+        if keys[below] >= key:
+            break
+        keys[place], indices[place] = keys[below], indices[below]
+        place = below
+    keys[place], indices[place] = key, index
+
+
+@compiled
+def arrange(keys: Floats, indices: Ints, size: int) -> None:
+    """Make a heap of the first `size` keys."""
+    for place in range(size // 2 - 1, -1, -1):
+        settle_down(keys, indices, size, place)
+
+
+@compiled
+def drop_least(keys: Floats, indices: Ints, size: int) -> int:
+    """Take the least out, and give the size that is left."""
+    keys[0], indices[0] = keys[size - 1], indices[size - 1]
+    settle_down(keys, indices, size - 1, 0)
+    return size - 1

@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from topo.errors import Finding, SolverError, UnboundedError
-from topo.solve.checks import plain
+from topo.solve.system import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -187,7 +187,7 @@ def _push_all_compiled(
 
 @cache
 def _compiled() -> Any:
-    from topo.solve.compiling import compiled
+    from topo.solve.arrays import compiled
 
     return compiled(_push_all)
 
@@ -206,16 +206,16 @@ def _push_all(columns: Any, source: int, sink: int) -> float:  # noqa: C901, PLR
             place[node] = starts[node]
         levels[source] = 0
         queue[0] = source
-        done, seen = 0, 1
-        while done < seen:
+        done, queued = 0, 1
+        while done < queued:
             node = queue[done]
             done += 1
             for at in range(starts[node], starts[node + 1]):
                 arc = order[at]
                 if levels[to[arc]] < 0 and rest[arc] > least[arc >> 1]:
                     levels[to[arc]] = levels[node] + 1
-                    queue[seen] = to[arc]
-                    seen += 1
+                    queue[queued] = to[arc]
+                    queued += 1
         if levels[sink] < 0:
             return total
         # Depth first, along arcs that go one level up; dead ends are not entered again.

@@ -16,9 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
-from topo.solve.checks import plain
 from topo.solve.maxmin import max_min
-from topo.solve.system import TIE
+from topo.solve.system import TIE, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +96,7 @@ def price(
     --------
     A card of 50 and a memory bus of 200, four demands that cross it four times:
 
-    >>> from topo.solve import System
+    >>> from topo.flows.system import System
     >>> tied = System.of([50.0, 200.0], [{0: 1.0, 1: 4.0}] * 4)
     >>> price(tied, [0]), price(tied, [1])
     (Price(gain=0.0, cost=1.0, range_up=inf, next_bound=(), next_limits=()),
@@ -119,10 +118,15 @@ def price(
 
 def _steps(system: System, group: Sequence[int] | Mapping[int, float]) -> dict[int, float]:
     steps = dict(group.items() if hasattr(group, "items") else ((r, 1.0) for r in group))
-    known = len(system.capacities)
-    if not steps or not all(0 <= r < known and 0.0 < s < math.inf for r, s in steps.items()):
+    resource_count = len(system.capacities)
+    if not steps or not all(
+        0 <= r < resource_count and 0.0 < s < math.inf for r, s in steps.items()
+    ):
         raise SolverError(
-            Finding("bad-group", f"expected resources among 0 to {known - 1}, with positive steps")
+            Finding(
+                "bad-group",
+                f"expected resources among 0 to {resource_count - 1}, with positive steps",
+            )
         )
     return steps
 
@@ -218,9 +222,9 @@ class _Ray:
                 return guess
         return (low + high) / 2.0
 
-    def _between(self, one: Allocation, other: Allocation, step: float) -> float:
+    def _between(self, before: Allocation, after: Allocation, step: float) -> float:
         """Give the slope between two answers; rates that did not change cancel exactly."""
-        return math.fsum(b - a for a, b in zip(one.rates, other.rates, strict=True)) / step
+        return math.fsum(b - a for a, b in zip(before.rates, after.rates, strict=True)) / step
 
 
 def _tidy(slope: float) -> float:

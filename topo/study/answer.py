@@ -11,7 +11,7 @@ from topo.flows.demands import at_basis, core_copy_rate, demands_of, ends_of
 from topo.flows.system import use_matrix
 from topo.routes.route import merged
 from topo.routes.verdict import verdict_of, wrong_ends
-from topo.solve import max_min
+from topo.solve.maxmin import max_min
 from topo.study.answers import Bottleneck, CopyingCores, PathAnswer
 from topo.study.bounded import naming_demands
 from topo.study.lengths import hops_range, links_range
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from topo.flows.system import System, UseMatrix
     from topo.routes.route import Reason, Route
     from topo.routes.router import Router
-    from topo.solve import Allocation
+    from topo.solve.system import Allocation
     from topo.topology.topology import Topology
 
 
@@ -182,7 +182,7 @@ def shared(system: System) -> Allocation:
     """Return the max-min fair rates; like demands of a large system are solved as one."""
     if len(system.resources) <= _MOST_ENTRIES_ONE_BY_ONE:
         return max_min(system)
-    from topo.solve import max_min_by_class  # NumPy: a small machine does without
+    from topo.solve.equivalence import max_min_by_class  # NumPy: a small machine does without
 
     return max_min_by_class(system)
 
@@ -199,7 +199,7 @@ def _time(matrix: UseMatrix, allocation: Allocation) -> float:
     ]
     if max(times) <= min(times) * (1 + _TIE):
         return max(times)
-    from topo.solve import complete  # only where demands end at different times
+    from topo.solve.fluid import complete  # only where demands end at different times
 
     timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
     return max(timeline.finishes)

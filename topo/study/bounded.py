@@ -31,7 +31,7 @@ def naming_demands(matrix: UseMatrix) -> Iterator[None]:
     try:
         yield
     except UnboundedError:
-        from topo.solve import unbounded_demands
+        from topo.solve.system import unbounded_demands
 
         endless = unbounded_demands(matrix.system)
         names = listed(matrix.demands[index].name for index in endless)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from topo.flows.system import UseMatrix
-    from topo.solve import Allocation
+    from topo.solve.system import Allocation
 
 
 _Groups = tuple[tuple[int, ...], ...]

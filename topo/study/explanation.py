@@ -10,7 +10,7 @@ from topo.study.shares import shares, uses
 
 if TYPE_CHECKING:
     from topo.flows.system import UseMatrix
-    from topo.solve import Allocation
+    from topo.solve.system import Allocation
     from topo.study.prices import Prices, Rule
     from topo.study.shares import Share, Use
 

@@ -14,7 +14,7 @@ from topo.study.words import NOT_FOR_SALE, class_words
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
     from topo.flows.system import UseMatrix
-    from topo.solve import Allocation
+    from topo.solve.system import Allocation
     from topo.study.answers import Bottleneck, PathAnswer
     from topo.topology.topology import Topology
 

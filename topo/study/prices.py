@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from topo.solve import max_min, price
-from topo.solve.prices import Price
+from topo.solve.maxmin import max_min
+from topo.solve.prices import Price, price
 from topo.study.equivalence import alike
 from topo.study.words import class_words, classes_of, is_plural
 from topo.units import format_rate
@@ -15,8 +15,8 @@ from topo.units import format_rate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.flows.system import UseMatrix
-    from topo.solve import Allocation, System
+    from topo.flows.system import System, UseMatrix
+    from topo.solve.system import Allocation
     from topo.topology.resources import Resource
 
 
@@ -171,7 +171,7 @@ def allocation_by(rule: Rule, system: System) -> Allocation:
     """
     if rule == "max-min":
         return max_min(system)
-    from topo.solve import largest_total  # imports the LP solver
+    from topo.solve.linear_program import largest_total  # imports the LP solver
 
     # Bytes count the same whoever sends them: a fair-share weight is no worth.
     return largest_total(system, worths=(1.0,) * system.demand_count).allocation

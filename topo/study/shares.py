@@ -11,7 +11,7 @@ from topo.study.equivalence import alike
 if TYPE_CHECKING:
     from topo.flows.demands import Demand
     from topo.flows.system import UseMatrix
-    from topo.solve import Allocation
+    from topo.solve.system import Allocation
     from topo.topology.resources import Resource
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from topo.flows.demands import at_basis
 from topo.routes.usage import total_use
-from topo.solve import split
+from topo.solve.concurrent_flow import split
 
 if TYPE_CHECKING:
     from topo.description.description import Basis

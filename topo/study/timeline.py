@@ -12,7 +12,7 @@ from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
 from topo.routes.route import Policy
 from topo.routes.router import Router
-from topo.solve import complete
+from topo.solve.fluid import complete
 from topo.study.answer import chosen_split, route_reasons
 from topo.study.bounded import naming_demands
 from topo.study.compare import DEFAULT_PATHS, chosen_workloads, path_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
     from topo.flows.demands import Demand
     from topo.flows.system import UseMatrix
-    from topo.solve import Timeline
+    from topo.solve.fluid import Timeline
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
 

@@ -9,7 +9,7 @@ keeping what the ones before have reached:
 3. the least detour: the sum over branches of detour (say, links beyond the fewest) times rate;
 4. the most even: the least sum over demands of the largest branch.
 
-Demands and branches that cannot be told apart get equal shares (`topo.solve.classes`), so eight
+Demands and branches that cannot be told apart get equal shares (`topo.solve.equivalence`), so eight
 like GPUs are served alike. What is still open is HiGHS's choice, which is always the same.
 
 References
@@ -31,7 +31,7 @@ from topo.errors import Finding, SolverError, UnboundedError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topo.solve.program import Optimum, Program
+    from topo.solve.linear_program import Optimum, Program
 
 
 _SMALL = 1e-9
@@ -142,7 +142,7 @@ def _check(
     limits: list[float],
 ) -> None:
     from topo.flows.system import System
-    from topo.solve.checks import check
+    from topo.solve.system import check
 
     if not len(choices) == len(wants) == len(limits) or not all(choices):
         raise SolverError(
@@ -241,11 +241,11 @@ class _Steps:
     ) -> tuple[list[dict[int, float]], list[float], list[float]]:
         """Add the row that keeps what a step has reached."""
         row = len(low)
-        kept = [
+        extended = [
             {**column, row: worth} if worth else column
             for column, worth in zip(columns, worths, strict=True)
         ]
-        return kept, [*low, reached], [*high, math.inf]
+        return extended, [*low, reached], [*high, math.inf]
 
     def _most_even(
         self, columns: list[dict[int, float]], low: list[float], high: list[float]
@@ -272,7 +272,7 @@ class _Steps:
         low: list[float],
         high: list[float],
     ) -> Optimum:
-        from topo.solve.program import solve
+        from topo.solve.linear_program import solve
 
         return solve(_program(columns, worths, low, high), time_limit=self.time_limit)
 
@@ -283,7 +283,7 @@ def _program(
     import numpy as np
 
     from topo.solve.arrays import Matrix, floats, ints
-    from topo.solve.program import Program
+    from topo.solve.linear_program import Program
 
     entries = [sorted(column.items()) for column in columns]
     return Program(

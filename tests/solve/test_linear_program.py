@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.solve import (
-    System,
-    certify,
-    certify_fraction,
-    certify_total,
-    largest_fraction,
-    largest_total,
-    max_min,
-)
+from topo.flows.system import System
+from topo.solve.certificates import certify, certify_total
+from topo.solve.linear_program import largest_total
+from topo.solve.maxmin import max_min
 
 
 def test_a_long_demand_starves_for_two_short_ones() -> None:
@@ -94,7 +89,8 @@ def test_no_time_is_said() -> None:
 
 def test_nothing_is_written_to_standard_output() -> None:
     code = (
-        "from topo.solve import System, largest_total;"
+        "from topo.flows.system import System;"
+        "from topo.solve.linear_program import largest_total;"
         "largest_total(System.of([1.0], [{0: 1.0}, {0: 2.0}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -125,30 +121,3 @@ def test_more_capacity_never_lowers_the_largest_total(
         system.limits,
     )
     assert largest_total(raised).total >= largest_total(system).total * (1.0 - 1e-9)
-
-
-def test_the_largest_common_fraction() -> None:
-    # 30 t + 20 t <= 40, 20 t <= 25                 =>  t = 0.8
-    system = System.of([40.0, 25.0], [{0: 1.0}, {0: 1.0, 1: 1.0}])
-    answer = largest_fraction(system, [30.0, 20.0])
-    assert answer.fraction == 0.8
-    assert answer.allocation.rates == (24.0, 16.0)
-    assert (answer.binding, answer.limited) == ((0,), ())
-
-
-def test_a_limit_can_hold_the_fraction() -> None:
-    system = System.of([40.0], [{0: 1.0}, {0: 1.0}], limits=[5.0, math.inf])
-    answer = largest_fraction(system, [10.0, 10.0])
-    assert (answer.fraction, answer.binding, answer.limited) == (0.5, (), (0,))
-
-
-@pytest.mark.parametrize("wanted", [[1.0], [1.0, 0.0], [1.0, math.nan]])
-def test_wants_must_be_numbers(wanted: list[float]) -> None:
-    with pytest.raises(SolverError):
-        largest_fraction(System.of([1.0], [{0: 1.0}, {0: 1.0}]), wanted)
-
-
-@given(systems(), st.data())
-def test_every_fraction_has_its_certificate(system: System, data: st.DataObject) -> None:
-    wanted = [data.draw(st.floats(0.1, 10.0)) for _ in range(system.demand_count)]
-    assert certify_fraction(system, wanted, largest_fraction(system, wanted)) == ()

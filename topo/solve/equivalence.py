@@ -20,9 +20,8 @@ import numpy as np
 
 from topo.flows.system import System
 from topo.solve.arrays import Arrays, Matrix, pointers
-from topo.solve.checks import check
 from topo.solve.maxmin import max_min_unchecked
-from topo.solve.system import Allocation
+from topo.solve.system import Allocation, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +120,8 @@ def fold(system: System) -> Folded:
 
     Examples
     --------
-    >>> from topo.solve import System, max_min
+    >>> from topo.flows.system import System
+    >>> from topo.solve.maxmin import max_min
     >>> cards = System.of([50.0, 50.0], [{0: 1.0}, {0: 1.0}, {1: 1.0}, {1: 1.0}])
     >>> folded = fold(cards)
     >>> folded.system.demand_count, folded.unfold(max_min(folded.system)).rates
@@ -200,10 +200,10 @@ def partition(
     )
 
 
-def pair_colours(one: Floats, other: Floats) -> Ints:
+def pair_colours(left: Floats, right: Floats) -> Ints:
     """Give equal pairs of two columns of numbers one number."""
-    first = np.unique(one, return_inverse=True)[1].reshape(-1)
-    second = np.unique(other, return_inverse=True)[1].reshape(-1)
+    first = np.unique(left, return_inverse=True)[1].reshape(-1)
+    second = np.unique(right, return_inverse=True)[1].reshape(-1)
     return first * (int(second.max(initial=0)) + 1) + second
 
 

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.solve.systems import systems
-from topo.solve import System, certify, fold, max_min
+from topo.flows.system import System
+from topo.solve.certificates import certify
+from topo.solve.equivalence import fold
+from topo.solve.maxmin import max_min
 
 
 def server(first: int) -> list[dict[int, float]]:
@@ -94,7 +97,7 @@ def test_folding_changes_no_rate_and_no_reason(system: System) -> None:
 def test_sums_that_collide_merge_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two demands of one kind each, were it not for what they use; all sums made equal.
     system = System.of([10.0, 20.0], [{0: 1.0}, {1: 1.0}, {0: 1.0}])
-    monkeypatch.setattr("topo.solve.classes._mix", lambda keys: keys * 0)
+    monkeypatch.setattr("topo.solve.equivalence._mix", lambda keys: keys * 0)
     assert fold(system).demands.count == 3
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import CAPACITIES, MULTIPLICITIES
 from topo.errors import SolverError, UnboundedError
-from topo.solve import System, certify_split, max_min, split
+from topo.flows.system import System
+from topo.solve.certificates import certify_split
+from topo.solve.concurrent_flow import split
+from topo.solve.maxmin import max_min
 
 
 def test_two_like_cards_are_used_evenly() -> None:

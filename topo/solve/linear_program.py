@@ -1,26 +1,228 @@
-"""One linear program, handed to HiGHS as arrays, and its answer brought back whole.
+"""The largest total that all demands together can reach, and what each resource is worth to it.
 
-Between the program as stated and the one that HiGHS sees stand three exact steps: like columns and
-like rows are merged (`topo.solve.classes`), so that identical GPUs get identical rates and prices;
-rows of one column become bounds and rows that can never bind fall away; and numbers are divided by
-a power of two, since HiGHS's tolerances are absolute.
+Max-min rates are fair; the largest total is not, and may starve a demand that uses much of what
+others could use better. It is the linear program: maximise the sum of worth times rate, such that
+no resource carries more than its capacity and no demand more than its limit. Its dual gives
+prices, and the gap between the two is a proof of how good the answer is [1]_.
+
+References
+----------
+.. [1] D. Bertsimas, J. Tsitsiklis, *Introduction to Linear Optimization*, 1997, chapter 4.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from topo.errors import Finding, SolverError
-from topo.solve.arrays import Matrix, pointers
-from topo.solve.classes import Classes, pair_colours, partition, quotient
+from topo.solve.arrays import Arrays, Matrix, floats, pointers
+from topo.solve.equivalence import Classes, pair_colours, partition, quotient
+from topo.solve.system import TIE, Allocation, check, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topo.flows.system import System
     from topo.solve.arrays import Bools, Floats, Ints
 
     Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
+
+
+_GAP = 1e-7
+"""A larger relative gap than this is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAnswer:
+    """The largest total, with its proof.
+
+    Parameters
+    ----------
+    allocation
+        Rates and loads in bytes/s; `stops` lists the full resources that each demand uses.
+    total
+        Sum of worth times rate.
+    prices
+        What one more byte/s of each resource adds to the total, as far as the dual says. Where
+        several answers are best at once, this is one of many; `topo.solve.price` gives both sides.
+    limit_prices
+        The same for each demand's own limit.
+    bound
+        No total can be larger: the value of all capacities and limits at these prices.
+    gap
+        ``(bound - total) / max(bound, 1)``, at most 1e-7.
+    method
+        Which of HiGHS's solvers found it.
+    """
+
+    allocation: Allocation
+    total: float
+    prices: tuple[float, ...]
+    limit_prices: tuple[float, ...]
+    bound: float
+    gap: float
+    method: Method
+
+
+def largest_total(
+    system: System,
+    *,
+    worths: Sequence[float] | None = None,
+    time_limit: float = 60.0,
+    method: Method | None = None,
+) -> LinearAnswer:
+    """Find rates with the largest sum of worth times rate.
+
+    Parameters
+    ----------
+    system
+        Capacities and limits in bytes/s.
+    worths
+        What a byte/s of each demand counts; its weight when not given.
+    time_limit
+        Seconds after which to give up.
+    method
+        `simplex`, `ipm` or `pdlp`; chosen by structure when not given.
+
+    Returns
+    -------
+    LinearAnswer
+        Demands that cannot be told apart get equal rates; resources, equal prices.
+
+    Raises
+    ------
+    SolverError
+        Nonsense in the system, or no answer within the time limit or to a gap of 1e-7.
+    UnboundedError
+        A demand meets no finite resource and has no limit of its own.
+
+    Examples
+    --------
+    One long demand and two short ones: fair is 5, 5, 5; the largest total starves the long one.
+
+    >>> from topo.flows.system import System
+    >>> answer = largest_total(System.of([10.0, 10.0], [{0: 1.0, 1: 1.0}, {0: 1.0}, {1: 1.0}]))
+    >>> answer.total, answer.allocation.rates, answer.prices
+    (20.0, (0.0, 10.0, 10.0), (1.0, 1.0))
+    """
+    from topo.solve.linear_program import Program, solve
+
+    check(system)
+    arrays = Arrays.of(system)
+    worth = arrays.weights if worths is None else floats(worths)
+    program = Program(
+        worths=worth,
+        bounds=arrays.limits,
+        columns=arrays.uses,
+        low=np.full(arrays.capacities.size, -math.inf),
+        high=arrays.capacities,
+    )
+    return _proven(arrays, worth, solve(program, time_limit=time_limit, method=method))
+
+
+def full_stops(system: System, rates: Sequence[float]) -> Allocation:
+    """Describe rates that are not meant to be fair: every full resource stops its users."""
+    starts, resources = plain(system.starts), plain(system.resources)
+    loads = _loads(system, rates)
+    full = [
+        load >= capacity * (1.0 - TIE)
+        for load, capacity in zip(loads, plain(system.capacities), strict=True)
+    ]
+    stops = tuple(
+        tuple(r for r in resources[starts[demand] : starts[demand + 1]] if full[r])
+        for demand in range(len(rates))
+    )
+    return Allocation(rates=tuple(rates), loads=loads, stops=stops, rule="largest-total")
+
+
+def _loads(system: System, rates: Sequence[float]) -> tuple[float, ...]:
+    starts, resources = plain(system.starts), plain(system.resources)
+    multiplicities = plain(system.multiplicities)
+    loads = [0.0] * len(system.capacities)
+    for demand, rate in enumerate(rates):
+        for entry in range(starts[demand], starts[demand + 1]):
+            loads[resources[entry]] += multiplicities[entry] * rate
+    return tuple(loads)
+
+
+def _proven(arrays: Arrays, worth: Floats, optimum: Optimum) -> LinearAnswer:
+    """Make the answer exactly possible, its prices exactly sufficient, and measure the gap."""
+    rates = _possible(arrays, optimum.values)
+    prices, limit_prices = _sufficient(arrays, worth, np.maximum(optimum.prices, 0.0))
+    total = float(worth @ rates)
+    bound = _value(arrays.capacities, prices) + _value(arrays.limits, limit_prices)
+    gap = (bound - total) / max(bound, 1.0)
+    if not gap <= _GAP:
+        raise SolverError(
+            Finding(
+                code="solver-inexact",
+                message=f"the linear program ({optimum.method}) was solved only to {gap:.1e}",
+                help="try another method: simplex, ipm or pdlp",
+            )
+        )
+    return LinearAnswer(
+        allocation=_described(arrays, rates),
+        total=total,
+        prices=tuple(prices.tolist()),
+        limit_prices=tuple(limit_prices.tolist()),
+        bound=bound,
+        gap=max(gap, 0.0),
+        method=optimum.method,
+    )
+
+
+def _possible(arrays: Arrays, values: Floats) -> Floats:
+    """Cut rates to their limits, and scale down where a resource is overloaded by rounding."""
+    rates = np.clip(values, 0.0, arrays.limits)
+    loads = arrays.uses.transposed_times(rates)
+    over = loads > arrays.capacities
+    if not over.any():
+        return rates
+    factors = np.ones(loads.size)
+    factors[over] = arrays.capacities[over] / loads[over]
+    owners = arrays.uses.owners()
+    least = np.ones(rates.size)
+    np.minimum.at(least, owners, factors[arrays.uses.columns])
+    return rates * least
+
+
+def _sufficient(arrays: Arrays, worth: Floats, prices: Floats) -> tuple[Floats, Floats]:
+    """Raise prices until no demand is worth more than what it uses, and its limit, cost."""
+    lacking = worth - arrays.uses.times(prices)
+    limited = (lacking > 0.0) & np.isfinite(arrays.limits)
+    limit_prices = np.where(limited, lacking, 0.0)
+    for demand in np.flatnonzero((lacking > 0.0) & ~limited):
+        # Without a limit, the lack is rounding: put it on what bounds the demand most.
+        row = slice(int(arrays.uses.starts[demand]), int(arrays.uses.starts[demand + 1]))
+        tightest = np.argmin(arrays.capacities[arrays.uses.columns[row]] / arrays.uses.values[row])
+        prices[arrays.uses.columns[row][tightest]] += (
+            lacking[demand] / arrays.uses.values[row][tightest]
+        )
+    return prices, limit_prices
+
+
+def _value(amounts: Floats, prices: Floats) -> float:
+    """Sum amount times price, an infinite amount at no price being worth nothing."""
+    priced = prices > 0.0
+    return float(amounts[priced] @ prices[priced])
+
+
+def _described(arrays: Arrays, rates: Floats) -> Allocation:
+    from topo.flows.system import System
+
+    system = System(
+        capacities=arrays.capacities.tolist(),
+        starts=arrays.uses.starts.tolist(),
+        resources=arrays.uses.columns.tolist(),
+        multiplicities=arrays.uses.values.tolist(),
+        weights=(),
+        limits=(),
+    )
+    return full_stops(system, rates.tolist())
 
 
 _TOLERANCE = 1e-9
@@ -113,19 +315,19 @@ def _solve_scaled(program: Program, time_limit: float, method: Method | None) ->
     single = _bounding_rows(program, by_row)
     bounds, owners = _folded_bounds(program, by_row, single)
     never = (program.low == -np.inf) & (_most(by_row, bounds) <= program.high)
-    kept: Bools = ~single & ~never
-    scale = _scale(np.concatenate((bounds, program.high[kept])))
+    remaining: Bools = ~single & ~never
+    scale = _scale(np.concatenate((bounds, program.high[remaining])))
     reduced = Program(
         worths=program.worths,
         bounds=bounds / scale,
-        columns=_with_rows(program.columns, kept),
-        low=program.low[kept] / scale,
-        high=program.high[kept] / scale,
+        columns=_with_rows(program.columns, remaining),
+        low=program.low[remaining] / scale,
+        high=program.high[remaining] / scale,
     )
     chosen = method or _method(reduced.columns)
     values, duals = _run(reduced, chosen, time_limit)
     prices = np.zeros(program.high.size)
-    prices[kept] = duals
+    prices[remaining] = duals
     # What a variable at its bound is still worth is the price of the row that gave the bound.
     gain = program.worths - program.columns.times(prices)
     mine = (gain > 0.0) & (owners >= 0)
@@ -163,14 +365,14 @@ def _most(by_row: Matrix, bounds: Floats) -> Floats:
     return np.asarray(sums, np.float64)
 
 
-def _with_rows(columns: Matrix, kept: Bools) -> Matrix:
-    chosen = kept[columns.columns]
-    number = np.cumsum(kept) - 1
+def _with_rows(columns: Matrix, remaining: Bools) -> Matrix:
+    chosen = remaining[columns.columns]
+    number = np.cumsum(remaining) - 1
     return Matrix(
         starts=pointers(np.bincount(columns.owners()[chosen], minlength=columns.height)),
         columns=number[columns.columns[chosen]],
         values=columns.values[chosen],
-        width=int(kept.sum()),
+        width=int(remaining.sum()),
     )
 
 
