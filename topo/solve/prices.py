@@ -118,14 +118,12 @@ def price(
 
 def _steps(system: System, group: Sequence[int] | Mapping[int, float]) -> dict[int, float]:
     steps = dict(group.items() if hasattr(group, "items") else ((r, 1.0) for r in group))
-    resource_count = len(system.capacities)
-    if not steps or not all(
-        0 <= r < resource_count and 0.0 < s < math.inf for r, s in steps.items()
-    ):
+    count = len(system.capacities)
+    if not steps or not all(0 <= r < count and 0.0 < s < math.inf for r, s in steps.items()):
         raise SolverError(
             Finding(
                 "bad-group",
-                f"expected resources among 0 to {resource_count - 1}, with positive steps",
+                f"expected resources among 0 to {count - 1}, with positive steps",
             )
         )
     return steps
