@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.description import load, loads
+from topo.description.loading import load, loads
 from topo.topology.build import build_topology
 from topo.topology.topology import Topology
 

@@ -68,7 +68,7 @@ def test_a_session_shows_what_happens(command, output, tmp_path, monkeypatch, ca
 
 @pytest.mark.parametrize("text", blocks("yaml"))
 def test_a_yaml_block_loads(text):
-    from topo.description import loads
+    from topo.description.loading import loads
 
     assert loads(text).devices
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import topo
-from topo.description.read import read_spec
+from topo.description.read import read_description
 from topo.document import parse
 from topo.errors import Finding, TopoError
 
@@ -34,7 +34,7 @@ def read(data: bytes, name: str, *, pure: bool = False) -> tuple[Finding, ...]:
     """Return what is wrong with a text; only a TopoError may come out of it."""
     started = time.process_time()  # other tests run beside this one
     try:
-        description = read_spec(parse(data, name=name, pure=pure), name="topology")
+        description = read_description(parse(data, name=name, pure=pure), name="topology")
     except TopoError as error:
         return error.findings
     else:

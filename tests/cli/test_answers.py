@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import topo as library
-from topo.description import builtin_names
+from topo.description.loading import builtin_names
 
 MACHINES = builtin_names()
 

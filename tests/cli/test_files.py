@@ -11,7 +11,7 @@ import pytest
 
 import topo as package
 from topo.datapaths.registry import built_in
-from topo.description.vocabulary import BUILT_IN
+from topo.description.keys import BUILT_IN
 from topo.study.words import CLASS_WORDS
 from topo.topology.locality import CLASSES
 from topo.views.pages import page_of, pages

@@ -8,8 +8,8 @@ import pytest
 
 from tests.machines import ONE_SOCKET
 from topo.datapaths.registry import built_in, count, data_path, data_paths, is_ram
-from topo.description import loads
-from topo.description.vocabulary import BUILT_IN
+from topo.description.keys import BUILT_IN
+from topo.description.loading import loads
 from topo.errors import UnknownNameError
 
 # path: RAM buffers, core copies, CPU memory copies, DRAM writes, DRAM reads

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from topo.description import loads, vary
+from topo.description.loading import loads
+from topo.description.read import vary
 from topo.errors import DescriptionError
 
 # Two cards on two sockets, one GPU a socket.

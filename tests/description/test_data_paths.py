@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import BOX, only, read
-from topo.description import read_data_path, vary_data_path
+from topo.description.data_paths import read_data_path, vary_data_path
 from topo.description.description import DataPath, Move
-from topo.description.vocabulary import BUILT_IN
+from topo.description.keys import BUILT_IN
 from topo.document import Report, parse
 
 OWN = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import BOX, findings_of, only, read
-from topo.description import loads
+from topo.description.loading import loads
 
 
 def devices(*lines):

@@ -9,9 +9,10 @@ from hypothesis import given
 
 from tests.description.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examples, plain, read
 from tests.description.strategies import machines
-from topo.description import builtin_names, load, to_document
-from topo.description.python import document_of
+from topo.description.dump import to_document
+from topo.description.loading import builtin_names, load
 from topo.description.read import describe
+from topo.description.shape import document_of
 from topo.document import Report
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import EXAMPLES, SHARED, needs_examples
-from topo.description import load
-from topo.description.read import read_spec
+from topo.description.loading import load
+from topo.description.read import read_description
 from topo.document import parse
 from topo.errors import TopoError
 
@@ -47,7 +47,7 @@ pytestmark = needs_examples
 
 def codes(path, *, pure):
     try:
-        read_spec(parse(path.read_bytes(), name=path.name, pure=pure))
+        read_description(parse(path.read_bytes(), name=path.name, pure=pure))
     except TopoError as error:
         return [finding.code for finding in error.findings]
     return []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.description.reading import only
-from topo.description import build, builtin_names, load, loads
+from topo.description.loading import build, builtin_names, load, loads
 from topo.description.read import describe
 from topo.document import Report, parse
 from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from tests.description.reading import BOX, CABLED
 from tests.description.strategies import documents, values
-from topo.description import build, json_schema, loads
 from topo.description.description import Description
-from topo.description.read import read_spec
+from topo.description.loading import build, loads
+from topo.description.read import read_description
+from topo.description.schema import json_schema
 from topo.document import parse
 from topo.errors import TopoError
 
@@ -63,7 +64,7 @@ def damaged(draw):
 @given(damaged())
 def test_a_damaged_file_is_judged_alike_by_both_parsers(text):
     def judged(pure):
-        return outcome(lambda: read_spec(parse(text, pure=pure)))
+        return outcome(lambda: read_description(parse(text, pure=pure)))
 
     assert judged(pure=False) == judged(pure=True)
 

@@ -12,16 +12,22 @@ from tests.description.reading import EXAMPLES, SHARED, needs_examples
 from tests.description.strategies import machines
 from topo.catalogue.cables import _CABLE_KEYS
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
-from topo.description import build, builtin_names, json_schema, load, to_document
 from topo.description import keys as tables
-from topo.description.loading import builtin_text
-from topo.description.python import document_of
+from topo.description.dump import to_document
+from topo.description.loading import build, builtin_names, builtin_text, load
 from topo.description.read import describe
-from topo.description.schema import VALUES
+from topo.description.schema import VALUES, json_schema
+from topo.description.shape import document_of
 from topo.document import Mapping, Report, Sequence, parse
 
 jsonschema = pytest.importorskip("jsonschema")
-TABLES = [table for name, table in vars(tables).items() if name.isupper()]
+TABLES = [
+    table
+    for name, table in vars(tables).items()
+    if name.isupper()
+    and isinstance(table, dict)
+    and all(isinstance(row, tables.Row) for row in table.values())
+]
 
 
 @pytest.fixture(scope="module")

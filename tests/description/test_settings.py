@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import BOX, only, read
-from topo.description import build, to_document
-from topo.description.vocabulary import ROUTING
+from topo.description.dump import to_document
+from topo.description.keys import ROUTING
+from topo.description.loading import build
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_the_yaml_is_one_that_a_person_would_write():
 
 
 def test_the_yaml_is_in_topos_own_layout():
-    from topo.description.fmt import format_text
+    from topo.description.format import format_text
 
     assert format_text(WHOLE, name="x") == WHOLE
 
@@ -100,7 +100,7 @@ def test_switches_of_one_level_stand_together():
 
 
 def test_the_document_builds_the_same_machine():
-    from topo.description import build
+    from topo.description.loading import build
 
     found = read(two_sockets())
     again = build_topology(build(found.document))

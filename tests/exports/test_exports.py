@@ -12,7 +12,7 @@ import networkx
 import pytest
 
 from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
-from topo.description import builtin_names
+from topo.description.loading import builtin_names
 from topo.discovery import import_text
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text

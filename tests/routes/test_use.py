@@ -18,7 +18,7 @@ from tests.machines import (
 )
 from tests.routes.laying import laid
 from topo.datapaths.registry import built_in, count
-from topo.description.vocabulary import BUILT_IN
+from topo.description.keys import BUILT_IN
 
 # --- weights --------------------------------------------------------------------------------------
 

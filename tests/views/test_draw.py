@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from topo.datapaths.registry import data_path
-from topo.description import load, loads
 from topo.description.description import End
+from topo.description.loading import load, loads
 from topo.errors import DrawError
 from topo.routes.router import Router
 from topo.topology.build import build_topology
@@ -631,7 +631,7 @@ def test_control_characters_do_not_break_the_svg(small):
 
 SCRIPT = """
 import sys
-from topo.description import load
+from topo.description.loading import load
 from topo.topology import build_topology
 from topo.views.diagram import draw
 sys.stdout.write(draw(build_topology(load("dgx-a100"))).dot)

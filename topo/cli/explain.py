@@ -27,7 +27,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     Without a WORD it lists all of them.
     """
     from topo.datapaths.registry import built_in, count
-    from topo.description.vocabulary import BUILT_IN
+    from topo.description.keys import BUILT_IN
     from topo.views.pages import page_of, pages
     from topo.views.text import explain as text
 

@@ -49,6 +49,6 @@ def command(name: str | None, like: str | None, output: str | None, as_json: boo
 def _template(like: str | None) -> str:
     if like is None:
         return (files("topo.cli") / "starter.yaml").read_text(encoding="utf-8")
-    from topo.description import builtin_text
+    from topo.description.loading import builtin_text
 
     return builtin_text(like)

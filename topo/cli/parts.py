@@ -51,7 +51,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
 
 
 def _machines(as_json: bool) -> int:
-    from topo.description import builtin_names
+    from topo.description.loading import builtin_names
     from topo.topology.build import load
 
     found = tuple(load(name) for name in builtin_names())

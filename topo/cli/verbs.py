@@ -97,6 +97,6 @@ def _with_file(advice: str, rest: list[str]) -> str:
 def _names_machine(word: str) -> bool:
     if word == "-" or "/" in word or word.endswith((".yaml", ".yml")):
         return True
-    from topo.description import builtin_names
+    from topo.description.loading import builtin_names
 
     return word in builtin_names()

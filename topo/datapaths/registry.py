@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topo.catalogue.advice import nearest_names
-from topo.description import read_data_path, vary_data_path
-from topo.description.vocabulary import BUILT_IN
+from topo.description.data_paths import read_data_path, vary_data_path
+from topo.description.keys import BUILT_IN
 from topo.document import Mapping as MappingNode
 from topo.document import Report, parse
 from topo.errors import DescriptionError, Finding, UnknownNameError

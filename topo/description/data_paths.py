@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.advice import did_you_mean
+from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.catalogue.figures import HERE
 from topo.catalogue.part import Figure
 from topo.description.description import DataPath, Move
-from topo.description.keys import DATA_PATH, MOVE
+from topo.description.keys import BUILT_IN, DATA_PATH, MOVE, MOVERS, NEEDS, STAGES
 from topo.description.shape import (
     choice_of,
     entries_of,
@@ -22,13 +22,12 @@ from topo.description.shape import (
     texts_of,
     value_of,
 )
-from topo.description.vocabulary import MOVERS, NEEDS, STAGES
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
 from topo.units import parse_count, parse_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from topo.description.description import Over
     from topo.document.nodes import Node
@@ -204,3 +203,14 @@ _READERS: dict[str, Callable[[Node, str, Report], Any]] = {
     "needs": _needs,
     "moves": _moves,
 }
+
+
+def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
+    """Check that a data path of the user's own falls back to one that is there."""
+    own = tuple(data_paths)
+    known = (*BUILT_IN, *(path.name for path in own))
+    for path in own:
+        if path.falls_back_to and path.falls_back_to not in known and path.place is not None:
+            message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"
+            advice = nearest_names(path.falls_back_to, known)
+            report.add(path.place, "unknown-name", message, help=advice)

@@ -14,9 +14,9 @@ from topo.description.description import Device
 from topo.description.keys import DEVICE
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import with_entry
-from topo.description.shape import is_extension, listed, mapping_of, text_of, value_of
+from topo.description.shape import a_kind, is_extension, listed, mapping_of, text_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
-from topo.errors import UnitError
+from topo.errors import Place, UnitError
 from topo.units import parse_flag
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from topo.description.overrides import Change
     from topo.document.nodes import Node
     from topo.document.report import Report
-    from topo.errors import Place
 
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*KEYS, "source", "source-kind", "title")
 _HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
+# What belongs to one device only and is not copied.
+_ITS_OWN: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 _NOUNS: Final = {"pci": "address", "rdma": "name", "numa": "range", "slot": "slot"}
 
 
@@ -347,3 +348,122 @@ _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
     "numa": _numa,
     "outside": _flag,
 }
+
+
+# What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
+_NEEDED: Final = {
+    "storage": ("read", "write"),
+    "nvme": ("read", "write"),
+    "hba": ("read", "write"),
+    "nic": ("chip",),
+    "dpu": ("chip",),
+    "cxl-memory": ("bus",),
+    "memory": ("channels", "transfer-rate", "bytes-per-transfer"),  # or its bus
+}
+
+
+def check_devices(devices: Iterable[Device], report: Report) -> None:
+    """Check that addresses and NUMA nodes have one owner and that figures are stated."""
+    everything = tuple(devices)
+    _check_addresses(everything, report)
+    _check_numa(everything, report)
+    _check_figures(everything, report)
+
+
+def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
+    owners: dict[str, Device] = {}
+    for device in devices:
+        for address in device.pci:
+            full = address if address.count(":") > 1 else f"0000:{address}"
+            domain, _, rest = full.partition(":")
+            owner = owners.setdefault(f"{int(domain, 16):08x}:{rest}", device)
+            if owner is not device or device.pci.count(address) > 1:
+                report.add(
+                    device.place,
+                    "duplicate-address",
+                    f"the PCI address {address} is given twice: "
+                    f"to {owner.name} and to {device.name}",
+                    help="each PCI function has its own",
+                    notes=[f"{owner.name} stands on line {owner.place.line}"],
+                )
+                break
+
+
+def _check_numa(devices: tuple[Device, ...], report: Report) -> None:
+    owners: dict[int, Device] = {}
+    for device in devices:
+        if device.numa and device.part.kind != "cpu":
+            message = f"{device.name} is {a_kind(device.part.kind)}, and NUMA nodes belong to a CPU"
+            report.add(device.place, "misplaced-key", message, help="leave `numa:` out here")
+            continue
+        for number in device.numa:
+            owner = owners.setdefault(number, device)
+            if owner is not device:
+                message = f"{owner.name} and {device.name} both have NUMA node {number}"
+                report.add(
+                    device.place,
+                    "defined-twice",
+                    message,
+                    help="the numbers are the operating system's, each once: `numa: [0-3, 4-7]`",
+                )
+                break
+
+
+def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
+    """Report figures that no one states: once for a part, naming the devices that lack them."""
+    lacking: dict[tuple[str, tuple[str, ...]], list[Device]] = {}
+    for device in devices:
+        if missing := _missing(device.part):
+            lacking.setdefault((device.part.name, missing), []).append(device)
+    for (name, missing), who in lacking.items():
+        keys = listed([f"`{key}:`" for key in missing])
+        ways = "the figure, `unknown` (results become `at most`)"
+        if any(KEYS[key].unlimited for key in missing):
+            ways += " or `unlimited` (it is not modelled)"
+        report.add(
+            who[0].part.place or who[0].place,
+            "missing-figure",
+            f"`{name}` does not say its {keys}, and {listed(ranged(d.name for d in who))} "
+            f"need{'s' * (len(who) == 1)} it",
+            help=f"write {ways}{_example(who[0], missing)}",
+        )
+
+
+def _example(device: Device, missing: tuple[str, ...]) -> str:
+    """Return how it may look at a device of a shipped part; a part of the file's own is there."""
+    if device.part.place is not None or not any(KEYS[key].unlimited for key in missing):
+        return ""
+    figures = ", ".join(f"{key}: unknown" for key in missing)
+    return f": `{device.name}: {{part: {device.part.name}, {figures}}}`"
+
+
+def _missing(part: Part) -> tuple[str, ...]:
+    if part.kind == "memory" and part.figure("bus") is not None:
+        return ()
+    return tuple(key for key in _NEEDED.get(part.kind, ()) if part.figure(key) is None)
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Group, ...]:
+    """Return one group for each copy, with what its model's entry says of any of its kind."""
+    made: dict[str, Group] = {}
+    for number, (name, model) in enumerate(copies.items(), start=1):
+        group = next(one for one in (*groups, *made.values()) if model in one.names)
+        key = Scalar(name, Place("--set", number, 1, len(name) + 1))
+        made[name] = Group(key, (name,), _said_of(group, model))
+    return tuple(made.values())
+
+
+def _said_of(group: Group, model: str) -> Node:
+    """Return the model's own entry, dealt out of its range's lists."""
+    at = group.names.index(model)
+
+    def dealt(node: Node) -> Node:
+        return node.items[at] if group.is_range and isinstance(node, Sequence) else node
+
+    if not isinstance(group.value, Mapping):
+        return dealt(group.value)
+    entries = tuple((key, dealt(value)) for key, value in group.value if key.text not in _ITS_OWN)
+    return Mapping(entries, group.value.place)

@@ -40,7 +40,7 @@ def to_document(description: Description) -> Plain:
 
     Examples
     --------
-    >>> from topo.description import loads
+    >>> from topo.description.loading import loads
     >>> to_document(loads("{topo: 1, name: box, devices: {'gpu[0-1]': l40s}}"))
     {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
     """

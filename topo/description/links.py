@@ -8,11 +8,15 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import read_cable
-from topo.description.description import DescribedLink, End
+from topo.catalogue.figures import HERE
+from topo.catalogue.part import Figure
+from topo.description.description import DescribedLink, End, Measurement
+from topo.description.keys import MEASURED
 from topo.description.names import MOST, ranged
-from topo.description.shape import kind_of, listed
+from topo.description.shape import entries_of, kind_of, listed, text_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Finding, UnknownNameError
+from topo.units import parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -306,3 +310,62 @@ def _no_link(change: Change, links: Iterable[DescribedLink], names: Names) -> Fi
     ]
     advice = f"{left} is linked to {listed(ranged(dict.fromkeys(others)))}" if others else ""
     return Finding("unknown-name", message, place=change.place, help=advice)
+
+
+def read_measured(lines: Iterable[Line], report: Report) -> tuple[tuple[Line, Figure, str], ...]:
+    """Read the rate, with its source, and the date of each line."""
+    found = ((line, *_measured(line.value, report)) for line in lines)
+    return tuple((line, rate, date) for line, rate, date in found if rate is not None)
+
+
+def _measured(node: Node, report: Report) -> tuple[Figure | None, str]:
+    source, date, text = "", "", node
+    if isinstance(node, Mapping):
+        entries = entries_of(node, MEASURED, "a measurement", report)
+        if "rate" not in entries:
+            return None, ""
+        text = entries["rate"]
+        source, date = (
+            (text_of(entries[key], f"`{key}`", report) or "") if key in entries else ""
+            for key in ("source", "date")
+        )
+    rate = value_of(text, "a measured rate", _rate, report)
+    if rate is None:
+        return None, ""
+    return Figure(rate, "measured", source or HERE.at(text)), date
+
+
+def _rate(text: str) -> float:
+    return parse_rate(text, positive=True)
+
+
+def resolve_measured(
+    read: Iterable[tuple[Line, Figure, str]], names: Names, report: Report
+) -> tuple[Measurement, ...]:
+    """Return one measurement for each pair of ends."""
+    return tuple(
+        Measurement(str(a), str(b), rate, date, line.key.place)
+        for line, rate, date in read
+        for a, b in expand_line(line, names, report)
+    )
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def copied_links(
+    copies: MappingOf[str, str], links: tuple[DescribedLink, ...]
+) -> tuple[DescribedLink, ...]:
+    """Return `links` followed by those of each copy: its model's, in the next free ports."""
+    found = list(links)
+    for name, model in copies.items():
+        found.extend(
+            replace(link, a=_instead(link.a, model, name), b=_instead(link.b, model, name))
+            for link in tuple(found)
+            if model in (link.a.device, link.b.device)
+        )
+    return tuple(found)
+
+
+def _instead(end: End, model: str, name: str) -> End:
+    return End(name, end.side) if end.device == model else end

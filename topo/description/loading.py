@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
 from topo.catalogue.advice import did_you_mean
-from topo.description.read import read_spec
+from topo.description.read import read_description
 from topo.document import parse
 from topo.errors import Finding, TopoError, UnknownNameError
 
@@ -52,9 +52,9 @@ def load(
         return loads(sys.stdin.buffer.read(), name="<stdin>", overrides=overrides)
     if isinstance(path_or_name, os.PathLike) or is_path(text):
         document = parse(read_file(text), name=text)
-        return read_spec(document, name=Path(text).stem, overrides=overrides)
+        return read_description(document, name=Path(text).stem, overrides=overrides)
     document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
-    return read_spec(document, name=text, overrides=overrides)
+    return read_description(document, name=text, overrides=overrides)
 
 
 def loads(
@@ -77,7 +77,7 @@ def loads(
     >>> [device.name for device in spec.devices]
     ['gpu0', 'gpu1']
     """
-    return read_spec(parse(text, name=name), name="topology", overrides=overrides)
+    return read_description(parse(text, name=name), name="topology", overrides=overrides)
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -173,6 +173,6 @@ def build(
     >>> build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}}).devices[0].name
     'gpu0'
     """
-    from topo.description.python import document_of
+    from topo.description.shape import document_of
 
-    return read_spec(document_of(document), name="topology", overrides=overrides)
+    return read_description(document_of(document), name="topology", overrides=overrides)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.advice import did_you_mean
 from topo.catalogue.keys import KEYS
-from topo.description.python import node_of
+from topo.description.shape import node_of
 from topo.document import parse
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Finding, Place, UnknownNameError
@@ -29,6 +29,7 @@ FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
 _FIGURES: Final = frozenset(KEYS) | {"rate"}
 _NODES: Final = (Scalar, Sequence, Mapping)
+_NOT_DEVICES: Final = frozenset({"name", "title"})
 _SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")
 
 
@@ -120,6 +121,27 @@ def _with(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
     if old is None:
         kept.append((key, value))
     return Mapping(tuple(kept), mapping.place)
+
+
+def split_copies(
+    overrides: MappingOf[str, Override], devices: Iterable[str]
+) -> tuple[dict[str, str], dict[str, Override]]:
+    """Return the copies, ``{new: model}``, and the overrides that are none.
+
+    An override is a copy when its target is one new name and its value a device of the file, or
+    a copy made before it.
+    """
+    known = set(devices)
+    copies: dict[str, str] = {}
+    rest: dict[str, Override] = {}
+    for target, value in overrides.items():
+        plain = not set(". ") & set(target) and target not in known | _NOT_DEVICES
+        if plain and isinstance(value, str) and value in known:
+            copies[target] = value
+            known.add(target)
+        else:
+            rest[target] = value
+    return copies, rest
 
 
 # --- targets --------------------------------------------------------------------------------------

@@ -14,17 +14,33 @@ from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
 from topo.description import physics
-from topo.description.copies import copied_groups, copied_links, split_copies
-from topo.description.data_paths import read_data_path, vary_data_path
+from topo.description.data_paths import check_fallbacks, read_data_path, vary_data_path
 from topo.description.description import DataPath, Description, Settings
-from topo.description.devices import Shelf, expand_devices, read_devices
-from topo.description.expectations import read_expectations, resolve_expectations
-from topo.description.keys import TOP
-from topo.description.links import change_links, read_lines, read_links, resolve_links
-from topo.description.measured import read_measured, resolve_measured
+from topo.description.devices import (
+    Shelf,
+    check_devices,
+    copied_groups,
+    expand_devices,
+    read_devices,
+)
+from topo.description.keys import BUILT_IN, TOP
+from topo.description.links import (
+    change_links,
+    copied_links,
+    read_lines,
+    read_links,
+    read_measured,
+    resolve_links,
+    resolve_measured,
+)
 from topo.description.names import Names, is_name
-from topo.description.overrides import Changes, read_changes, sort_changes, with_entry
-from topo.description.references import check_devices, check_fallbacks
+from topo.description.overrides import (
+    Changes,
+    read_changes,
+    sort_changes,
+    split_copies,
+    with_entry,
+)
 from topo.description.settings import read_settings
 from topo.description.shape import (
     check_commas,
@@ -34,8 +50,12 @@ from topo.description.shape import (
     mapping_of,
     text_of,
 )
-from topo.description.vocabulary import BUILT_IN
-from topo.description.workloads import read_workloads, resolve_workloads
+from topo.description.workloads import (
+    read_expectations,
+    read_workloads,
+    resolve_expectations,
+    resolve_workloads,
+)
 from topo.document.nodes import Mapping, Scalar
 from topo.document.report import Report
 from topo.errors import DescriptionError, Place
@@ -47,9 +67,8 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Cable, Figure, Medium, Part
     from topo.description.description import Device, Override
     from topo.description.devices import Group
-    from topo.description.expectations import Claim
     from topo.description.links import Line
-    from topo.description.workloads import Draft
+    from topo.description.workloads import Claim, Draft
     from topo.document.nodes import Document, Node
 
 
@@ -84,7 +103,7 @@ class _Shape:
     copies: MappingOf[str, str] = field(default_factory=dict)
 
 
-def read_spec(
+def read_description(
     document: Document, *, name: str = "", overrides: MappingOf[str, Override] | None = None
 ) -> Description:
     """Read a document.
@@ -126,10 +145,10 @@ def vary(description: Description, overrides: MappingOf[str, Override]) -> Descr
     Raises
     ------
     DescriptionError, UnknownNameError
-        As for `read_spec`.
+        As for `read_description`.
     """
     assert description.document is not None, "only what was read can be read again"
-    return read_spec(
+    return read_description(
         description.document,
         name=description.name,
         overrides={**description.overrides, **overrides},
@@ -149,7 +168,9 @@ def describe(
     sections = _read_version(document, report)
     report.stop(DescriptionError)
     groups = expand_devices(sections["devices"], report) if "devices" in sections else ()
-    copies, changed = split_copies(overrides or {}, groups)
+    copies, changed = split_copies(
+        overrides or {}, (name for group in groups for name in group.names)
+    )
     groups += copied_groups(copies, groups)
     changes = _sort(groups, sections, changed, report)
     shape = _read_shape(_changed(sections, changes), groups, changes, report)

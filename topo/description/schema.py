@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.index import part_names
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
-from topo.description.keys import CABLE, DATA_PATH, DEVICE, MEASURED, MOVE, SETTINGS, TOP, WORKLOAD
-from topo.description.vocabulary import (
+from topo.description.keys import (
+    CABLE,
     COMPAT_MODES,
+    DATA_PATH,
+    DEVICE,
     GDS_SUPPORT,
     IOMMU,
+    MEASURED,
+    MOVE,
     MOVERS,
     NEEDS,
     ON_OFF,
     ROUTING,
+    SETTINGS,
     STAGES,
+    TOP,
     TRANSPORTS,
+    WORKLOAD,
 )
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.description.description import Settings
-from topo.description.keys import SETTINGS
-from topo.description.shape import choice_of, entries_of, mapping_of, text_of, texts_of
-from topo.description.vocabulary import (
+from topo.description.keys import (
     COMPAT_MODES,
     GDS_SUPPORT,
     IOMMU,
     ON_OFF,
     ROUTING,
+    SETTINGS,
     TRANSPORTS,
 )
+from topo.description.shape import choice_of, entries_of, mapping_of, text_of, texts_of
 from topo.document.nodes import Scalar, Sequence
 
 if TYPE_CHECKING:

@@ -212,8 +212,9 @@ def written(machine: Machine, *, storage: Sequence[str] = ()) -> Imported:
     DescriptionError
         If the source says something that no machine can be.
     """
-    from topo.description import loads, to_document
-    from topo.description.fmt import format_text
+    from topo.description.dump import to_document
+    from topo.description.format import format_text
+    from topo.description.loading import loads
     from topo.discovery.bounds import bounded
     from topo.discovery.fit import exceeding
     from topo.discovery.lint import judge

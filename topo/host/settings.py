@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.description.vocabulary import GDS_SUPPORT, ROUTING
+from topo.description.keys import GDS_SUPPORT, ROUTING
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import Finding
 from topo.host.facts import SaidFact

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from topo.description.loading import read_file
-from topo.description.measured_text import MeasuredLine, with_measured
+from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import ExchangeError, Finding
 from topo.measuring.kinds import KINDS, kind_of
 from topo.measuring.mapping import Asked, Mapper

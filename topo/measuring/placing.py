@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.description.measured_text import MeasuredLine
+from topo.description.measured_edit import MeasuredLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from topo import description
 from topo.catalogue.memory import memory_bus_rate
+from topo.description import loading
 from topo.description.description import End
 from topo.topology.resources import Resource, cable_capacity, part_capacity
 from topo.topology.topology import Layer, Link, Topology
@@ -352,7 +352,7 @@ def load(
     >>> topo.load("dgx-h100")["slot1"].part.name
     'connectx-7-dual-port'
     """
-    return build_topology(description.load(path_or_name, overrides=overrides))
+    return build_topology(loading.load(path_or_name, overrides=overrides))
 
 
 def loads(
@@ -375,7 +375,7 @@ def loads(
     >>> topo.loads("{topo: 1, devices: {'gpu[0-1]': h100-sxm-80gb}}")
     <Topology topology: 2 devices, 0 links, 2 resources>
     """
-    return build_topology(description.loads(text, name=name, overrides=overrides))
+    return build_topology(loading.loads(text, name=name, overrides=overrides))
 
 
 def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None) -> Topology:
@@ -394,4 +394,4 @@ def build(document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = 
     >>> topo.build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}})["gpu0"].kind
     'gpu'
     """
-    return build_topology(description.build(document, overrides=overrides))
+    return build_topology(loading.build(document, overrides=overrides))

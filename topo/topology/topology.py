@@ -194,7 +194,7 @@ class Topology:
         >>> machine.resources["ram0/bus"].capacity.theoretical.value
         300000000000.0
         """
-        from topo.description import vary
+        from topo.description.read import vary
         from topo.topology.build import build_topology
 
         return build_topology(vary(self.description, changes))

@@ -9,7 +9,7 @@ from topo.views.json.values import resource_document
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.description.measured_text import MeasuredLine
+    from topo.description.measured_edit import MeasuredLine
     from topo.study.prediction import Reading
     from topo.topology.topology import Topology
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import TWO_SOCKETS
-from topo.description import loads
-from topo.description.fmt import format_text
-from topo.description.measured_text import MeasuredLine, with_measured
+from topo.description.format import format_text
+from topo.description.loading import loads
+from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import DescriptionError
 
 HEAD = TWO_SOCKETS.partition("workloads:")[0]

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.description import loads
-from topo.description.fmt import format_text
-from topo.description.layout import spaced
+from topo.description.format import format_text, spaced
+from topo.description.loading import loads
 from topo.document import parse
 from topo.document.nodes import Mapping, Scalar
 from topo.document.sketch import sketch
