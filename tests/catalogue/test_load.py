@@ -169,7 +169,12 @@ def test_the_index_sees_what_the_parser_sees(file):
 
 
 def test_no_data_file_is_forgotten():
-    assert {path.stem for path in DATA.glob("*.yaml")} == {*PART_FILES, "media", "pci-ids"}
+    assert {path.stem for path in DATA.glob("*.yaml")} == {
+        *PART_FILES,
+        "media",
+        "pci-ids",
+        "processors",
+    }
 
 
 def test_the_catalogue_is_one_and_ordered():

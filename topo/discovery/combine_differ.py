@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.pcie import lane_rate
 from topo.discovery.combine_match import numa_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 MATRICES: Final = ("nvidia-smi", "rocm-smi")
 _BLIND: Final = {"no-tree", "no-bridges", "no-io", "abridged"}
-_GBPS: Final = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 _CLOSE: Final = 0.03
 _FABRIC: Final = re.compile(r"(?:(\d+)x )?(nvlink|xgmi)\b(?!-c2c)")
 _COMPARED: Final = ("acs", "chips", "size")
@@ -131,7 +131,7 @@ def _parts_differ(one: str, other: str) -> bool:
 def _rate(link: DiscoveredLink) -> float | None:
     if link.generation is None or link.lanes is None:
         return None
-    return _GBPS.get(link.generation, 0.0) * link.lanes
+    return lane_rate(link.generation) * link.lanes
 
 
 def link_differs(one: DiscoveredLink | None, other: DiscoveredLink | None) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from topo.catalogue.identities import architecture_named, processor_named
 from topo.discovery.machine import DiscoveredPart, printable
 
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
-_XEON_OLD: Final = re.compile(r"Xeon\b.*\b(?:E5|E7|X5|E3)\b|Xeon\b.*\b[XEL]\d{4}\b")
-_XEON_NEW: Final = re.compile(r"Xeon\b.*\b(?:Platinum|Gold|Silver|Bronze|Max|6\d{3}P)")
 _LONGEST: Final = 24
 
 
@@ -29,7 +28,7 @@ def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:
     if not plain:
         return "cpu-unknown", None
     known = catalogue().parts
-    like = _like(plain)
+    like = processor_named(plain)[0]
     number = plain.split()[-1].lower().replace("+", "plus")
     for name in (f"xeon-{number}", f"epyc-{number}", *_old_name(plain)):
         if name in known and known[name].kind == "cpu" and like != "cpu-unknown":
@@ -37,7 +36,9 @@ def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:
     slug = _slug(plain)
     if not slug or not slug[0].isalpha() or slug in known:
         slug = f"host-{slug}".strip("-")
-    return slug, DiscoveredPart(slug, like, printable(plain), _facts(plain))
+    architecture = architecture_named(plain)
+    facts = (("architecture", architecture),) if architecture else ()
+    return slug, DiscoveredPart(slug, like, printable(plain), facts)
 
 
 def _slug(plain: str) -> str:
@@ -53,30 +54,10 @@ def _slug(plain: str) -> str:
 
 def socket_cable(models: list[str]) -> str:
     """Return what joins sockets of these CPUs, ``""`` when their names do not tell."""
-    found = {_cable(model) for model in models}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _cable(model: str) -> str:
-    if _XEON_OLD.search(model):
-        return "qpi unknown"
-    if _XEON_NEW.search(model):
-        return "upi unknown"
-    return "xgmi unknown" if "EPYC" in model else ""
-
-
-def _like(plain: str) -> str:
-    if _XEON_NEW.search(plain):
-        return "xeon-scalable"
-    return "epyc" if "EPYC" in plain and any(one.isdigit() for one in plain) else "cpu-unknown"
+    cables = {processor_named(model)[1] for model in models}
+    return cables.pop() if len(cables) == 1 else ""
 
 
 def _old_name(plain: str) -> tuple[str, ...]:
     found = re.search(r"E([57])-?\s*(\d{4})\s*(v\d)?", plain)
     return (f"xeon-e{found[1]}-{found[2]}{found[3] or ''}",) if found else ()
-
-
-def _facts(plain: str) -> tuple[tuple[str, str], ...]:
-    if re.search(r"ARM|Neoverse|Cortex|Grace|Graviton", plain):
-        return (("architecture", "arm"),)
-    return (("architecture", "x86"),) if re.search(r"Intel|AMD", plain) else ()

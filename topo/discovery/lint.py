@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.pcie import lane_rate
 from topo.discovery.fit import part_of
 from topo.errors import Finding
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
 
-_TRANSFERS: Final = {1: 2.0, 2: 4.0, 3: 7.877, 4: 15.754, 5: 31.508, 6: 59.0}  # Gb/s a lane
 _MUCH: Final = 4  # times slower than what hangs below: a placeholder, no link
 _USUAL: Final = (1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800, 1600)
 _FASTEST: Final = 1600e9
@@ -39,7 +39,7 @@ def _rate(link: DiscoveredLink | None) -> float | None:
     """Return a link's rate in Gb/s, `None` when a half of it is unknown."""
     if link is None or link.generation is None or link.lanes is None:
         return None
-    return _TRANSFERS[link.generation] * link.lanes
+    return lane_rate(link.generation) * link.lanes * 8 / 1e9
 
 
 def _shown(device: DiscoveredDevice) -> str:

@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import class_named, vendor_named
+from topo.catalogue.pcie import LANES
 from topo.discovery.addresses import read_address
 from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of
 from topo.discovery.pci import Function, Lanes, address_key
-from topo.discovery.pci_kinds import class_named, is_bridge, vendor_named
+from topo.discovery.pci_kinds import is_bridge
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ _NUMBERS: Final = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]*, Width x(\d{1,2})")
 _BUSSES: Final = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})", re.IGNORECASE)
 _EXPRESS: Final = re.compile(r"Express (?:\(v\d\) )?(Root Port|Upstream Port|Downstream Port)")
-_WIDTHS: Final = (1, 2, 4, 8, 16)
 _DENIED: Final = "<access denied>"
 _MOST_DIGITS: Final = 4
 
@@ -118,7 +119,7 @@ def _lanes(text: str) -> Lanes:
     if found is None:
         return Lanes()
     width = int(found[2])
-    return Lanes(speed_of(found[1]), width if width in _WIDTHS else None)
+    return Lanes(speed_of(found[1]), width if width in LANES else None)
 
 
 # --- the tree -------------------------------------------------------------------------------------

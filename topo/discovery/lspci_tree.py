@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from topo.catalogue.identities import vendor_named
 from topo.discovery.lspci_blocks import Listing, numbers_in
 from topo.discovery.machine import printable
 from topo.discovery.pci import Function
-from topo.discovery.pci_kinds import vendor_named
 from topo.errors import Finding
 
 _BUS: Final = re.compile(

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import generic_gpu, identify, vendor_name
 from topo.discovery.addresses import MADE_UP, card_of, read_address
-from topo.discovery.identities import generic_gpu, identify, vendor_name
 from topo.discovery.machine import DiscoveredDevice, Machine, by_depth, printable, some_of
 from topo.discovery.nccl_cpu import cpu_of
 from topo.discovery.nccl_fabric import Fabric

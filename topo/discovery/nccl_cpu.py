@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from topo.catalogue.identities import processor
 from topo.discovery.machine import DiscoveredDevice, DiscoveredPart
 from topo.discovery.nccl_read import number
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
-
-
-_VENDORS: Final = {
-    "GenuineIntel": ("intel", "Intel", "xeon-scalable", "upi unknown"),
-    "AuthenticAMD": ("amd", "AMD", "epyc", "xgmi unknown"),
-    "CentaurHauls": ("zhaoxin", "Zhaoxin", "cpu-unknown", ""),
-    "Shanghai": ("zhaoxin", "Zhaoxin", "cpu-unknown", ""),
-}
-_SKYLAKE: Final = 0x55
-_INTEL: Final = (
-    (0xCF, "Emerald Rapids or newer"),
-    (0x8F, "Sapphire Rapids"),
-    (0x6A, "Ice Lake"),
-    (0x55, "Skylake or Cascade Lake"),
-    (0x4F, "Broadwell"),
-    (0x3F, "Haswell"),
-)
-# NCCL writes AMD's families in two ways: 23, and 0x8f for the same.
-_AMD: Final = {23: "Zen, Zen 2", 143: "Zen, Zen 2", 25: "Zen 3, Zen 4", 175: "Zen 3, Zen 4"}
 
 
 def cpu_of(element: Element, here: str) -> tuple[DiscoveredDevice, DiscoveredPart | None, str]:
@@ -45,27 +27,18 @@ def cpu_of(element: Element, here: str) -> tuple[DiscoveredDevice, DiscoveredPar
 
 
 def _part(element: Element) -> tuple[DiscoveredPart | None, str]:
-    vendor = element.get("vendor", "").strip()
     family, model = number(element, "familyid"), number(element, "modelid")
     if element.get("arch") == "arm64":
         facts = (("architecture", "arm"),)
         return DiscoveredPart("arm-cpu", "cpu-unknown", "an Arm CPU", facts), ""
-    if vendor not in _VENDORS or family is None or model is None or min(family, model) < 0:
-        return None, _VENDORS[vendor][3] if vendor in _VENDORS else ""
-    short, title, like, cable = _VENDORS[vendor]
-    if short == "intel" and (family, model >= _SKYLAKE) != (6, True):
-        like, cable = "cpu-unknown", "qpi unknown"
-    guess = _generation(short, family, model)
-    text = f"{title}, family {family} model {model}" + (f" ({guess})" if guess else "")
-    return DiscoveredPart(f"{short}-{family}-{model}", like, text), cable
-
-
-def _generation(vendor: str, family: int, model: int) -> str:
-    if vendor == "amd":
-        return _AMD.get(family, "")
-    if vendor == "intel" and family == 6:  # noqa: PLR2004  (the family of all of them)
-        return next((name for start, name in _INTEL if model >= start), "")
-    return ""
+    if family is None or model is None or min(family, model) < 0:
+        family = model = None
+    cpu = processor(element.get("vendor", "").strip(), family, model)
+    if cpu is None or family is None:
+        return None, cpu.cable if cpu else ""
+    maker, generation = cpu.title
+    title = f"{maker}, family {family} model {model}" + (f" ({generation})" if generation else "")
+    return DiscoveredPart(f"{cpu.vendor}-{family}-{model}", cpu.like, title), cpu.cable
 
 
 def _said(element: Element) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import nvlink_of
 from topo.discovery.addresses import read_address
-from topo.discovery.identities import nvlink_of
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice
 from topo.discovery.nccl_read import number
 from topo.errors import Finding

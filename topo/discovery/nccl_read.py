@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+from topo.catalogue.pcie import LANES, generation_of_transfer_rate
 from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ _CLASSES: Final[tuple[tuple[str, PciKind], ...]] = (
 )
 _CONSOLES: Final = ("1a03", "102b")  # ASPEED and Matrox: the picture of the management port
 _SPEED: Final = re.compile(r"([0-9.]{1,8})\s*GT/s")
-_GENERATIONS: Final = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
-_LANES: Final = (1, 2, 4, 8, 16)
 
 
 def number(element: Element, name: str) -> int | None:
@@ -51,7 +50,7 @@ def speed_of(text: str) -> int | None:
     """
     found = _SPEED.match(text.strip())
     try:
-        return _GENERATIONS.get(float(found[1])) if found else None
+        return generation_of_transfer_rate(float(found[1]) * 1e9) if found else None
     except ValueError:
         return None
 
@@ -66,7 +65,7 @@ def link_of(element: Element) -> DiscoveredLink:
     width = number(element, "link_width")
     return DiscoveredLink(
         generation=speed_of(element.get("link_speed", "")),
-        lanes=width if width in _LANES else None,
+        lanes=width if width in LANES else None,
         said=", ".join(said) if said else "no link attributes",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.pcie import LANES, generations, lane_rate, transfer_rate
 from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:
@@ -13,10 +14,7 @@ if TYPE_CHECKING:
     from topo.discovery.pci import Function, Lanes
 
 
-# GB/s of one lane and direction, coding taken off: as hwloc computes them.
-_LANE: Final = {1: 0.25, 2: 0.5, 3: 0.984615, 4: 1.969231, 5: 3.938462, 6: 7.5625}
-_TRANSFERS: Final = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32", 6: "64"}
-_WIDTHS: Final = (16, 8, 4, 2, 1)
+_FLIT_OF_HWLOC: Final = 7.5625  # GB/s of a lane of PCIe 6: hwloc counts 242 of 256 bytes as payload
 _NEAR: Final = 0.01
 
 
@@ -62,7 +60,8 @@ def _told(device: Function, port: Function | None) -> PciLink:
     whole = port is not None and bool(port.most) and bool(device.most)
     who = "both ends can" if whole else "the device can"
     if now.generation and generation and now.generation < generation:
-        idle = f"{_TRANSFERS[now.generation]} GT/s now, and {who} {_TRANSFERS[generation]} GT/s"
+        rates = [transfer_rate(each) / 1e9 for each in (now.generation, generation)]
+        idle = f"{rates[0]:g} GT/s now, and {who} {rates[1]:g} GT/s"
     if now.lanes and lanes and now.lanes < lanes:
         narrow = f"x{now.lanes} now, and {who} x{lanes}"
     link = DiscoveredLink(
@@ -127,9 +126,10 @@ def guess(rate: float, usual: int) -> tuple[int, int] | None:
     >>> guess(15.753846, 16), guess(15.753846, 4), guess(0.2, 16)
     ((3, 16), (5, 4), None)
     """
-    widths = sorted(_WIDTHS, key=lambda width: (max(width, usual) / min(width, usual), -width))
+    widths = sorted(LANES, key=lambda width: (max(width, usual) / min(width, usual), -width))
     for width in widths:
-        for generation, lane in _LANE.items():
+        for generation in generations():
+            lane = _FLIT_OF_HWLOC if generation == 6 else lane_rate(generation) / 1e9  # noqa: PLR2004
             if abs(lane * width - rate) <= _NEAR * rate:
                 return generation, width
     return None

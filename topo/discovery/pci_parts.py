@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.identities import generic_gpu, identify, vendor_name
+from topo.catalogue.identities import (
+    generic_gpu,
+    identify,
+    part_named,
+    switch_of,
+    vendor_name,
+)
 from topo.discovery.machine import printable
-from topo.discovery.pci_kinds import part_named
 
 if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind
@@ -16,13 +21,6 @@ if TYPE_CHECKING:
 
 _USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
 _MOST_LANES: Final = 16
-# Vendor, beginning of the device number, what such switches are.
-_SWITCHES: Final = (
-    ("10b5", "97", "pcie-switch-gen3"),
-    ("10b5", "87", "pcie-switch-gen3"),
-    ("1000", "c01", "pcie-switch-gen4"),
-    ("1000", "c03", "pcie-switch-gen5"),
-)
 _GENERATIONS: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
 _CARDS: Final = ("nic", "dpu")
 
@@ -61,9 +59,9 @@ def part_of_function(kind: Kind, one: Function, ports: int) -> str:
 
 def switch_part(one: Function, link: DiscoveredLink) -> str:
     """Return the part of a switch by its upstream port: a generation, where that is known."""
-    for vendor, start, part in _SWITCHES:
-        if one.vendor == vendor and one.device.startswith(start):
-            return part if (link.generation or 0) <= int(part[-1]) else "pcie-switch-unknown"
+    part = switch_of(one.vendor, one.device)
+    if part:
+        return part if (link.generation or 0) <= int(part[-1]) else "pcie-switch-unknown"
     return _GENERATIONS.get(one.most.generation or 0, "pcie-switch-unknown")
 
 

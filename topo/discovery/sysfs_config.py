@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from topo.catalogue.pcie import LANES, generations
 from topo.discovery.pci import Lanes
 
 _STATUS, _POINTER, _HEADER = 0x06, 0x34, 64
 _EXPRESS: Final = 0x10
 _CAPABILITIES, _LINK_STATUS = 0x0C, 0x12
 _MOST: Final = 48  # capabilities in 192 bytes, 4 each
-_WIDTHS: Final = (1, 2, 4, 8, 16)
-_FASTEST: Final = 6
 
 
 def links_of(config: bytes) -> tuple[Lanes, Lanes]:
@@ -41,4 +40,4 @@ def links_of(config: bytes) -> tuple[Lanes, Lanes]:
 def _lanes(word: int) -> Lanes:
     """Return speed (bits 0 to 3) and width (bits 4 to 9)."""
     speed, width = word & 0xF, word >> 4 & 0x3F
-    return Lanes(speed if 0 < speed <= _FASTEST else None, width if width in _WIDTHS else None)
+    return Lanes(speed if speed in generations() else None, width if width in LANES else None)

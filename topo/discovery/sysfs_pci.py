@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import NVIDIA
+from topo.catalogue.pcie import LANES
 from topo.discovery.addresses import card_of, read_address
 from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of
@@ -28,8 +30,6 @@ NO_PLACE: Final = "bus"  # how the parent of a function begins whose path does n
 _DEVICES: Final = "/sys/bus/pci/devices"
 _SLOTS: Final = "/sys/bus/pci/slots"
 _ROOT: Final = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})", re.IGNORECASE)
-_WIDTHS: Final = (1, 2, 4, 8, 16)
-_NVIDIA: Final = "10de"
 _SECTOR: Final = 512
 
 
@@ -101,7 +101,7 @@ def _function(
         parent=_parent(here, address),
         address=address,
         code=_hexadecimal(tree.text(f"{here}/class")).zfill(6),
-        vendor=vendor or (_NVIDIA if address in processors.gpus else ""),
+        vendor=vendor or (NVIDIA if address in processors.gpus else ""),
         device=_hexadecimal(tree.text(f"{here}/device")),
         text=model,
         now=now,
@@ -159,7 +159,7 @@ def _links(tree: Tree, here: str) -> tuple[Lanes, Lanes]:
 
 
 def _width(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 4 and int(text) in _WIDTHS else None  # noqa: PLR2004
+    return int(text) if text.isdecimal() and len(text) < 4 and int(text) in LANES else None  # noqa: PLR2004
 
 
 def _drive(tree: Tree, here: str) -> tuple[tuple[str, ...], int | None, str]:

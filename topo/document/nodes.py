@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,22 @@ class Mapping:
 
 
 Node = Scalar | Sequence | Mapping
+
+
+def plain(node: Node) -> Any:
+    """Return a tree without its places: dicts, lists and texts.
+
+    Examples
+    --------
+    >>> from topo.document.parse import parse
+    >>> plain(parse("{a: [1, no]}").root)
+    {'a': ['1', 'no']}
+    """
+    if isinstance(node, Mapping):
+        return {key.text: plain(value) for key, value in node}
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    return node.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import vendor_of_processor
+from topo.catalogue.pcie import generations, transfer_rate
 from topo.discovery.addresses import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports import Exported, not_held
@@ -26,15 +28,6 @@ if TYPE_CHECKING:
 
 _MOST_NODES: Final = 256
 _MOST_CHILDREN: Final = 640
-_SPEEDS: Final = {
-    1: "2.5 GT/s PCIe",
-    2: "5.0 GT/s PCIe",
-    3: "8.0 GT/s PCIe",
-    4: "16.0 GT/s PCIe",
-    5: "32.0 GT/s PCIe",
-    6: "64.0 GT/s PCIe",
-}
-_VENDORS: Final = {"intel": "GenuineIntel", "amd": "AuthenticAMD", "zhaoxin": "CentaurHauls"}
 _DEVICES: Final = 32  # on one bus
 _LEAVES: Final = ("gpu", "nic", "dpu")
 
@@ -119,9 +112,9 @@ class _Writer:
         attributes = {"numaid": numa or "-1"}
         if vendor == "arm":
             attributes["arch"] = "arm64"
-        elif vendor in _VENDORS:
+        elif cpuid_vendor := vendor_of_processor(vendor):
             numbers = {"familyid": str(family), "modelid": str(model)}
-            attributes |= {"arch": "x86_64", "vendor": _VENDORS[vendor], **numbers}
+            attributes |= {"arch": "x86_64", "vendor": cpuid_vendor, **numbers}
         return Element("cpu", attributes)
 
     def _pci(
@@ -155,7 +148,10 @@ class _Writer:
     def _link(self, name: str, found: Attachment) -> dict[str, str]:
         parent = found.bridges[0] if found.bridges else found.root
         cable = self._cable(name, parent)
-        speed = _SPEEDS.get(cable.generation or 0, "") if cable else ""
+        generation = cable.generation if cable else None
+        speed = ""
+        if generation in generations():
+            speed = f"{transfer_rate(generation) / 1e9:.1f} GT/s PCIe"
         lanes = (cable.lanes or 0) * cable.count if cable else 0
         return {"link_speed": speed, "link_width": str(lanes)}
 

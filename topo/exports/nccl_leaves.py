@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.identities import compute_of, numbers_of
 from topo.discovery.addresses import read_address
-from topo.discovery.identities import numbers_of
 from topo.exports.element import Element
 
 if TYPE_CHECKING:
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 _HIDDEN: Final = "fffffff:ffff:ff"  # NCCL takes such a target for an NVSwitch
 _SWITCH_CLASS: Final = "0x068000"
-_COMPUTE: Final = {
-    "nvlink 1": "60",
-    "nvlink 2": "70",
-    "nvlink 3": "80",
-    "nvlink ga102": "86",
-    "nvlink 4": "90",
-    "nvlink 5": "100",
-}
 _MEGA: Final = 1e6
 
 
@@ -71,7 +63,7 @@ class Leaves:
         media = [link.cable.medium for link in self._fabric.get(device.name, ())]
         if device.part.fabric is not None and device.part.fabric.medium:
             media.append(device.part.fabric.medium)
-        return next((_COMPUTE[medium] for medium in media if medium in _COMPUTE), "")
+        return next(filter(None, map(compute_of, media)), "")
 
     def _links(self, device: Device, link: Link) -> list[Element]:
         other = self._topology[link.b.device if link.a.device == device.name else link.a.device]

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from topo.document import parse
-from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.document.nodes import plain
 from topo.errors import Finding, UnknownNameError
 from topo.topology.locality import matrix_devices
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from topo.catalogue.part import Cable
     from topo.description.description import Device
-    from topo.document.nodes import Node
     from topo.topology.locality import Attachment
     from topo.topology.topology import Topology
 
@@ -119,18 +118,9 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
 @cache
 def _read(name: str) -> dict[str, Any]:
     file = files("topo.topology") / "data" / f"{name}.yaml"
-    found = _plain(parse(file.read_bytes(), name=f"{name}.yaml").root)
+    found = plain(parse(file.read_bytes(), name=f"{name}.yaml").root)
     assert isinstance(found, dict)
     return found
-
-
-def _plain(node: Node) -> Any:
-    if isinstance(node, Mapping):
-        return {key.text: _plain(value) for key, value in node}
-    if isinstance(node, Sequence):
-        return [_plain(item) for item in node.items]
-    assert isinstance(node, Scalar)
-    return node.text
 
 
 NodeKind = Literal["CPU", "PCI", "GPU", "NIC", "NET", "NVS"]
