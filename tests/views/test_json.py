@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topo.catalogue.part import Figure
 from topo.errors import Place
-from topo.views.json.values import encoded, figure_document, number, place_document
+from topo.views.json import encoded, number, plain
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,13 @@ def test_a_folder_is_not_told():
 
 
 def test_unlimited_is_null_and_said():
-    shown = figure_document(Figure(math.inf, "quoted", "here"))
+    shown = plain(Figure(math.inf, "quoted", "here"))
     assert shown == {"bytes_per_s": None, "kind": "quoted", "source": "here", "unlimited": True}
-    assert figure_document(None) is None
 
 
 def test_places():
-    assert place_document(Place("box.yaml", 3, 5, 9)) == {
+    assert plain(Place("box.yaml", 3, 5, 9)) == {
         "file": "box.yaml",
         "line": 3,
         "column": 5,
     }
-    assert place_document(None) is None

@@ -33,7 +33,7 @@ def command(machine: Machine, rules: Any, as_json: bool) -> int:
     topology = machine.load()
     found = affinities(topology, rules=rules)
     if as_json:
-        from topo.views.json.affinity import affinity_document
+        from topo.views.documents import affinity_document
 
         return put_document(affinity_document(found), topology.findings)
     from topo.views.text.affinity import affinity_page

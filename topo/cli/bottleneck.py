@@ -67,7 +67,7 @@ def command(
     findings = (*topology.findings, *found.findings)
     explained = explain(matrix, rule=rule, each=each) if matrix is not None else None
     if as_json:
-        from topo.views.json.answers import bottleneck_document
+        from topo.views.documents import bottleneck_document
 
         return put_document(bottleneck_document(topology, found, explained), findings)
     from topo.views.text.answers import bottleneck_page

@@ -32,7 +32,7 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     broken = tuple(one.finding for one in judgements if not one.holds)
     findings = (*topology.findings, *broken)
     if as_json:
-        from topo.views.json.check import check_document
+        from topo.views.documents import check_document
 
         return put_document(check_document(topology, judgements), findings)
     from topo.views.text.check import check_line

@@ -69,7 +69,7 @@ def command(
     findings = (*topology.findings, *found.findings)
     meeting = at_once(found)
     if as_json:
-        from topo.views.json.answers import comparison_document
+        from topo.views.documents import comparison_document
 
         return put_document(comparison_document(found, meeting), findings)
     from topo.views.text.answers import comparison_page
@@ -102,7 +102,7 @@ def _together(
 
         draw_timelines([one for _, one in found], theme=theme).write(output)
     if as_json:
-        from topo.views.json.time import together_document
+        from topo.views.documents import together_document
 
         return put_document(together_document(found), topology.findings)
     from topo.views.text.time import together_page

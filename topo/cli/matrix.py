@@ -41,7 +41,7 @@ def command(
     classes = matrix(topology, functions=functions)
     numa = {row: numa_nodes(topology, row.partition("/")[0]) for row in classes}
     if as_json:
-        from topo.views.json.machine import matrix_document
+        from topo.views.documents import matrix_document
 
         return put_document(matrix_document(topology, classes, numa=numa), topology.findings)
     from topo.views.text.machine import matrix_page
@@ -53,7 +53,7 @@ def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: boo
     """Print NCCL's types, or the GDS driver's ranking."""
     from topo.topology.gds_ranking import gds_ranking
     from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
-    from topo.views.json import rules as documents
+    from topo.views import documents
     from topo.views.text import rules as pages
 
     topology = machine.load()

@@ -95,7 +95,7 @@ def command(
 def _show(found: Measured, said: str, *, as_json: bool) -> int:
     findings = (*found.topology.findings, *found.findings)
     if as_json:
-        from topo.views.json.measured import measured_document
+        from topo.views.documents import measured_document
 
         document = measured_document(
             found.topology, found.kind, found.readings, found.lines, found.unmapped

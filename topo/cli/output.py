@@ -65,7 +65,7 @@ def _put_document(
     document: Mapping[str, Any], findings: Iterable[Finding], session: Session
 ) -> int:
     from topo.views.findings import findings_document
-    from topo.views.json.values import encoded
+    from topo.views.json import encoded
 
     found = tuple(findings)
     failed = any(finding.severity == "error" for finding in found)

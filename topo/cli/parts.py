@@ -40,7 +40,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
     known = catalogue()
     parts, media = _found(known, (name or "").strip())
     if as_json:
-        from topo.views.json.machine import catalogue_document
+        from topo.views.documents import catalogue_document
 
         return put_document(catalogue_document(parts, media))
     from topo.views.text.parts import catalogue_page, medium_page, part_page
@@ -56,7 +56,7 @@ def _machines(as_json: bool) -> int:
 
     found = tuple(load(name) for name in builtin_names())
     if as_json:
-        from topo.views.json.machine import machines_document
+        from topo.views.documents import machines_document
 
         return put_document(machines_document(found))
     from topo.views.text.parts import machines_page

@@ -49,7 +49,7 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
         policy=how.policy_for(topology),
     )
     if as_json:
-        from topo.views.json.answers import paths_document
+        from topo.views.documents import paths_document
 
         document = paths_document(topology, found, basis=how.at, routes=question.by_ends)
         return put_document(document, topology.findings)

@@ -17,6 +17,6 @@ def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
     `# yaml-language-server: $schema=topo.schema.json`.
     """
     from topo.description.schema import json_schema
-    from topo.views.json.values import encoded
+    from topo.views.json import encoded
 
     return put_text(encoded(json_schema()))

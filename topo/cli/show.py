@@ -20,7 +20,7 @@ def command(machine: Machine, as_json: bool) -> int:
     topology = machine.load()
     if as_json:
         from topo.description.dump import to_document
-        from topo.views.json.machine import topology_document
+        from topo.views.documents import topology_document
 
         document = topology_document(topology, to_document(topology.description))
         return put_document(document, topology.findings)

@@ -57,7 +57,7 @@ def command(
 
         draw_timeline(found, theme=theme).write(output)
     if as_json:
-        from topo.views.json.time import simulation_document
+        from topo.views.documents import simulation_document
 
         return put_document(simulation_document(found), topology.findings)
     from topo.views.text.time import simulation_page

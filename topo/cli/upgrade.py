@@ -77,7 +77,7 @@ def command(
         policy=how.policy_for(topology),
     )
     if as_json:
-        from topo.views.json.time import upgrades_document
+        from topo.views.documents import upgrades_document
 
         return put_document(upgrades_document(found), topology.findings)
     from topo.views.text.time import upgrades_page

@@ -156,6 +156,7 @@ def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottlenec
     return tuple(
         Bottleneck(
             resource=matrix.resources[index],
+            basis=matrix.basis,
             capacity=matrix.system.capacities[index],
             load=allocation.loads[index],
             stops=tuple(stopped[index]),

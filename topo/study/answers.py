@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from topo.catalogue.part import Figure
     from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
     from topo.errors import Finding
@@ -19,12 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """A full resource that stops demands: its capacity and load in bytes/s, and whom it stops."""
+    """A full resource that stops demands: its capacity and load in bytes/s, and whom it stops.
+
+    `basis` is what the answer was asked at.
+    """
 
     resource: Resource
+    basis: Basis
     capacity: float
     load: float
     stops: tuple[str, ...]
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that its capacity is."""
+        return self.resource.capacity.at(self.basis)
+
+    @property
+    def figure_basis(self) -> Basis:
+        """What that figure is, where nobody stated one for `basis`."""
+        return self.resource.capacity.used(self.basis)
 
 
 @dataclass(frozen=True, slots=True)

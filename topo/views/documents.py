@@ -1,0 +1,304 @@
+"""The JSON document of each verb: a schema's name, and topo's own values under their keys.
+
+`topo.views.json` says how the values in them are written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.topology.resources import ram_headline, ram_rate
+from topo.views.json import Document, figure_keys, keys_of, size_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from topo.catalogue.part import Medium, Part
+    from topo.description.description import Basis
+    from topo.description.measured_edit import MeasuredLine
+    from topo.routes.route import Route
+    from topo.study import (
+        AtOnce,
+        Comparison,
+        Explanation,
+        Ladder,
+        PathSurvey,
+        RoutedPath,
+        Simulation,
+        Upgrades,
+    )
+    from topo.study.affinity import Affinities
+    from topo.study.check import Judgement
+    from topo.study.prediction import Reading
+    from topo.topology.gds_ranking import GdsPeer
+    from topo.topology.nccl_paths import NcclNumbers, Path
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
+
+
+def topology_document(topology: Topology, document: Mapping[str, Any]) -> Document:
+    """Return ``topo.show/1``: devices, links and resources, each figure with kind and source.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    document
+        What its file says, in the file's own shape: `topo.build` takes it back.
+    """
+    resources = topology.resources.values()
+    return {
+        "schema": "topo.show/1",
+        "topology": topology.name,
+        "title": topology.title,
+        "devices": tuple(topology.devices.values()),
+        "links": topology.links,
+        "resources": [
+            {"id": resource.id, **keys_of(resource), **keys_of(resource, "limited_by? *capacity")}
+            for resource in resources
+        ],
+        "ram_bytes_per_s": ram_rate(topology),
+        "ram_headline_bytes_per_s": ram_headline(topology),
+        "unknown": [
+            resource.id for resource in resources if resource.capacity.theoretical.value is None
+        ],
+        "document": document,
+    }
+
+
+def matrix_document(
+    topology: Topology,
+    classes: Mapping[str, Mapping[str, str]],
+    *,
+    numa: Mapping[str, Iterable[int]],
+) -> Document:
+    """Return ``topo.matrix/1``: the class of every pair; null where nothing joins the two.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    classes
+        Class by row and column.
+    numa
+        OS numbers of the NUMA nodes that each row is attached to.
+    """
+    return {
+        "schema": "topo.matrix/1",
+        "topology": topology,
+        "matrix": {
+            row: {column: name or None for column, name in columns.items()}
+            for row, columns in classes.items()
+        },
+        "numa_affinity": {row: list(numa[row]) or None for row in classes},
+    }
+
+
+def nccl_document(
+    topology: Topology,
+    paths: Mapping[str, Mapping[str, Path | None]],
+    numbers: NcclNumbers,
+) -> Document:
+    """Return ``topo.matrix.nccl/1``: type, bandwidth and hops of every pair, null for no way."""
+    return {
+        "schema": "topo.matrix.nccl/1",
+        "topology": topology,
+        "release": numbers.release,
+        "source": numbers.source,
+        "matrix": paths,
+    }
+
+
+def gds_document(topology: Topology, ranking: Mapping[str, Sequence[GdsPeer]]) -> Document:
+    """Return ``topo.matrix.gds/1``: each GPU's peers, the best first."""
+    return {"schema": "topo.matrix.gds/1", "topology": topology, "gpus": ranking}
+
+
+def affinity_document(affinities: Affinities) -> Document:
+    """Return ``topo.affinity/1``: each GPU's cards and drives, and each of those with its GPUs."""
+    return {"schema": "topo.affinity/1", **keys_of(affinities)}
+
+
+def catalogue_document(parts: Iterable[Part], media: Iterable[Medium]) -> Document:
+    """Return ``topo.parts/1``: parts and media, each figure with kind and source."""
+    return {
+        "schema": "topo.parts/1",
+        "parts": [{"name": part.name, **keys_of(part)} for part in parts],
+        "media": list(media),
+    }
+
+
+def machines_document(machines: Iterable[Topology]) -> Document:
+    """Return ``topo.machines/1``: the machines that topo ships."""
+    return {
+        "schema": "topo.machines/1",
+        "machines": [
+            {
+                "name": machine.name,
+                "title": machine.title,
+                "devices": len(machine.devices),
+                "links": len(machine.links),
+                "gpus": len(machine.of_kind("gpu")),
+                "workloads": [workload.name for workload in machine.description.workloads],
+            }
+            for machine in machines
+        ],
+    }
+
+
+def check_document(topology: Topology, judgements: Sequence[Judgement]) -> Document:
+    """Return ``topo.check/1``: each sentence of `expect:` and whether it holds."""
+    return {
+        "schema": "topo.check/1",
+        "topology": topology,
+        "devices": len(topology.devices),
+        "links": len(topology.links),
+        "expectations": judgements,
+    }
+
+
+def paths_document(
+    topology: Topology, surveys: Sequence[PathSurvey], *, basis: Basis, routes: bool = False
+) -> Document:
+    """Return ``topo.paths/1``: data paths with their moves, counts and verdicts.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    surveys
+        The data paths, laid.
+    basis
+        Which figure of each capacity is shown beside a route's use of it.
+    routes
+        Whether to add the links walked and the use of each resource.
+    """
+
+    def uses(route: Route) -> Iterator[Document]:
+        extra = {resource.id: resource for resource in route.extra}
+        for name, weight in route.use.items():
+            resource: Resource = topology.resources.get(name) or extra[name]
+            capacity = resource.capacity
+            yield {
+                **keys_of(resource),
+                "bytes_per_byte": weight,
+                "basis": capacity.used(basis),
+                **figure_keys(capacity.at(basis), "capacity_bytes_per_s"),
+            }
+
+    def workload(routed: RoutedPath) -> Document:
+        if not routes:
+            return keys_of(routed)
+        shown = "gpu verdict reasons waypoints subflows:branches"
+        laid = [{**keys_of(route, shown), "use": list(uses(route))} for route in routed.routes]
+        return {**keys_of(routed), "routes": laid}
+
+    shown = "name:data_path title source stages workers needs falls_back_to? moves"
+    return {
+        "schema": "topo.paths/1",
+        "topology": topology,
+        "data_paths": [
+            {
+                **keys_of(survey.data_path, shown),
+                **keys_of(survey, "*counts counts.dram_bytes:dram_bytes_per_byte"),
+                "workloads": [workload(routed) for routed in survey.laid],
+            }
+            for survey in surveys
+        ],
+    }
+
+
+def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -> Document:
+    """Return ``topo.compare/1``: every workload by every data path.
+
+    `meeting` adds when each is done if all run at once, as ``together``.
+    """
+    together = meeting and {
+        "paths": [
+            {
+                "data_path": name,
+                "at_most": name in meeting.at_most,
+                "end_s": simulation.end,
+                "finishes_s": {run.workload.name: run.finish for run in simulation.runs},
+            }
+            for name, simulation in meeting.runs
+        ],
+        "sentence": meeting.sentence,
+    }
+    return {
+        "schema": "topo.compare/1",
+        **keys_of(comparison, "topology basis policy workloads"),
+        "together": together,
+    }
+
+
+def bottleneck_document(
+    topology: Topology, ladder: Ladder, explained: Explanation | None = None
+) -> Document:
+    """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next.
+
+    `explained` adds who gets what, what is used by whom, and prices: ``gain`` and ``cost`` are
+    bytes/s of the total for one byte/s of the resource; ``together`` is for each byte/s on every
+    one of the class.
+    """
+    return {
+        "schema": "topo.bottleneck/1",
+        "topology": topology,
+        **keys_of(ladder, "basis workload.name:workload workload.direction"),
+        **size_keys(ladder.workload),
+        **keys_of(
+            ladder.answer,
+            "name:data_path verdict reasons rate at_most time bottlenecks own_limits",
+            "rates:rates_by_gpu_bytes_per_s",
+        ),
+        **keys_of(ladder, "rungs:ladder end:ladder_end"),
+        **(
+            keys_of(explained, "prices.rule shares:demands uses:resources prices")
+            if explained
+            else {"demands": (), "resources": (), "prices": None}
+        ),
+        "unknown": ladder.answer.unknowns,
+    }
+
+
+def simulation_document(simulation: Simulation) -> Document:
+    """Return ``topo.simulate/1``: runs, spans, and when each demand is done."""
+    return {"schema": "topo.simulate/1", **keys_of(simulation, "topology basis", _TIMELINE)}
+
+
+def together_document(simulations: Sequence[tuple[str, Simulation]]) -> Document:
+    """Return ``topo.together/1``: the same workloads at once, by each data path."""
+    return {
+        "schema": "topo.together/1",
+        **keys_of(simulations[0][1], "topology basis"),
+        "paths": [
+            {"data_path": name, **keys_of(simulation, _TIMELINE)}
+            for name, simulation in simulations
+        ],
+    }
+
+
+_TIMELINE: Final = "end runs moments:spans finishes"
+
+
+def upgrades_document(upgrades: Upgrades) -> Document:
+    """Return ``topo.upgrade/1``: what is, each change with its overrides, what was rejected."""
+    return {"schema": "topo.upgrade/1", **keys_of(upgrades)}
+
+
+def measured_document(
+    topology: Topology,
+    kind: str,
+    readings: Sequence[Reading],
+    lines: Sequence[MeasuredLine],
+    unmapped: Sequence[str],
+) -> Document:
+    """Return ``topo.measure/1``: each rate beside what was expected, and what was written."""
+    return {
+        "schema": "topo.measure/1",
+        "topology": topology,
+        "kind": kind,
+        "readings": readings,
+        "measured": lines,
+        "not_mapped": unmapped,
+    }

@@ -1,0 +1,399 @@
+"""Answers as JSON: units in the names, unknown is null and listed, the same bytes every time.
+
+Any of topo's frozen values can be written: its fields in their order, each under its name and unit,
+or what `_SHAPES` says of its type, where documents show less, more, or in another order.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from topo.catalogue.keys import KEYS
+from topo.study.words import class_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topo.catalogue.part import Figure, Part
+    from topo.description.description import Workload
+    from topo.routes.route import Transfer
+    from topo.study import ClassPrice, PathAnswer, RoutedPath, TiedPrice, Upgrades
+    from topo.study.affinity import Affinities
+
+
+Document: TypeAlias = "dict[str, Any]"
+Shape: TypeAlias = "tuple[str | Callable[[Any], Document], ...]"
+
+_DIGITS: Final = 12  # beyond that, a float holds the order of additions rather than a figure
+_EXACT: Final = 2**53
+
+# The unit of a number by the last word of its field's name.
+_UNITS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("rate", "capacity", "load", "total", "up"), "bytes_per_s"),
+    **dict.fromkeys(("time", "times", "start", "end", "finish", "finishes", "floor"), "s"),
+    "traffic": "bytes",
+}
+_FIGURE_UNITS: Final[Mapping[str, str]] = {
+    "rate": "bytes_per_s",
+    "size": "bytes",
+    "count": "count",
+    "ratio": "ratio",
+    "transfer-rate": "transfers_per_s",
+}
+
+
+def encoded(document: Mapping[str, Any], *, folder: str = "") -> str:
+    """Return a document as JSON text that ends in a line break.
+
+    Numbers have at most twelve digits, or are exact where they are whole; infinite and undefined
+    ones are null.
+
+    Parameters
+    ----------
+    document
+        Mappings, sequences, texts, numbers and topo's frozen values.
+    folder
+        A folder that is nobody's business: it is taken off every path.
+    """
+    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    if folder:
+        text = text.replace(json.dumps(f"{folder}/", ensure_ascii=False)[1:-1], "")
+    return f"{text}\n"
+
+
+def number(value: float | None) -> float | int | None:
+    """Return a number as JSON shows it: `None` for one that is unknown or without limit.
+
+    Examples
+    --------
+    >>> number(1.4 / 0.8), number(1e11), number(float("inf"))
+    (1.75, 100000000000, None)
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    if isinstance(value, int):
+        return value
+    rounded = value if value.is_integer() else float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < _EXACT else rounded
+
+
+def plain(value: object) -> Any:
+    """Return a value as JSON has it: mappings, lists, texts, numbers, flags and null.
+
+    Examples
+    --------
+    >>> from topo.errors import Place
+    >>> plain({"place": Place("box.yaml", 3, 5, 9), "rates": (1e11, float("inf"))})
+    {'place': {'file': 'box.yaml', 'line': 3, 'column': 5}, 'rates': [100000000000, None]}
+    """
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    spelled = _TEXTS.get(type(value).__name__)
+    return spelled(value) if spelled else plain(keys_of(value))
+
+
+def keys_of(value: Any, *shape: str) -> Document:
+    """Return the keys of a frozen value; with `shape` those that it lists, as in `_SHAPES`."""
+    document: Document = {}
+    for entry in shape or _SHAPES.get(type(value).__name__) or (_own_fields(value),):
+        if not isinstance(entry, str):
+            document |= entry(value)
+            continue
+        for word in _words(entry):
+            item = value
+            for name in word.path:
+                item = None if item is None else getattr(item, name)
+            if word.beside:
+                document |= keys_of(item)
+            else:
+                document[word.key] = None if word.nullable and not item else item
+    return document
+
+
+def figure_keys(figure: Figure, unit: str = "bytes_per_s") -> Document:
+    """Return a figure's value under its unit, with its kind and source."""
+    document: Document = {unit: figure.value, "kind": figure.kind, "source": figure.source}
+    if figure.value is not None and math.isinf(figure.value):
+        document["unlimited"] = True
+    return document
+
+
+def size_keys(workload: Workload) -> Document:
+    """Return a workload's bytes, and a note where nobody said how many."""
+    note = None if workload.sized else "no size is said: rates only"
+    return {"bytes": workload.size if workload.sized else None, "note": note}
+
+
+class _Word(NamedTuple):
+    """One word of a shape: the attributes that lead to a value, and the key it is written under."""
+
+    path: tuple[str, ...]
+    key: str
+    beside: bool
+    nullable: bool
+
+
+@cache
+def _words(text: str) -> tuple[_Word, ...]:
+    words = []
+    for word in text.split():
+        path, _, key = word.removeprefix("*").partition(":")
+        names = tuple(path.removesuffix("?").split("."))
+        unit = _UNITS.get(names[-1].rpartition("_")[2])
+        key = key or (f"{names[-1]}_{unit}" if unit else names[-1])
+        words.append(_Word(names, key, word.startswith("*"), path.endswith("?")))
+    return tuple(words)
+
+
+def _own_fields(value: Any) -> str:
+    return " ".join(field.name for field in fields(value))
+
+
+# --- what documents show of each type -----------------------------------------------------------
+
+
+def _facts(part: Part) -> Document:
+    figures = {
+        key: figure_keys(figure, _FIGURE_UNITS[KEYS[key].quantity])
+        for key, figure in part.figures.items()
+    }
+    sourced = {
+        name: {
+            key: {"value": value, "source": part.sources.get(key, part.source) or None}
+            for key, value in facts.items()
+        }
+        for name, facts in (("flags", part.flags), ("facts", part.facts))
+    }
+    return {"figures": figures, **sourced}
+
+
+def _figure_in(unit: str, attribute: str) -> Callable[[Any], Document]:
+    """Return what writes a figure that is no rate."""
+    read, key = attrgetter(attribute), attribute.rpartition(".")[2]
+
+    def keys(holder: object) -> Document:
+        figure = read(holder)
+        return {key: figure and figure_keys(figure, unit)}
+
+    return keys
+
+
+def _length(path: PathAnswer) -> Document:
+    refused = path.rate is None
+    return {
+        "logical_hops": None if refused else path.logical_hops,
+        "logical_hops_range": None if refused else path.hops_range,
+        "physical_links": None if refused else path.physical_links,
+        "physical_links_range": None if refused else path.links_range,
+        "waypoints": path.routes[0].waypoints if path.routes else (),
+    }
+
+
+def _by_basis(path: PathAnswer) -> Document:
+    return {
+        "rates_by_basis_bytes_per_s": {basis: path.rate_at(basis) for basis in path.by_basis},
+        "at_most_by_basis": {basis: path.at_most_at(basis) for basis in path.by_basis},
+    }
+
+
+def _cores(path: PathAnswer) -> Document:
+    cores = path.cores
+    return {
+        "cores_needed": cores.cores if cores else None if path.rate is None else 0,
+        "core_copy_bytes_per_s": cores.rate_per_core if cores else None,
+        "core_copy_source": cores.source if cores else None,
+    }
+
+
+def _routed_length(routed: RoutedPath) -> Document:
+    from topo.study.lengths import links_range
+
+    refused, first = routed.verdict == "refused", routed.routes[0]
+    return {
+        "logical_hops": None if refused else first.logical_hops,
+        "physical_links": None if refused else first.physical_links,
+        "physical_links_range": None if refused else links_range(routed.routes),
+    }
+
+
+def _links_walked(transfer: Transfer) -> Document:
+    links = [
+        {"from": step.source, "to": step.target, "medium": step.link.cable.medium}
+        for step in transfer.walk
+    ]
+    return {"links": links}
+
+
+def _together(price: ClassPrice | TiedPrice) -> Document:
+    return {**keys_of(price.together, "gain cost range_up"), "next_bound": price.next_bound}
+
+
+def _tied_resources(price: TiedPrice) -> Document:
+    steps = zip(price.resources, price.steps, strict=True)
+    return {"resources": [{**keys_of(resource), "step": step} for resource, step in steps]}
+
+
+def _users(affinities: Affinities) -> Document:
+    devices = [
+        {"device": device, "for": purpose, "gpus": gpus}
+        for purpose, users in affinities.users.items()
+        for device, gpus in users.items()
+    ]
+    return {"devices": devices}
+
+
+def _ranking(upgrades: Upgrades) -> Document:
+    ranked = [
+        {
+            "title": upgrade.title,
+            "kinds": [candidate.kind for candidate in upgrade.parts],
+            "set": upgrade.changes,
+            "data_path": upgrade.via or upgrades.via,
+            **keys_of(upgrade, "count cost *outcome"),
+            "reason": upgrades.reason(upgrade),
+        }
+        for upgrade in upgrades.ranked
+    ]
+    rejected = [
+        {**keys_of(candidate, "kind title changes:set via?:data_path"), "reason": reason}
+        for candidate, reason in upgrades.rejected
+    ]
+    return {"upgrades": ranked, "rejected": rejected}
+
+
+# Words name attributes in the order of the document: `a.b` is of what `a` holds, null where that is
+# None; `a:key` writes it under another key, without a unit; `a?` is null where it is empty; `*a`
+# writes the keys of what `a` holds beside the others. A function returns keys of its own.
+_SHAPES: Final[Mapping[str, Shape]] = {
+    "Place": ("file line column",),
+    # The machine and the catalogue.
+    "Figure": (figure_keys,),
+    "PeerCap": ("*rate per_flow",),
+    "Slot": ("generation lanes kind source",),
+    "Ports": ("count kind source medium rate:rate",),
+    "Medium": (
+        "name title? family reach rate:rate per_lane",
+        _figure_in("transfers_per_s", "transfer_rate"),
+        "encoding?",
+        _figure_in("count", "bytes_per_transfer"),
+        _figure_in("ratio", "efficiency"),
+        "source?",
+    ),
+    "Part": ("kind title? source?", _facts, "slot:pcie ports fabric peer_caps"),
+    "Device": (
+        "name part.name:part label? role? slot_name?:slot pci rdma numa outside place *part",
+    ),
+    "Link": (
+        "a b cable.medium cable.count:cables cable.lanes layer forward.id:forward",
+        "backward.id:backward",
+        _figure_in("ratio", "cable.efficiency"),
+        "cable.p2p:peer_caps place",
+    ),
+    "Resource": ("name:resource direction? kind:class device",),
+    # Data paths and routes.
+    "Policy": ("nics routes", lambda policy: {"buffers": dict(policy.buffers)}),
+    "Counts": ("ram_traversals cpu_memory_copies core_copies",),
+    "Move": ("source:from target:to mover:by rate.value:rate_bytes_per_s per_worker",),
+    "Reason": ("code effect text place instead?",),
+    "RoutedPath": ("workload.name workload.direction verdict reasons", _routed_length),
+    "Subflow": (
+        "share storage card?:nic",
+        lambda subflow: {"memories": dict(subflow.memories)},
+        "transfers:moves",
+    ),
+    "Transfer": (
+        "move.source:from move.target:to move.mover:by engine source target",
+        _links_walked,
+        "alternatives:equal_walks",
+    ),
+    # Answers.
+    "Workload": ("name direction", size_keys, "sources:from targets:to efficiency"),
+    "WorkloadAnswer": ("*workload paths insights",),
+    "PathAnswer": (
+        "name:data_path data_path.title verdict reasons",
+        _length,
+        "*counts ram_traffic ram_floor dram_bytes dram_floor rate at_most time",
+        "time_range:time_range_s bottlenecks own_limits rates:rates_by_gpu_bytes_per_s",
+        _by_basis,
+        "serial_rate",
+        _cores,
+        "unknowns:unknown unlimited",
+    ),
+    "Bottleneck": (
+        "*resource capacity load figure_basis:basis figure.kind figure.source",
+        "resource.limited_by? stops",
+    ),
+    "Rung": (
+        "rate",
+        lambda rung: {
+            "classes": [
+                {"class": kind, "words": class_words(kind, len(group)), "resources": group}
+                for kind, group in rung.classes
+            ]
+        },
+    ),
+    "Share": (
+        "demands",
+        lambda share: {"gpus": [demand.gpu for demand in share.demands]},
+        lambda share: {"count": len(share.demands)},
+        "rate share stopped_by",
+    ),
+    "Use": (
+        "resources",
+        lambda use: {"count": len(use.resources)},
+        "capacity",
+        lambda use: {"unlimited": use.capacity == math.inf},
+        "load utilisation users:used_by",
+    ),
+    "Prices": ("total fair_total:max_min_total_bytes_per_s classes tie sentences",),
+    "ClassPrice": (
+        "kind:class",
+        lambda price: {"words": class_words(price.kind, len(price.resources))},
+        "resources",
+        lambda price: {"one": keys_of(price.one, "gain cost"), "together": _together(price)},
+        "sentence",
+    ),
+    "TiedPrice": (_tied_resources, _together, "sentence"),
+    "Run": ("workload.name:workload data_path workload.size:bytes start finish duration:time_s",),
+    "Moment": ("start end rates:workloads",),
+    "Outcome": ("time times bound:bottlenecks",),
+    "Upgrades": (
+        "topology basis",
+        lambda upgrades: {"workloads": [workload.name for workload in upgrades.workloads]},
+        "via:data_path now",
+        _ranking,
+    ),
+    "Judgement": ("expectation.text holds outcome expectation.place",),
+    # Affinity, measurements, other programs' rules.
+    "Affinities": ("topology rules gpus", _users),
+    "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
+    "Choice": ("purpose:for device *nearness shared_with as_near",),
+    "Nearness": ("said:near links rate",),
+    "Reading": (
+        "sample.test sample.source:from sample.target:to sample.both:both_directions",
+        "sample.via?:data_path forecast.locality? forecast.theoretical:theoretical_bytes_per_s",
+        "forecast.achievable:achievable_bytes_per_s sample.rate:measured_bytes_per_s",
+        "ratio:ratio_to_achievable judged forecast.limit:limited_by forecast.refused?",
+        "sample.unwritten?:not_written_because",
+    ),
+    "MeasuredLine": ("source:from target:to rate origin:source date?",),
+    "Path": ("type", lambda path: {"bandwidth_bytes_per_s": path.bandwidth * 1e9}, "hops"),
+    "GdsPeer": ("name:peer distance bandwidth?:link_index rank crosses:through_root_complex",),
+}
+_TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "Topology": attrgetter("name"),
+    "Demand": attrgetter("name"),
+    "End": str,
+}

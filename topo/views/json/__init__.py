@@ -1,1 +1,0 @@
-"""Answers as JSON documents: units in the names, unknown is null and listed."""
