@@ -11,7 +11,7 @@ import pytest
 
 import topo as package
 from topo.datapaths.registry import built_in
-from topo.description.keys import BUILT_IN
+from topo.description.data_paths import built_in_files
 from topo.study.words import CLASS_WORDS
 from topo.topology.locality import CLASSES
 from topo.views.pages import page_of, pages
@@ -161,13 +161,13 @@ def test_classes_and_words_are_explained(word):
     assert page_of(word) is not None
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in_files())
 def test_a_data_path_is_explained_by_its_moves(topo, name):
     done = topo("explain", name)
     assert (done.code, "1. " in done.out, "Source: " in done.out) == (0, True, True)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in_files())
 def test_every_buffer_and_waypoint_of_a_data_path_is_explained(name):
     ends = {end for move in built_in(name).moves for end in (move.source, move.target)}
     for word in (*sorted(ends - {"peer"}), "PCIe", "NVLink", "NVLink-C2C", "xGMI", "NIC"):

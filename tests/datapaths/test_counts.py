@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import pytest
 
 from tests.machines import ONE_SOCKET
 from topo.datapaths.registry import built_in, count, data_path, data_paths, is_ram
-from topo.description.keys import BUILT_IN
+from topo.description.data_paths import built_in_files
 from topo.description.loading import loads
+from topo.document import parse
 from topo.errors import UnknownNameError
 
 # path: RAM buffers, core copies, CPU memory copies, DRAM writes, DRAM reads
@@ -37,7 +36,7 @@ PEER_ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", [*ROWS, *PEER_ROWS])
 def test_the_rows(name):
     found = count(built_in(name))
     assert (
@@ -50,14 +49,18 @@ def test_the_rows(name):
     assert found.dram_bytes == found.dram_writes + found.dram_reads
 
 
-def test_there_are_twelve_for_storage_and_every_file_is_one():
-    shipped = {path.name for path in (files("topo.datapaths") / "data").iterdir()}
-    assert shipped == {f"{name}.yaml" for name in BUILT_IN}
-    assert {*ROWS, *PEER_ROWS} == set(BUILT_IN)
-    assert {name for name in BUILT_IN if built_in(name).far_end == "peer"} == set(PEER_ROWS)
+@pytest.mark.parametrize("name", [*ROWS, *PEER_ROWS])
+def test_a_row_is_of_storage_or_of_a_peer(name):
+    assert built_in(name).far_end == ("peer" if name in PEER_ROWS else "storage")
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in_files())
+def test_every_file_holds_the_one_data_path_that_it_is_called_after(name):
+    root = parse(built_in_files()[name].read_bytes()).root
+    assert [key.text for key, _ in root] == [name]
+
+
+@pytest.mark.parametrize("name", built_in_files())
 def test_every_path_says_what_it_is_and_where_that_comes_from(name):
     path = built_in(name)
     assert path.name == name
@@ -65,7 +68,7 @@ def test_every_path_says_what_it_is_and_where_that_comes_from(name):
     assert path.source
     assert path.moves[0].source == path.far_end
     assert path.moves[-1].target == "gpu"
-    assert path.falls_back_to in ("", *BUILT_IN)
+    assert path.falls_back_to in ("", *built_in_files())
 
 
 def test_buffers_come_in_the_order_a_read_fills_them():
@@ -97,7 +100,7 @@ def test_a_user_s_own_path_is_counted_by_the_same_rules():
     assert found.buffers == ("a-buffer", "b-buffer")
     assert (found.core_copies, found.dram_bytes) == (2, 6)
     assert data_paths(description)[-1].name == "mine"
-    assert len(data_paths(description)) == len(BUILT_IN) + 1
+    assert len(data_paths(description)) == len(built_in_files()) + 1
 
 
 def test_a_file_may_change_a_shipped_path_and_keeps_its_moves():
@@ -117,5 +120,5 @@ def test_where_no_name_is_near_a_few_are_told():
     with pytest.raises(UnknownNameError) as caught:
         built_in("zzz")
     (finding,) = caught.value.findings
-    assert finding.help.startswith("the nearest of 17 are ")
+    assert finding.help.startswith(f"the nearest of {len(built_in_files())} are ")
     assert finding.help.count(",") == 3

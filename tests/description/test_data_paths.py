@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import topo
 from tests.description.reading import BOX, only, read
-from topo.description.data_paths import read_data_path, vary_data_path
+from tests.machines import ONE_SOCKET
+from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
 from topo.description.description import DataPath, Move
-from topo.description.keys import BUILT_IN
 from topo.document import Report, parse
 
 OWN = """\
@@ -136,11 +144,81 @@ def test_a_change_of_a_built_in_is_checked_when_the_file_is_read():
 
 
 def test_the_built_in_names_are_known_without_looking():
-    names = ", ".join(BUILT_IN)
+    names = ", ".join(built_in_files())
     text = f"workloads: {{load: {{read: 1 GB, from: storage, to: gpu, via: [{names}]}}}}\n"
-    assert read(BOX + text).workloads[0].via == BUILT_IN
+    assert read(BOX + text).workloads[0].via == tuple(built_in_files())
 
 
-def test_the_built_in_names_are_those_of_the_shipped_files():
-    datapaths = pytest.importorskip("topo.datapaths.registry")
-    assert set(datapaths.BUILT_IN) == set(BUILT_IN)
+# --- one more, by the recipe ----------------------------------------------------------------------
+
+RECIPE = """\
+# As direct, but by a driver of our own.
+our-driver:
+  title: our own driver
+  moves:
+    - storage -> gpu by nic
+  needs: [peer-to-peer]
+  falls-back-to: legacy
+  source: our notes
+"""
+MACHINE = (
+    ONE_SOCKET
+    + """\
+  again: {read: 50 GB, from: storage, to: gpu0, via: [legacy, our-driver]}
+data-paths:
+  ours: {moves: [storage -> gpu by nic], falls-back-to: our-driver}
+expect: [again via our-driver <= 2 s]
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """Return a copy of the package with one more YAML file in it, and a machine beside it."""
+    folder = tmp_path_factory.mktemp("house")
+    package = Path(topo.__file__).parent
+    shutil.copytree(package, folder / "topo", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "topo/datapaths/data/our-driver.yaml").write_text(RECIPE, encoding="utf-8")
+    (folder / "box.yaml").write_text(MACHINE, encoding="utf-8")
+    return folder
+
+
+def ask(house, *words):
+    """Return what the copy answers."""
+    command = [sys.executable, "-m", "topo", *words]
+    done = subprocess.run(
+        command, cwd=house, env={**os.environ, "PYTHONPATH": "."}, capture_output=True, check=False
+    )
+    assert done.stderr == b""
+    assert done.returncode == 0
+    return json.loads(done.stdout) if "--json" in words else done.stdout.decode()
+
+
+def test_a_new_file_is_a_data_path_that_files_and_workloads_may_name(house):
+    judged = ask(house, "check", "box.yaml", "--json")
+    assert [row["holds"] for row in judged["expectations"]] == [True]
+
+
+def test_a_new_file_is_listed_explained_and_compared(house):
+    rows = ask(house, "paths", "box.yaml", "--json")["data_paths"]
+    listed = [row["data_path"] for row in rows]
+    assert listed == [*built_in_files(), "our-driver", "ours"]
+    assert ask(house, "explain", "--json")["words"]["a data path"] == listed[:-1]
+    assert "our own driver" in ask(house, "explain", "our-driver")
+    assert "our-driver" in ask(house, "compare", "box.yaml")
+
+
+def test_a_new_file_may_be_changed_from_outside(house):
+    changed = ask(house, "paths", "box.yaml", "--set", "our-driver.title=quicker", "--json")
+    assert "quicker" in [row["title"] for row in changed["data_paths"]]
+
+
+def test_an_editor_takes_a_file_that_names_it(house):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(ask(house, "schema"))
+    document = {
+        "topo": 1,
+        "data-paths": {"our-driver": {"workers": 2}},
+        "workloads": {"load": {"read": "1 GB", "from": "a", "to": "b", "via": "our-driver"}},
+    }
+    jsonschema.Draft202012Validator(schema).validate(document)

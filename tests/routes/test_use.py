@@ -18,11 +18,11 @@ from tests.machines import (
 )
 from tests.routes.laying import laid
 from topo.datapaths.registry import built_in, count
-from topo.description.keys import BUILT_IN
+from topo.description.data_paths import built_in_files
 
 # --- weights --------------------------------------------------------------------------------------
 
-STORAGE_PATHS = [name for name in BUILT_IN if built_in(name).far_end == "storage"]
+STORAGE_PATHS = [name for name in built_in_files() if built_in(name).far_end == "storage"]
 
 
 def test_direct_uses_each_direction_once():

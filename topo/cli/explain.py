@@ -27,7 +27,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     Without a WORD it lists all of them.
     """
     from topo.datapaths.registry import built_in, count
-    from topo.description.keys import BUILT_IN
+    from topo.description.data_paths import built_in_files
     from topo.views.pages import page_of, pages
     from topo.views.text import explain as text
 
@@ -36,17 +36,17 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         listing: dict[str, list[str]] = {page.about: [] for page in pages().values()}
         for page in pages().values():
             listing[page.about].append(page.word)
-        listing["a data path"] = list(BUILT_IN)
+        listing["a data path"] = list(built_in_files())
         if as_json:
             return put_document({"schema": "topo.explain/1", "words": listing})
         return put_page(text.listing_page(listing))
-    if word.lower() in BUILT_IN:
+    if word.lower() in built_in_files():
         path = built_in(word.lower())
         page = text.data_path_explained(path, count(path))
     else:
         found = page_of(word)
         if found is None:
-            raise _unknown(word, (*pages(), *BUILT_IN))
+            raise _unknown(word, (*pages(), *built_in_files()))
         page = found
     if as_json:
         document = {"word": page.word, "about": page.about, "text": page.text}

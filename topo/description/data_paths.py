@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.catalogue.figures import HERE
 from topo.catalogue.part import Figure
 from topo.description.description import DataPath, Move
-from topo.description.keys import BUILT_IN, DATA_PATH, MOVE, MOVERS, NEEDS, STAGES
+from topo.description.keys import DATA_PATH, MOVE, MOVERS, NEEDS, STAGES
 from topo.description.shape import (
     choice_of,
     entries_of,
@@ -34,10 +36,23 @@ if TYPE_CHECKING:
     from topo.document.report import Report
 
 
+# Their room is below this one; which data paths there are is needed here, and no more of them.
+_BUILT_IN: Final = Path(__file__).parents[1] / "datapaths" / "data"
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
+_ORDER: Final = re.compile(r"[0-9]+-")
 _PLACES = ("storage", "peer", "gpu", "staging-gpu")
 _OVER: Final[dict[str, Over]] = {"gpu-links": "gpu-links", "pcie": "pcie"}
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"
+
+
+@cache
+def built_in_files() -> dict[str, Path]:
+    """Return the file of each data path that ships with topo, by the data path's name.
+
+    A file is called as its data path; a number in front of the name orders the list:
+    ``20-direct.yaml``. Files without one come last.
+    """
+    return {_ORDER.sub("", file.stem): file for file in sorted(_BUILT_IN.glob("*.yaml"))}
 
 
 def read_data_path(name: str, node: Node, *, report: Report) -> DataPath:
@@ -208,7 +223,7 @@ _READERS: dict[str, Callable[[Node, str, Report], Any]] = {
 def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
     """Check that a data path of the user's own falls back to one that is there."""
     own = tuple(data_paths)
-    known = (*BUILT_IN, *(path.name for path in own))
+    known = (*built_in_files(), *(path.name for path in own))
     for path in own:
         if path.falls_back_to and path.falls_back_to not in known and path.place is not None:
             message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"

@@ -111,26 +111,6 @@ MEASURED: Final = _table(
 )
 
 
-# The data paths that ship with topo: `topo.datapaths` holds one file for each.
-BUILT_IN: Final = (
-    "legacy",
-    "legacy-pageable",
-    "odirect-pinned",
-    "odirect-pageable",
-    "mmap",
-    "direct",
-    "compat",
-    "routed-sysmem",
-    "routed-nvlink",
-    "p2pdma",
-    "nvme-tcp",
-    "c2c-direct",
-    "peer-nvlink",
-    "peer-pcie",
-    "peer-ram",
-    "nic-direct",
-    "nic-ram",
-)
 # The last where a tool cannot tell the two apart.
 IOMMU: Final = ("off", "passthrough", "on", "passthrough-or-on")
 ON_OFF: Final = ("off", "on")

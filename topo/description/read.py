@@ -14,7 +14,12 @@ from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
 from topo.description import physics
-from topo.description.data_paths import check_fallbacks, read_data_path, vary_data_path
+from topo.description.data_paths import (
+    built_in_files,
+    check_fallbacks,
+    read_data_path,
+    vary_data_path,
+)
 from topo.description.description import DataPath, Description, Settings
 from topo.description.devices import (
     Shelf,
@@ -23,7 +28,7 @@ from topo.description.devices import (
     expand_devices,
     read_devices,
 )
-from topo.description.keys import BUILT_IN, TOP
+from topo.description.keys import TOP
 from topo.description.links import (
     change_links,
     copied_links,
@@ -227,7 +232,7 @@ def _sort(
         "parts": _keys(sections.get("parts")),
         "media": (*_keys(sections.get("media")), *catalogue().media),
         "workloads": _keys(sections.get("workloads")),
-        "data-paths": (*_keys(sections.get("data-paths")), *BUILT_IN),
+        "data-paths": (*_keys(sections.get("data-paths")), *built_in_files()),
     }
     return sort_changes(read_changes(overrides), names=names, entries=entries)
 
@@ -318,7 +323,7 @@ def _read_data_paths(
     own: dict[str, DataPath] = {}
     overrides: dict[str, Mapping] = {}
     for key, value in _own(node, "`data-paths:`", report) or ():
-        if key.text not in BUILT_IN:
+        if key.text not in built_in_files():
             if is_name(key, report):
                 own[key.text] = read_data_path(key.text, value, report=report)
             continue
@@ -341,7 +346,7 @@ def _resolve(
     before = tuple(device for device in devices if device.name not in shape.copies)
     check_devices(devices, report)
     check_fallbacks(shape.data_paths.values(), report)
-    known = (*BUILT_IN, *shape.data_paths)
+    known = (*built_in_files(), *shape.data_paths)
     kinds = {device.name: device.part.kind for device in devices}
     links = copied_links(shape.copies, resolve_links(shape.cabled, _names(before), report))
     workloads = resolve_workloads(
