@@ -10,6 +10,7 @@ Everything that topo raises on purpose is a `TopoError`; a bare traceback is a b
     ├── NoRouteError     no permitted way between two devices; carries what blocked it
     ├── UnboundedError   a demand meets no finite resource
     ├── SolverError      a solver stopped without an answer (infeasible, time limit)
+    ├── CertificateError an answer did not pass its check: a fault of topo
     ├── DrawError        a picture could not be made
     └── ExchangeError    an imported file is of another kind, or lies
 
@@ -108,6 +109,10 @@ class UnboundedError(TopoError):
 
 class SolverError(TopoError):
     """A solver ended without an answer."""
+
+
+class CertificateError(TopoError):
+    """An answer did not pass the check that shares no code with its solver: a fault of topo."""
 
 
 class DrawError(TopoError):

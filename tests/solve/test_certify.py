@@ -10,9 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.solve.systems import systems
+from topo.errors import CertificateError
 from topo.flows.system import System
 from topo.solve.certificates import certify, certify_split, certify_total
 from topo.solve.concurrent_flow import split
+from topo.solve.equivalence import max_min_by_class
+from topo.solve.fluid import complete
 from topo.solve.linear_program import largest_total
 from topo.solve.maxmin import max_min
 from topo.solve.system import Allocation
@@ -124,3 +127,48 @@ def test_each_lie_about_a_split_is_caught(change: dict, complaint: str) -> None:
 def test_a_split_over_a_limit_is_caught() -> None:
     said = certify_split(CARDS, CHOICES, SHARED_OUT, wanted=[3.0, 1.0], limits=[50.0, math.inf])
     assert any(sentence.startswith("demand 0 has 60.0, its limit being 50.0") for sentence in said)
+
+
+# --- solvers have their answers checked -----------------------------------------------------------
+
+
+def test_a_solver_with_a_fault_says_so_instead_of_answering(monkeypatch) -> None:
+    # a + b <= 10 and both are given 7
+    monkeypatch.setattr("topo.solve.maxmin.fill", lambda system: [7.0] * system.demand_count)
+    with pytest.raises(CertificateError, match=r"carries 14\.0 of 10\.0") as caught:
+        max_min(System.of([10.0], [{0: 1.0}, {0: 1.0}]))
+    (finding,) = caught.value.findings
+    assert finding.code == "not-certified"
+    assert "report" in finding.help
+
+
+def test_answers_say_that_they_are_certified() -> None:
+    system = System.of([10.0], [{0: 1.0}, {0: 1.0}])
+    assert max_min(system).certified
+    assert max_min_by_class(system).certified
+    assert complete(system, [1.0, 2.0]).certified
+    assert largest_total(system).allocation.certified
+
+
+LARGE = System.of(
+    [100.0 + resource for resource in range(3_000)],
+    [{demand % 2_999: 1.0, (demand * 7 + 1) % 3_000: 2.0} for demand in range(6_000)],
+)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda answer: {"rates": (*answer.rates[:-1], answer.rates[-1] * 1.001)},
+        lambda answer: {"rates": (*answer.rates[:-1], answer.rates[-1] * 0.999)},
+        lambda answer: {"rates": (*answer.rates[:-1], float("nan"))},
+        lambda answer: {"loads": (*answer.loads[:-1], answer.loads[-1] * 1.001)},
+        lambda answer: {"loads": answer.loads[:-1]},
+        lambda answer: {"stops": ((), *answer.stops[1:])},
+        lambda answer: {"stops": ((2_998, 2_999), *answer.stops[1:])},
+    ],
+)
+def test_a_large_system_is_checked_as_closely_as_a_small_one(spoil) -> None:
+    answer = max_min(LARGE)
+    assert certify(LARGE, answer) == ()
+    assert certify(LARGE, dataclasses.replace(answer, **spoil(answer)))

@@ -27,6 +27,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError, UnboundedError
+from topo.solve.certificates import certify_split, require
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,7 +126,7 @@ def split(
     floors = [min(level * goal, cap) for goal, cap in zip(goals, caps, strict=True)]
     rates = steps.best_rates(floors, detours)
     shares = tuple(_shares(branch_rates) for branch_rates in rates)
-    return Split(
+    answer = Split(
         fraction=level / unit,
         shares=shares,
         uses=tuple(_use(*both) for both in zip(choices, shares, strict=True)),
@@ -133,6 +134,9 @@ def split(
         prices=tuple(price / unit for price in prices[: len(capacities)]),
         limit_prices=tuple(price / unit for price in prices[len(capacities) :]),
     )
+    complaints = certify_split(capacities, choices, answer, wanted=wanted, limits=limits)
+    require(complaints, "shares of the branches")
+    return answer
 
 
 def _check(

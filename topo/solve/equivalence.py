@@ -20,6 +20,7 @@ import numpy as np
 
 from topo.flows.system import System
 from topo.solve.arrays import Arrays, Matrix, pointers
+from topo.solve.certificates import certified
 from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import Allocation, check
 
@@ -163,7 +164,7 @@ def max_min_by_class(system: System) -> Allocation:
     """
     check(system)
     folded = fold(system)
-    return folded.unfold(max_min_unchecked(folded.system))
+    return certified(system, folded.unfold(max_min_unchecked(folded.system)))
 
 
 def partition(

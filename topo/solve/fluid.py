@@ -7,11 +7,12 @@ at each event they are found anew, so that as some finish, the others speed up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.flows.system import System
+from topo.solve.certificates import certify_timeline, require
 from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import check, plain
 
@@ -60,10 +61,13 @@ class Timeline:
     spans
         What ran in between, in order, without the times at which nothing ran; empty if they were
         not kept.
+    certified
+        Whether `topo.solve.certificates` has checked every span; it cannot where none were found.
     """
 
     finishes: tuple[float, ...]
     spans: tuple[Span, ...] = ()
+    certified: bool = field(default=False, compare=False)
 
     @property
     def end(self) -> float:
@@ -130,11 +134,11 @@ def complete(
         system,
         [float(size) for size in sizes],
         starts,
-        keep=spans is not False,
         most=math.inf if spans else _ANEW_ENTRIES,
     )
     if timeline is not None:
-        return timeline
+        require(certify_timeline(system, sizes, timeline, starts), "times of completion")
+        return replace(timeline, spans=() if spans is False else timeline.spans, certified=True)
     from topo.solve.arrays import Arrays, floats
     from topo.solve.events import finishes
 
@@ -143,7 +147,7 @@ def complete(
 
 
 def _simulate(
-    system: System, sizes: list[float], arrivals: list[float], *, keep: bool, most: float
+    system: System, sizes: list[float], arrivals: list[float], *, most: float
 ) -> Timeline | None:
     """Find all rates anew at each event; give up after solving `most` entries."""
     coming = sorted(range(len(sizes)), key=lambda demand: (arrivals[demand], demand), reverse=True)
@@ -175,10 +179,7 @@ def _simulate(
         first = min(ends)
         # Nobody stops later than the next arrival; who is done by then is done.
         stop = min(first, arrivals[coming[-1]]) if coming else first
-        if keep:
-            spans.append(
-                Span(clock, stop, tuple(running), tuple(allocation.rates), allocation.stops)
-            )
+        spans.append(Span(clock, stop, tuple(running), tuple(allocation.rates), allocation.stops))
         for demand, rate, end in zip(running, allocation.rates, ends, strict=True):
             if end <= stop * (1.0 + _SAME_TIME):
                 left[demand] = 0.0

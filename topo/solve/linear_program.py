@@ -13,13 +13,14 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from topo.errors import Finding, SolverError
 from topo.solve.arrays import Arrays, Matrix, floats, pointers
+from topo.solve.certificates import certify_total, require
 from topo.solve.equivalence import Classes, pair_colours, partition, quotient
 from topo.solve.system import TIE, Allocation, check, plain
 
@@ -121,7 +122,9 @@ def largest_total(
         low=np.full(arrays.capacities.size, -math.inf),
         high=arrays.capacities,
     )
-    return _proven(arrays, worth, solve(program, time_limit=time_limit, method=method))
+    answer = _proven(arrays, worth, solve(program, time_limit=time_limit, method=method))
+    require(certify_total(system, answer, worths=worths), "rates of the largest total")
+    return replace(answer, allocation=replace(answer.allocation, certified=True))
 
 
 def full_stops(system: System, rates: Sequence[float]) -> Allocation:

@@ -19,6 +19,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.errors import Finding, SolverError
+from topo.solve.certificates import certified
 from topo.solve.system import TIE, Allocation, check, has_compiler, plain
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def max_min(system: System, *, method: Method | None = None) -> Allocation:
         numba is not installed.
     UnboundedError
         A demand meets no finite resource and has no limit of its own; the message names it.
+    CertificateError
+        The answer did not pass its check: a fault of topo.
 
     Examples
     --------
@@ -74,11 +77,11 @@ def max_min(system: System, *, method: Method | None = None) -> Allocation:
     ((70.0, 30.0), ((0,), ()))
     """
     check(system)
-    return max_min_unchecked(system, method=method)
+    return certified(system, max_min_unchecked(system, method=method))
 
 
 def max_min_unchecked(system: System, *, method: Method | None = None) -> Allocation:
-    """Answer as `max_min` does, of a system that was checked before."""
+    """Answer as `max_min` does, of a system that was checked before; the answer is not."""
     chosen = method or _method(len(system.resources))
     if chosen == "plain":
         return _described(system, fill(system))

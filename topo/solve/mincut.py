@@ -19,6 +19,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from topo.errors import Finding, SolverError, UnboundedError
+from topo.solve.certificates import certify_cut, require
 from topo.solve.system import plain
 
 if TYPE_CHECKING:
@@ -112,13 +113,16 @@ def min_cut(
         for arc in range(len(tails))
         if reached[tails[arc]] and not reached[heads[arc]] and capacities[arc] > 0.0
     ]
-    return Cut(
+    cut = Cut(
         # The cut's own sum is exact, the flow's is not quite.
         value=math.fsum(capacities[arc] for arc in crossing),
         flows=tuple(float(graph.rest[2 * arc + 1]) for arc in range(len(tails))),
         arcs=tuple(crossing),
         near=tuple(node for node in range(count) if reached[node]),
     )
+    complaints = certify_cut(tails, heads, capacities, cut, sources=sources, sinks=sinks)
+    require(complaints, "flow and the cut")
+    return cut
 
 
 def _check(

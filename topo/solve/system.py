@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,12 +35,15 @@ class Allocation:
         Ties within a relative 1e-9 are all listed.
     rule
         Which question was asked.
+    certified
+        Whether `topo.solve.certificates` has checked it.
     """
 
     rates: Sequence[float]
     loads: Sequence[float]
     stops: tuple[tuple[int, ...], ...]
     rule: Literal["max-min", "largest-total"] = "max-min"
+    certified: bool = field(default=False, compare=False)
 
 
 _MANY = 5_000
