@@ -202,8 +202,9 @@ def test_a_new_file_is_a_data_path_that_files_and_workloads_may_name(house):
 def test_a_new_file_is_listed_explained_and_compared(house):
     rows = ask(house, "paths", "box.yaml", "--json")["data_paths"]
     listed = [row["data_path"] for row in rows]
-    assert listed == [*built_in_files(), "our-driver", "ours"]
-    assert ask(house, "explain", "--json")["words"]["a data path"] == listed[:-1]
+    assert listed[-2:] == ["our-driver", "ours"]
+    words = ask(house, "explain", "--json")["words"]["a data path"]
+    assert words == [*built_in_files(), "our-driver"]
     assert "our own driver" in ask(house, "explain", "our-driver")
     assert "our-driver" in ask(house, "compare", "box.yaml")
 
