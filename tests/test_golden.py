@@ -17,7 +17,7 @@ import pytest
 
 import topo
 from topo.description.read import read_description
-from topo.document import parse
+from topo.document.parse import parse
 from topo.errors import Finding, TopoError
 
 GOLDEN = Path(__file__).parent / "golden" / "bad"

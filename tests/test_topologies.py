@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import topo
-from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
+from topo.catalogue.part import memory_bus_rate, memory_headline_rate
 
 FOLDER = Path(__file__).parents[1] / "topologies"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))

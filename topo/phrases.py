@@ -1,4 +1,4 @@
-"""Names and counts as a sentence has them: lists, ranges, "and 3 more"."""
+"""Names and counts as a sentence has them: lists, ranges, "and 3 more", "did you mean"."""
 
 from __future__ import annotations
 
@@ -140,3 +140,82 @@ def _split(numbers: list[tuple[str, ...]], place: int) -> list[list[tuple[str, .
 
 def _woven(words: tuple[str, ...], numbers: tuple[str, ...]) -> str:
     return "".join([words[0], *(n + word for n, word in zip(numbers, words[1:], strict=True))])
+
+
+# --- near names: what somebody probably meant, said only when it is near -----------------------
+
+_SHORTEST = 3  # letters that a part of a name must have before it counts as a hint
+_MOST = 3  # names offered at once
+_FEW = 5  # names listed where none is near
+_CUTOFF = 0.72  # difflib's likeness
+
+
+def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that `name` may have been meant for, nearest first, or none.
+
+    Examples
+    --------
+    >>> near_names("conectx-7", ["connectx-7", "bluefield-3"])
+    ('connectx-7',)
+    >>> near_names("h100", ["h100-sxm-80gb", "h100-pcie-80gb", "a100-sxm-40gb"])
+    ('h100-sxm-80gb', 'h100-pcie-80gb')
+    >>> near_names("x86_64", ["x86", "arm"])
+    ('x86',)
+    >>> near_names("banana", ["connectx-7"])
+    ()
+    """
+    from difflib import get_close_matches
+
+    plain = {_hyphenated(candidate): candidate for candidate in names}
+    wanted = _hyphenated(name)
+    if wanted in plain:
+        return (plain[wanted],)
+    if len(wanted) >= _SHORTEST:
+        starts = [
+            candidate
+            for key, candidate in plain.items()
+            if key.startswith(wanted) or (len(key) >= _SHORTEST and wanted.startswith(f"{key}-"))
+        ]
+        if starts:
+            return tuple(starts[:_MOST])
+    close = get_close_matches(wanted, plain, n=1, cutoff=_CUTOFF)
+    return tuple(plain[key] for key in close)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return advice with the near names, empty when there are none.
+
+    Examples
+    --------
+    >>> did_you_mean("bandwith", ["bandwidth", "lanes"])
+    'did you mean `bandwidth`?'
+    """
+    near = [f"`{candidate}`" for candidate in near_names(name, names)]
+    return f"did you mean {listed(near, 'or')}?" if near else ""
+
+
+def nearest_names(name: str, names: Iterable[str]) -> str:
+    """Return advice with the near names, or else the few that are least far: never a long list.
+
+    Examples
+    --------
+    >>> nearest_names("legcy", ["legacy", "direct", "mmap"])
+    'did you mean `legacy`?'
+    >>> nearest_names("zzz", ["legacy", "direct", "mmap"])
+    'there are legacy, direct and mmap'
+    """
+    from difflib import SequenceMatcher
+
+    candidates = tuple(names)
+    near = did_you_mean(name, candidates)
+    if near:
+        return near
+    if len(candidates) <= _FEW:
+        return f"there are {listed(candidates)}"
+    likeness = {each: SequenceMatcher(None, name, each).ratio() for each in candidates}
+    nearest = sorted(candidates, key=lambda candidate: -likeness[candidate])[:_FEW]
+    return f"the nearest of {len(candidates)} are {listed(nearest)}"
+
+
+def _hyphenated(name: str) -> str:
+    return name.strip().lower().replace("_", "-").replace(" ", "-")

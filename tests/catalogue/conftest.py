@@ -11,7 +11,8 @@ from topo.catalogue.cables import read_cable
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
-from topo.document import Report, parse
+from topo.document.nodes import Report
+from topo.document.parse import parse
 
 if TYPE_CHECKING:
     from topo.errors import Finding

@@ -8,6 +8,8 @@ import pytest
 
 from topo.catalogue.identities import (
     compute_of,
+    generation_of_transfer_rate,
+    generations,
     kind_of_class,
     numbers_of,
     nvlink_of,
@@ -16,12 +18,12 @@ from topo.catalogue.identities import (
     processor_named,
     role_of,
     switch_of,
+    transfer_rate,
     vendor_name,
     vendor_named,
 )
 from topo.catalogue.kinds import KINDS
 from topo.catalogue.load import catalogue
-from topo.catalogue.pcie import generation_of_transfer_rate, generations, transfer_rate
 
 
 def test_every_number_and_name_is_a_part():

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from topo.catalogue import load
-from topo.catalogue.index import DATA, PART_FILES
 from topo.catalogue.keys import FIGURE_KEYS, FLAG_KEYS, KEYS
-from topo.catalogue.load import catalogue
-from topo.document import parse
+from topo.catalogue.load import DATA, PART_FILES, catalogue
+from topo.document.parse import parse
 
 SHIPPED: Any = catalogue()
 

@@ -6,7 +6,7 @@ import pytest
 
 from topo.catalogue.cables import parse_cable
 from topo.catalogue.load import catalogue
-from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
+from topo.catalogue.part import memory_bus_rate, memory_headline_rate
 
 SHIPPED: Any = catalogue()
 

@@ -7,7 +7,8 @@ import pytest
 
 from topo.catalogue.figures import Origin
 from topo.catalogue.parts import find_part, read_part, vary_part
-from topo.document import Report, Scalar, parse
+from topo.document.nodes import Report, Scalar
+from topo.document.parse import parse
 from topo.errors import Place
 
 UNUSED: Any = None  # a report where nothing can be wrong
@@ -182,7 +183,7 @@ def test_keys_of_the_users_own_are_ignored(part):
 
 
 def test_a_stated_transfer_rate_is_the_speed_however_populated(part):
-    from topo.catalogue.memory import memory_bus_rate
+    from topo.catalogue.part import memory_bus_rate
 
     read = part("{like: ddr5-4800, channels: 8, dimms-per-channel: 2, transfer-rate: 4000 MT/s}")
     assert memory_bus_rate(read.clean).value == 256e9
@@ -197,7 +198,7 @@ def test_a_stated_transfer_rate_is_the_speed_however_populated(part):
     ],
 )
 def test_a_bus_with_an_unknown_factor_is_unknown(part, text, why):
-    from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
+    from topo.catalogue.part import memory_bus_rate, memory_headline_rate
 
     read = part(text).clean
     assert memory_bus_rate(read).value is None
@@ -205,7 +206,7 @@ def test_a_bus_with_an_unknown_factor_is_unknown(part, text, why):
 
 
 def test_two_dimms_without_a_slower_speed_say_so(part):
-    from topo.catalogue.memory import memory_bus_rate
+    from topo.catalogue.part import memory_bus_rate
 
     rate = memory_bus_rate(part("{like: ddr5-6400, channels: 1, dimms-per-channel: 2}").clean)
     assert rate.value == 51.2e9

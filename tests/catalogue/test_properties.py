@@ -10,9 +10,10 @@ from topo.catalogue.cables import read_cable
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
-from topo.catalogue.memory import memory_bus_rate, memory_headline_rate
+from topo.catalogue.part import memory_bus_rate, memory_headline_rate
 from topo.catalogue.parts import read_parts, vary_part
-from topo.document import Mapping, Report, Scalar, Sequence, parse
+from topo.document.nodes import Mapping, Report, Scalar, Sequence
+from topo.document.parse import parse
 from topo.errors import Place
 
 PLACE = Place("box.yaml", 1, 1)

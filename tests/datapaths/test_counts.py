@@ -8,7 +8,7 @@ from tests.machines import ONE_SOCKET
 from topo.datapaths.registry import built_in, count, data_path, data_paths, is_ram
 from topo.description.data_paths import built_in_files
 from topo.description.loading import loads
-from topo.document import parse
+from topo.document.parse import parse
 from topo.errors import UnknownNameError
 
 # path: RAM buffers, core copies, CPU memory copies, DRAM writes, DRAM reads

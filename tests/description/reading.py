@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from topo.description.read import describe
-from topo.document import Report, parse
+from topo.document.nodes import Report
+from topo.document.parse import parse
 from topo.errors import TopoError
 
 # Example files beside the project. Named here, not globbed: an empty set of parameters is an error.

@@ -16,7 +16,8 @@ from tests.description.reading import BOX, only, read
 from tests.machines import ONE_SOCKET
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
 from topo.description.description import DataPath, Move
-from topo.document import Report, parse
+from topo.document.nodes import Report
+from topo.document.parse import parse
 
 OWN = """\
 title: SPDK into pinned memory

@@ -13,7 +13,7 @@ from topo.description.dump import to_document
 from topo.description.loading import builtin_names, load
 from topo.description.read import describe
 from topo.description.shape import document_of
-from topo.document import Report
+from topo.document.nodes import Report
 
 
 def again(document):

@@ -7,7 +7,7 @@ import pytest
 from tests.description.reading import EXAMPLES, SHARED, needs_examples
 from topo.description.loading import load
 from topo.description.read import read_description
-from topo.document import parse
+from topo.document.parse import parse
 from topo.errors import TopoError
 
 # What each bad file is told; an empty text is a file that loads.

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from topo.description.format import format_text, spaced
 from topo.description.loading import loads
-from topo.document import parse
 from topo.document.nodes import Mapping, Scalar
-from topo.document.sketch import sketch
+from topo.document.parse import parse
+from topo.document.tokens import tokenize
 from topo.errors import DocumentError
 from topo.units import parse_duration, parse_rate, parse_ratio, parse_size, parse_transfer_rate
 
@@ -84,7 +84,7 @@ expect:
 
 
 def comments(text):
-    drawn = sketch(text.replace("\r\n", "\n"))
+    drawn = tokenize(text.replace("\r\n", "\n"))
     return Counter(drawn.of(one).rstrip() for one in drawn.tokens if one.kind == "comment")
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.description.reading import only
 from topo.description.loading import build, builtin_names, load, loads
 from topo.description.read import describe
-from topo.document import Report, parse
+from topo.document.nodes import Report
+from topo.document.parse import parse
 from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError
 
 TEXT = "topo: 1\ndevices: {gpu0: rtx-4090}\n"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.description.reading import only
 from topo.description.names import RESERVED, Names, expand, ranged, stem_of
-from topo.document import Report, parse
-from topo.document.nodes import Scalar
+from topo.document.nodes import Report, Scalar
+from topo.document.parse import parse
 from topo.errors import Place
 
 PLACE = Place("box.yaml", 1, 1)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from topo.description.physics import check
 from topo.description.read import describe
-from topo.document import Report, parse
+from topo.document.nodes import Report
+from topo.document.parse import parse
 
 PARTS = {
     "storage": "nvme-of-target",

@@ -11,7 +11,7 @@ from topo.description.description import Description
 from topo.description.loading import build, loads
 from topo.description.read import read_description
 from topo.description.schema import json_schema
-from topo.document import parse
+from topo.document.parse import parse
 from topo.errors import TopoError
 
 

@@ -18,7 +18,8 @@ from topo.description.loading import build, builtin_names, builtin_text, load
 from topo.description.read import describe
 from topo.description.schema import VALUES, json_schema
 from topo.description.shape import document_of
-from topo.document import Mapping, Report, Sequence, parse
+from topo.document.nodes import Mapping, Report, Sequence
+from topo.document.parse import parse
 
 jsonschema = pytest.importorskip("jsonschema")
 TABLES = [

@@ -5,13 +5,16 @@ import time
 
 import pytest
 
-from topo.document import Document, Mapping, Scalar, Sequence, parse
-from topo.document import parse as _parse_function  # the function, not the module of that name
+from topo.document.nodes import Document, Mapping, Scalar, Sequence
 from topo.document.parse import (
     MAX_CHARACTERS,
     MAX_CHARACTERS_PURE,
     MAX_DEPTH,
     MAX_NODES,
+    parse,
+)
+from topo.document.parse import (
+    parse as _parse_function,  # the function, not the module of that name
 )
 from topo.errors import DocumentError, Place
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topo.document import Document, parse
-from topo.document.parse import _fast_parser
+from topo.document.nodes import Document
+from topo.document.parse import _fast_parser, parse
 from topo.errors import DocumentError
 
 both_parsers = pytest.mark.skipif(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from topo.document import parse
+from topo.document.parse import parse
 from topo.document.syntax import diagnose
 from topo.errors import DocumentError
 

@@ -10,20 +10,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.advice import did_you_mean
 from topo.catalogue.caps import read_caps
 from topo.catalogue.figures import open_value, origin_of, read_figure, refuse_unknown_keys, rejoin
 from topo.catalogue.part import Cable, Figure, FigureKind
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
+from topo.phrases import did_you_mean
 from topo.units import parse_rate, parse_transfer_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
     from topo.catalogue.part import Medium
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 LANES: Final = (1, 2, 4, 8, 16)

@@ -18,8 +18,7 @@ from topo.catalogue.part import PeerCap, PeerCaps
 from topo.document.nodes import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 _CAPS: Final = ("posted", "non-posted")

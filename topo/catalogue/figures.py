@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.advice import did_you_mean
 from topo.catalogue.part import Figure, FigureKind
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
+from topo.phrases import did_you_mean
 from topo.units import (
     parse_count,
     parse_flag,
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from topo.catalogue.keys import Quantity
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 STATED_KINDS: Final = get_args(FigureKind)

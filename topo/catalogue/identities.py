@@ -1,4 +1,4 @@
-"""What hardware says it is: PCI numbers, lspci's words, compute capabilities, CPUID and CPU names.
+"""What hardware says it is: PCI numbers and words, PCIe speeds, compute capabilities, CPU names.
 
 Data with its sources: ``data/pci-ids.yaml`` and ``data/processors.yaml``. Numbers of PCI may be
 given with or without ``0x``, in capitals or small letters.
@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from topo.catalogue.index import DATA, part_names
+from topo.catalogue.load import DATA, catalogue, part_names
 from topo.document.nodes import plain
+from topo.document.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.catalogue.kinds import Kind
+    from topo.catalogue.part import Medium
 
 
+LANES: Final = (1, 2, 4, 8, 16)
 NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")
 
@@ -48,8 +51,6 @@ class Processor:
 
 @cache
 def _data(file: str) -> dict[str, Any]:
-    from topo.document.parse import parse
-
     text = (DATA / f"{file}.yaml").read_text(encoding="utf-8")
     return cast("dict[str, Any]", plain(parse(text, name=f"catalogue/{file}.yaml").root))
 
@@ -204,6 +205,61 @@ def _longest(section: str, key: str) -> Any:
     table = pci_table(section)
     beginnings = [beginning for beginning in table if key.startswith(beginning)]
     return table[max(beginnings, key=len)] if beginnings else None
+
+
+# --- PCIe generations ---------------------------------------------------------------------------
+
+
+@cache
+def _generations() -> dict[int, Medium]:
+    media = catalogue().media
+    names = [name for name in media if name.startswith("pcie ")]
+    return {int(name.removeprefix("pcie ")): media[name] for name in names}
+
+
+def generations() -> tuple[int, ...]:
+    """Return the PCIe generations that there are, the oldest first."""
+    return tuple(_generations())
+
+
+def transfer_rate(generation: int) -> float:
+    """Return the transfers/s of a lane.
+
+    Examples
+    --------
+    >>> transfer_rate(5) / 1e9
+    32.0
+    """
+    rate = _generations()[generation].transfer_rate
+    assert rate is not None
+    assert rate.value is not None
+    return rate.value
+
+
+def lane_rate(generation: int) -> float:
+    """Return the bytes/s of a lane in one direction, coding taken off.
+
+    Examples
+    --------
+    >>> [round(lane_rate(generation) / 1e9, 3) for generation in (3, 4, 5, 6)]
+    [0.985, 1.969, 3.938, 7.375]
+    """
+    rate = _generations()[generation].rate
+    assert rate is not None
+    assert rate.value is not None
+    return rate.value
+
+
+def generation_of_transfer_rate(transfers_per_s: float) -> int | None:
+    """Return the generation whose lanes move so many transfers/s, `None` when none does.
+
+    Examples
+    --------
+    >>> generation_of_transfer_rate(16e9), generation_of_transfer_rate(3e9)
+    (4, None)
+    """
+    rates = {transfer_rate(generation): generation for generation in generations()}
+    return rates.get(transfers_per_s)
 
 
 # --- processors -------------------------------------------------------------------------------

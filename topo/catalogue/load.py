@@ -6,18 +6,18 @@ starts alone, and only an entry's own lines are parsed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from topo.catalogue.index import PART_FILES, entries
 from topo.catalogue.media import read_medium
 from topo.catalogue.part import Catalogue, Medium, Part
 from topo.catalogue.parts import read_part
 from topo.document.nodes import Mapping as MappingNode
-from topo.document.nodes import Scalar
-from topo.document.report import Report
+from topo.document.nodes import Report, Scalar
 from topo.errors import DescriptionError
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+DATA: Final = Path(__file__).parent / "data"
+PART_FILES: Final = ("gpus", "nics", "cpus", "memory", "storage", "drives", "switches")
+_ENTRY: Final = re.compile(r"^([A-Za-z][A-Za-z0-9._ -]*):", re.MULTILINE)
 
 
 @cache
@@ -43,6 +46,12 @@ def catalogue() -> Catalogue:
     return Catalogue(parts, media)
 
 
+@cache
+def part_names() -> tuple[str, ...]:
+    """Return the names of all shipped parts, in the order of the files."""
+    return tuple(name for file in PART_FILES for name, _ in _entries(file))
+
+
 class _Shelf(Mapping[str, T], Generic[T]):
     """Entries by name, each decoded once, when first asked for."""
 
@@ -52,7 +61,7 @@ class _Shelf(Mapping[str, T], Generic[T]):
         decode: Callable[[str, Node, Report, Mapping[str, T]], T | None],
     ) -> None:
         self._decode = decode
-        self._texts = {name: text for file in files for name, text in entries(file)}
+        self._texts = {name: text for file in files for name, text in _entries(file)}
         self._decoded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
@@ -71,7 +80,7 @@ class _Shelf(Mapping[str, T], Generic[T]):
         return len(self._texts)
 
     def _read(self, name: str, file: str, text: str) -> T:
-        from topo.document import parse
+        from topo.document.parse import parse
 
         document = parse(text, name=f"catalogue/{file}.yaml")
         report = Report(document)
@@ -102,3 +111,16 @@ def _part(
 ) -> Part | None:
     part = read_part(name, node, parts=parts, media=media, report=report, kind="datasheet")
     return None if part is None else replace(part, place=None)
+
+
+def _entries(file: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield each entry's name, file and text; empty lines keep its line numbers."""
+    text = (DATA / f"{file}.yaml").read_text(encoding="utf-8")
+    found = list(_ENTRY.finditer(text))
+    ends = [entry.start() for entry in found[1:]] + [len(text)]
+    line = 0
+    at = 0
+    for entry, end in zip(found, ends, strict=True):
+        line += text.count("\n", at, entry.start())
+        at = entry.start()
+        yield entry[1], (file, "\n" * line + text[at:end])

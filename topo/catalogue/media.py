@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.advice import did_you_mean
 from topo.catalogue.figures import (
     Origin,
     origin_of,
@@ -19,14 +18,14 @@ from topo.catalogue.figures import (
 from topo.catalogue.keys import MEDIUM_KEYS
 from topo.catalogue.part import Figure, Medium, Reach
 from topo.document.nodes import Mapping, Scalar
+from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
     from topo.catalogue.keys import Quantity
     from topo.catalogue.part import FigureKind
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")

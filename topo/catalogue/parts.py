@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping as Table
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.advice import did_you_mean, near_names
 from topo.catalogue.caps import read_caps
 from topo.catalogue.figures import Origin, origin_of, read_figure, read_flag, read_text, rejoin
 from topo.catalogue.keys import KEYS, PART_WORDS, Key, keys_of
@@ -14,13 +13,13 @@ from topo.catalogue.kinds import Kind
 from topo.catalogue.part import Part
 from topo.catalogue.plugs import read_ports, read_slot
 from topo.document.nodes import Mapping, Scalar
+from topo.phrases import did_you_mean, near_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from topo.catalogue.part import Figure, FigureKind, Medium, PeerCaps, Ports, Slot
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 KINDS: Final = get_args(Kind)

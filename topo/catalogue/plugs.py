@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.advice import near_names
 from topo.catalogue.cables import LANES, parse_cable
 from topo.catalogue.figures import HERE, Origin, open_value
 from topo.catalogue.part import Figure, Ports, Slot
 from topo.errors import UnitError
+from topo.phrases import near_names
 from topo.units import parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
     from topo.catalogue.part import Medium
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 _PORT_EXAMPLES: Final = "write 4, `2x 400 Gb/s` or `4x infiniband ndr`"

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from topo.catalogue.advice import nearest_names
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
-from topo.document import Mapping as MappingNode
-from topo.document import Report, parse
+from topo.document.nodes import Mapping as MappingNode
+from topo.document.nodes import Report
+from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, UnknownNameError
+from topo.phrases import nearest_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.catalogue.figures import HERE
 from topo.catalogue.part import Figure
 from topo.description.description import DataPath, Move
@@ -26,14 +25,14 @@ from topo.description.shape import (
 )
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
+from topo.phrases import did_you_mean, nearest_names
 from topo.units import parse_count, parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from topo.description.description import Over
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 # Their room is below this one; which data paths there are is needed here, and no more of them.

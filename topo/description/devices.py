@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.advice import did_you_mean
 from topo.catalogue.figures import rejoin
 from topo.catalogue.keys import KEYS
 from topo.catalogue.parts import find_part, vary_part
@@ -17,6 +16,7 @@ from topo.description.overrides import with_entry
 from topo.description.shape import a_kind, is_extension, listed, mapping_of, text_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Place, UnitError
+from topo.phrases import did_you_mean
 from topo.units import parse_flag
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from topo.catalogue.part import Medium, Part
     from topo.description.overrides import Change
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)

@@ -13,17 +13,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.description.keys import TOP
-from topo.document import parse
 from topo.document.nodes import Mapping, Scalar
-from topo.document.sketch import sketch
+from topo.document.parse import parse
 from topo.document.text import read_text
+from topo.document.tokens import tokenize
 from topo.errors import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from topo.document.nodes import Node
-    from topo.document.sketch import Sketch, Token
+    from topo.document.tokens import Token, TokenizedText
 
 
 _ORDER: Final = (
@@ -144,14 +144,14 @@ def _top(lines: list[str], before: int, at: int) -> int:
 
 def _free_lines(text: str) -> Iterator[int]:
     """Yield the lines that begin at the margin and are not inside brackets, quotes or a block."""
-    drawn = sketch(text)
+    drawn = tokenize(text)
     for token in _first_tokens(drawn):
         line, column = drawn.place(token.start)
         if column == 1 and token.depth == 0 and token.kind in ("plain", "quoted"):
             yield line - 1
 
 
-def _first_tokens(drawn: Sketch) -> Iterator[Token]:
+def _first_tokens(drawn: TokenizedText) -> Iterator[Token]:
     """Yield the first token of each line that has one."""
     seen = 0
     for token in drawn.tokens:
@@ -167,7 +167,7 @@ def _first_tokens(drawn: Sketch) -> Iterator[Token]:
 def set_indents(text: str) -> str:
     """Indent by two spaces a level; what goes on over several lines moves as a whole."""
     lines = text.rstrip("\n").split("\n")
-    drawn = sketch(text)
+    drawn = tokenize(text)
     firsts = {drawn.place(token.start)[0] - 1: token for token in _first_tokens(drawn)}
     levels: list[tuple[int, int]] = []  # old and new columns of the keys and dashes around
     shift = 0
@@ -271,7 +271,7 @@ def _indent(line: str) -> int:
 
 def space_units(text: str) -> str:
     """Put one space between numbers and their units, in values without quotes."""
-    drawn = sketch(text)
+    drawn = tokenize(text)
     pieces, end = [], 0
     key = ""
     for at, token in enumerate(drawn.tokens):
@@ -302,7 +302,7 @@ def align_values(text: str) -> str:
 
 def _entries(text: str) -> Iterator[tuple[int, Token]]:
     """Yield the lines that are a key of a section with its whole value behind it."""
-    drawn = sketch(text)
+    drawn = tokenize(text)
     firsts = list(_first_tokens(drawn))
     for token, after in zip(firsts, [*firsts[1:], None], strict=True):
         line, column = drawn.place(token.start)
@@ -326,7 +326,7 @@ def _split(line: str) -> tuple[str, str, str] | None:
     if found is None:
         return None
     rest = line.lstrip()[found.end() :]
-    drawn = sketch(rest)
+    drawn = tokenize(rest)
     comment = next((token.start for token in drawn.tokens if token.kind == "comment"), len(rest))
     value = rest[:comment].strip()
     return (found[0], value, rest[comment:]) if value else None
@@ -415,7 +415,7 @@ def _meaning(text: str) -> tuple[Any, Counter[str]] | None:
         document = parse(text)
     except DocumentError:
         return None
-    drawn = sketch(text)
+    drawn = tokenize(text)
     comments = Counter(
         drawn.of(token).rstrip() for token in drawn.tokens if token.kind == "comment"
     )

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Cable, Medium
     from topo.description.names import Names
     from topo.description.overrides import Change
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 _MODES: Final = ("in blocks", "all to all")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
-from topo.catalogue.advice import did_you_mean
 from topo.description.read import read_description
-from topo.document import parse
+from topo.document.parse import parse
 from topo.errors import Finding, TopoError, UnknownNameError
+from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

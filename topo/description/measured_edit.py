@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.description.loading import loads
-from topo.document import parse
 from topo.document.nodes import Mapping, Sequence
-from topo.document.sketch import sketch
+from topo.document.parse import parse
+from topo.document.tokens import tokenize
 from topo.errors import DescriptionError, Finding
 from topo.units import spell_rate
 
@@ -136,7 +136,7 @@ def _appended(rows: list[str], root: Mapping, wanted: dict[Pair, MeasuredLine]) 
 
 def _without_value(row: str) -> tuple[str, str]:
     """Return ``measured:`` without the empty list behind it, and its comment."""
-    drawn = sketch(row)
+    drawn = tokenize(row)
     comment = next((token.start for token in drawn.tokens if token.kind == "comment"), len(row))
     colon = next(token.end for token in drawn.tokens if token.kind == "colon")
     return row[:colon], f"  {row[comment:]}" if row[comment:] else ""
@@ -198,7 +198,7 @@ def _replaced(
 def _renewed(old: list[str], item: _Item, new: list[MeasuredLine], gone: set[Pair]) -> list[str]:
     """Return one item's rows anew: its comments, what is left of it, and the new lines."""
     indent = _indent(old[0])
-    drawn = sketch("\n".join(old))
+    drawn = tokenize("\n".join(old))
     comments = [drawn.of(token) for token in drawn.tokens if token.kind == "comment"]
     fresh = [indent + line.text for line in new]
     stay = _rest(old, item, gone)
@@ -225,7 +225,7 @@ def _rest(old: list[str], item: _Item, gone: set[Pair]) -> list[str]:
 def _bare(rows: list[str]) -> list[str]:
     """Return rows without their comments, which stay with the first copy."""
     text = "\n".join(rows)
-    drawn = sketch(text)
+    drawn = tokenize(text)
     for token in reversed([token for token in drawn.tokens if token.kind == "comment"]):
         text = text[: token.start].rstrip(" ") + text[token.end :]
     return [row for row in text.split("\n") if row.strip()]
@@ -269,7 +269,7 @@ def _flat(node: object) -> str:
 
 
 def _comments(text: str) -> Counter[str]:
-    drawn = sketch(text)
+    drawn = tokenize(text)
     return Counter(drawn.of(token).rstrip() for token in drawn.tokens if token.kind == "comment")
 
 

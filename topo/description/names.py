@@ -11,16 +11,15 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from topo.catalogue.advice import did_you_mean
 from topo.description.description import End
 from topo.description.shape import listed
 from topo.errors import UnitError
+from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.document.nodes import Scalar
-    from topo.document.report import Report
+    from topo.document.nodes import Report, Scalar
 
 
 MOST = 100_000

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.advice import did_you_mean
 from topo.catalogue.keys import KEYS
 from topo.description.shape import node_of
-from topo.document import parse
 from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError
+from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from topo.catalogue.advice import near_names
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
@@ -61,9 +60,9 @@ from topo.description.workloads import (
     resolve_expectations,
     resolve_workloads,
 )
-from topo.document.nodes import Mapping, Scalar
-from topo.document.report import Report
+from topo.document.nodes import Mapping, Report, Scalar
 from topo.errors import DescriptionError, Place
+from topo.phrases import near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

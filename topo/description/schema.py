@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.index import part_names
 from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
+from topo.catalogue.load import part_names
 from topo.description.keys import (
     CABLE,
     COMPAT_MODES,

@@ -18,8 +18,7 @@ from topo.description.shape import choice_of, entries_of, mapping_of, text_of, t
 from topo.document.nodes import Scalar, Sequence
 
 if TYPE_CHECKING:
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 # A flag's other spellings: a Python or JSON document says `false` where YAML says `off`.

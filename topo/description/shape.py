@@ -10,17 +10,16 @@ import math
 from collections.abc import Mapping as MappingOf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from topo.catalogue.advice import did_you_mean, near_names
 from topo.catalogue.figures import SENTENCES, rejoin
 from topo.document.nodes import Document, Mapping, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError
+from topo.phrases import did_you_mean, near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from topo.description.keys import Keys
-    from topo.document.nodes import Node
-    from topo.document.report import Report
+    from topo.document.nodes import Node, Report
 
 
 T = TypeVar("T")

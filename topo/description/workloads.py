@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from topo.catalogue.advice import did_you_mean, nearest_names
 from topo.description.description import Direction, Expectation, Workload
 from topo.description.keys import WORKLOAD
 from topo.description.names import is_name
@@ -22,6 +21,7 @@ from topo.description.shape import (
 )
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import UnitError
+from topo.phrases import did_you_mean, nearest_names
 from topo.units import parse_duration, parse_rate, parse_ratio_range, parse_size
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from topo.description.description import Basis
     from topo.description.names import Names
-    from topo.document.nodes import Mapping, Node
-    from topo.document.report import Report
+    from topo.document.nodes import Mapping, Node, Report
 
 
 _STORES: Final = ("storage", "nvme", "hba")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.pcie import lane_rate
+from topo.catalogue.identities import lane_rate
 from topo.discovery.combine_match import numa_of
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.advice import did_you_mean
 from topo.discovery.addresses import read_address
 from topo.discovery.fit import part_of
 from topo.discovery.machine import DiscoveredDevice
 from topo.discovery.wire import Wire
 from topo.errors import ExchangeError, Finding
+from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.pcie import lane_rate
+from topo.catalogue.identities import lane_rate
 from topo.discovery.fit import part_of
 from topo.errors import Finding
 

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import class_named, vendor_named
-from topo.catalogue.pcie import LANES
+from topo.catalogue.identities import LANES, class_named, vendor_named
 from topo.discovery.addresses import read_address
 from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.catalogue.pcie import LANES, generation_of_transfer_rate
+from topo.catalogue.identities import LANES, generation_of_transfer_rate
 from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:

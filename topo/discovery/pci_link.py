@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.pcie import LANES, generations, lane_rate, transfer_rate
+from topo.catalogue.identities import LANES, generations, lane_rate, transfer_rate
 from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from topo.catalogue.pcie import LANES, generations
+from topo.catalogue.identities import LANES, generations
 from topo.discovery.pci import Lanes
 
 _STATUS, _POINTER, _HEADER = 0x06, 0x34, 64

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import NVIDIA
-from topo.catalogue.pcie import LANES
+from topo.catalogue.identities import LANES, NVIDIA
 from topo.discovery.addresses import card_of, read_address
 from topo.discovery.machine import printable
 from topo.discovery.nccl_read import speed_of

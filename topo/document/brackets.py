@@ -13,7 +13,7 @@ from topo.errors import Finding, Place
 if TYPE_CHECKING:
     from topo.document.evidence import Evidence
     from topo.document.nodes import Scalar
-    from topo.document.sketch import Token
+    from topo.document.tokens import Token
 
 
 _CLOSERS: Final = {"[": "]", "{": "}"}

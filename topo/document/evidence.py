@@ -10,7 +10,7 @@ from topo.errors import Finding, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.document.sketch import Sketch, Token
+    from topo.document.tokens import Token, TokenizedText
 
 
 _COMMENT: Final = re.compile(r"[ \t]#")
@@ -20,7 +20,7 @@ QUOTE_IT: Final = "quote the text that contains it"
 class Evidence:
     """A sketch with the place of the failure, and how a finding about it is made."""
 
-    def __init__(self, drawn: Sketch, name: str, *, at: int = -1, key: int = -1) -> None:
+    def __init__(self, drawn: TokenizedText, name: str, *, at: int = -1, key: int = -1) -> None:
         self.sketch = drawn
         self.name = name
         self.at = at

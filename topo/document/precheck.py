@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from topo.document.evidence import QUOTE_IT, Evidence, line_end, short
 from topo.document.signs import sign_finding
-from topo.document.sketch import sketch
 from topo.document.text import capped, character
+from topo.document.tokens import tokenize
 from topo.errors import Finding, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from topo.document.sketch import Token
+    from topo.document.tokens import Token
 
 
 # Blanks that are not the space, and characters of no width: invisible in an editor, and a
@@ -45,7 +45,7 @@ def before_parsing(text: str, name: str) -> list[Finding]:
     """
     if not (_MAYBE_SUSPECT.search(text) and _SUSPECT.search(text)):
         return []
-    evidence = Evidence(sketch(text), name)
+    evidence = Evidence(tokenize(text), name)
     found = [finding for look in _LOOKS for finding in capped(look(evidence))]
     return sorted(found, key=lambda finding: finding.place or Place(name, 0, 0))
 

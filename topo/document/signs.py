@@ -9,7 +9,7 @@ from topo.document.evidence import QUOTE_IT, content_end, short
 
 if TYPE_CHECKING:
     from topo.document.evidence import Evidence
-    from topo.document.sketch import Token
+    from topo.document.tokens import Token
     from topo.errors import Finding
 
 

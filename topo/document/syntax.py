@@ -19,12 +19,12 @@ from topo.document.brackets import (
 )
 from topo.document.evidence import Evidence, content_end, line_end, short
 from topo.document.signs import sign_at_start
-from topo.document.sketch import sketch
+from topo.document.tokens import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.document.sketch import Token
+    from topo.document.tokens import Token
     from topo.errors import Finding
 
 
@@ -47,7 +47,7 @@ def diagnose(text: str, name: str, *, at: int, key: int = -1) -> list[Finding]:
         The offset of the text that should have been a key, when that is what it missed.
     """
     begin = _top_level_before(text, at - _WINDOW)
-    evidence = Evidence(sketch(text, begin, at + _WINDOW), name, at=at, key=key)
+    evidence = Evidence(tokenize(text, begin, at + _WINDOW), name, at=at, key=key)
     whole = begin == 0 or text[begin - 1] == "\n"  # otherwise the window opens amid one long line
     for cause in _CAUSES if whole else ():
         found = cause(evidence)

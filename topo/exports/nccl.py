@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import vendor_of_processor
-from topo.catalogue.pcie import generations, transfer_rate
+from topo.catalogue.identities import generations, transfer_rate, vendor_of_processor
 from topo.discovery.addresses import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports import Exported, not_held

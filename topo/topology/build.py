@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from topo.catalogue.memory import memory_bus_rate
+from topo.catalogue.part import memory_bus_rate
 from topo.description import loading
 from topo.description.description import End
 from topo.topology.resources import Resource, cable_capacity, part_capacity

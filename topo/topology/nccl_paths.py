@@ -13,8 +13,8 @@ from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from topo.document import parse
 from topo.document.nodes import plain
+from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
 from topo.topology.locality import matrix_devices
 

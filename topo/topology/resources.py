@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from topo.catalogue.memory import memory_headline_rate
-from topo.catalogue.part import Figure
+from topo.catalogue.part import Figure, memory_headline_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

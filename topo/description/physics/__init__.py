@@ -17,7 +17,7 @@ from topo.description.physics.wiring import Wiring
 
 if TYPE_CHECKING:
     from topo.description.description import Description
-    from topo.document.report import Report
+    from topo.document.nodes import Report
 
 __all__ = ["check"]
 

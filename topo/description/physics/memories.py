@@ -9,7 +9,7 @@ from topo.description.physics.wiring import HOSTS, has
 
 if TYPE_CHECKING:
     from topo.description.physics.wiring import Wiring
-    from topo.document.report import Report
+    from topo.document.nodes import Report
 
 
 def check_buses(wiring: Wiring, report: Report) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Ports
     from topo.description.description import DescribedLink, End
     from topo.description.physics.wiring import Wiring
-    from topo.document.report import Report
+    from topo.document.nodes import Report
     from topo.errors import Place
 
 

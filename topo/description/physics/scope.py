@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from topo.description.description import DescribedLink, Workload
     from topo.description.physics.wiring import Wiring
-    from topo.document.report import Report
+    from topo.document.nodes import Report
     from topo.errors import Place
 
 

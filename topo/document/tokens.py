@@ -45,7 +45,7 @@ class Token(NamedTuple):
     depth: int
 
 
-class Sketch:
+class TokenizedText:
     r"""The tokens of a text, in order, with what is asked of them.
 
     Attributes
@@ -216,11 +216,11 @@ class Sketch:
         return end
 
 
-def sketch(text: str, begin: int = 0, end: int = sys.maxsize) -> Sketch:
-    r"""Return the sketch of `text`, whose line breaks are ``\n``, or of a part of it."""
-    drawn = Sketch(text, begin, end)
-    drawn.read()
-    return drawn
+def tokenize(text: str, begin: int = 0, end: int = sys.maxsize) -> TokenizedText:
+    r"""Return the tokens of `text`, whose line breaks are ``\n``, or of a part of it."""
+    tokenized = TokenizedText(text, begin, end)
+    tokenized.read()
+    return tokenized
 
 
 def _blank_end(text: str, start: int) -> int:
