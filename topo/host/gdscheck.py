@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError, Finding, Place
-from topo.host.cufile import OLD_NAMES
-from topo.host.facts import SaidFact
+from topo.host.facts import HostFact, current_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +70,7 @@ class GdsGpu:
 
 @dataclass(frozen=True, slots=True)
 class GdsCheck:
-    """What ``gdscheck -p`` says.
+    """What ``gdscheck -p`` prints.
 
     Parameters
     ----------
@@ -95,12 +94,12 @@ class GdsCheck:
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    drivers: Mapping[str, SaidFact] = field(default_factory=dict)
+    drivers: Mapping[str, HostFact] = field(default_factory=dict)
     direct: tuple[str, ...] = ()
-    facts: Mapping[str, SaidFact] = field(default_factory=dict)
+    facts: Mapping[str, HostFact] = field(default_factory=dict)
     gpus: tuple[GdsGpu, ...] = ()
-    iommu: SaidFact | None = None
-    acs: tuple[SaidFact, ...] = ()
+    iommu: HostFact | None = None
+    acs: tuple[HostFact, ...] = ()
     verified: bool | None = None
 
 
@@ -114,41 +113,39 @@ def read_gdscheck(data: bytes, name: str) -> GdsCheck:
     """
     reader = _Reader(name)
     for number, line in enumerate(read_lines(data, name), start=1):
-        reader.line(line, number)
-    return reader.found()
+        reader.take(line.rstrip(), number)
+    return reader.check()
 
 
 class _Reader:
     def __init__(self, name: str) -> None:
         self._name = name
         self._versions: dict[str, str] = {}
-        self._drivers: dict[str, SaidFact] = {}
-        self._facts: dict[str, SaidFact] = {}
+        self._drivers: dict[str, HostFact] = {}
+        self._facts: dict[str, HostFact] = {}
         self._gpus: dict[int, GdsGpu] = {}
-        self._iommu: SaidFact | None = None
-        self._gpu_iommu: SaidFact | None = None
-        self._acs: dict[str, SaidFact] = {}
+        self._iommu: HostFact | None = None
+        self._gpu_iommu: HostFact | None = None
+        self._acs: dict[str, HostFact] = {}
         self._verified: bool | None = None
 
-    def line(self, line: str, number: int) -> None:
-        """Take what a line says; one that says nothing known is passed over."""
-        line = line.rstrip()
-        start = len(line) - len(line.lstrip()) + 1
-        place = Place(self._name, number, start, len(line) + 1)
+    def take(self, line: str, number: int) -> None:
+        """Take what a line holds; one that holds nothing known is passed over."""
+        place = Place(self._name, number, len(line) - len(line.lstrip()) + 1, len(line) + 1)
         for key, pattern in _VERSIONS:
-            if found := pattern.search(line):
-                self._versions.setdefault(key, found[1])
-        if found := _PROPERTY.fullmatch(line):
-            key = OLD_NAMES.get(found[1], found[1])
-            self._facts[key] = SaidFact(key, tuple(found[2].split()), place)
-        elif found := _GPU.fullmatch(line):
-            self._gpu(int(found[1]), found[2], line, place)
-        elif found := _ACS.fullmatch(line):
-            self._acs[found[1].lower()] = SaidFact("acs", (found[1].lower(),), place)
-        elif found := _VERIFIED.fullmatch(line):
-            self._verified = found[1].lower() == "succeeded"
-        elif found := _ROW.fullmatch(line):
-            self._row(found[1].lower(), found[2], place)
+            if match := pattern.search(line):
+                self._versions.setdefault(key, match[1])
+        if match := _PROPERTY.fullmatch(line):
+            key = current_name(match[1])
+            self._facts[key] = HostFact(key, tuple(match[2].split()), place)
+        elif match := _GPU.fullmatch(line):
+            self._gpu(int(match[1]), match[2], line, place)
+        elif match := _ACS.fullmatch(line):
+            self._acs[match[1].lower()] = HostFact("acs", (match[1].lower(),), place)
+        elif match := _VERIFIED.fullmatch(line):
+            self._verified = match[1].lower() == "succeeded"
+        elif match := _ROW.fullmatch(line):
+            self._row(match[1].lower(), match[2], place)
 
     def _gpu(self, index: int, name: str, line: str, place: Place) -> None:
         if len(self._gpus) >= _MOST_GPUS:
@@ -157,26 +154,32 @@ class _Reader:
         supported = "supports gds" in line.lower() and "not support" not in line.lower()
         self._gpus[index] = GdsGpu(index, name, supported, place)
         if (state := _GPU_IOMMU.search(line)) and (word := _iommu(state[1])):
-            self._gpu_iommu = SaidFact("iommu", (word,), place)
+            self._gpu_iommu = HostFact("iommu", (word,), place)
 
-    def _row(self, name: str, said: str, place: Place) -> None:
-        if name == "iommu" and (word := _iommu(said)):
-            self._iommu = SaidFact("iommu", (word,), place)
+    def _row(self, name: str, value: str, place: Place) -> None:
+        if name == "iommu" and (word := _iommu(value)):
+            self._iommu = HostFact("iommu", (word,), place)
         elif name in _DRIVERS:
-            words = tuple(word.lower() for word in re.split(r"[,\s]+", said) if word)
-            self._drivers[_DRIVERS[name]] = SaidFact(_DRIVERS[name], words, place)
+            words = tuple(word.lower() for word in re.split(r"[,\s]+", value) if word)
+            self._drivers[_DRIVERS[name]] = HostFact(_DRIVERS[name], words, place)
 
-    def found(self) -> GdsCheck:
-        """Return what the lines said."""
+    def check(self) -> GdsCheck:
+        """Return what the lines held together."""
         if not (self._drivers or self._gpus or ("release" in self._versions and self._facts)):
             message = f"`{self._name}` is not the text of `gdscheck -p`"
             help = "run /usr/local/cuda/gds/tools/gdscheck -p and keep all of its output"
             raise ExchangeError(Finding("wrong-kind", message, help=help))
+        direct: dict[str, None] = {}
+        for name, fact in self._drivers.items():
+            if "p2pdma" in fact.words:  # NVMe: nvfs, p2pdma, compat
+                direct["p2pdma"] = None
+            if {*fact.words} & (_DIRECT - ({"p2pdma"} if name == "nvme" else set())):
+                direct[name] = None
         return GdsCheck(
             name=self._name,
             versions=self._versions,
             drivers=self._drivers,
-            direct=self._direct(),
+            direct=tuple(direct),
             facts=self._facts,
             gpus=tuple(self._gpus[index] for index in sorted(self._gpus)),
             iommu=self._iommu or self._gpu_iommu,
@@ -184,19 +187,10 @@ class _Reader:
             verified=self._verified,
         )
 
-    def _direct(self) -> tuple[str, ...]:
-        found: dict[str, None] = {}
-        for name, fact in self._drivers.items():
-            if "p2pdma" in fact.words:  # NVMe: nvfs, p2pdma, compat
-                found["p2pdma"] = None
-            if {*fact.words} & (_DIRECT - ({"p2pdma"} if name == "nvme" else set())):
-                found[name] = None
-        return tuple(found)
 
-
-def _iommu(said: str) -> str:
+def _iommu(state: str) -> str:
     """Return the state in topo's words, ``""`` for one that is none."""
-    text = said.lower()
+    text = state.lower()
     on, passes = "enabled" in text, "pass" in text
     if on and passes:
         return "passthrough-or-on"

@@ -13,8 +13,7 @@ from tests.host.host_twins import CUFILE, ROUTED, gdscheck
 from tests.machines import ONE_SOCKET, SWITCHED, built, shipped
 from topo.errors import ExchangeError, TopoError
 from topo.host.apply import with_host_facts
-from topo.host.commented_json import parse_json
-from topo.host.cufile import read_cufile
+from topo.host.cufile import parse_json, read_cufile
 from topo.host.gdscheck import read_gdscheck
 from topo.study import compare
 
