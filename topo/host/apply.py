@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from topo.description.keys import GDS_SUPPORT, ROUTING
 from topo.description.names import ranged
 from topo.description.settings import settings_value
-from topo.description.vocabulary import GDS_SUPPORT, ROUTING
 from topo.errors import Finding
 from topo.host.facts import HostFact, HostSetting
 from topo.phrases import listed
