@@ -28,8 +28,13 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     """
     from topo.datapaths.registry import built_in, count
     from topo.description.data_paths import built_in_files
-    from topo.views.pages import page_of, pages
-    from topo.views.text import explain as text
+    from topo.views.explain import (
+        data_path_explained,
+        explain_page,
+        listing_page,
+        page_of,
+        pages,
+    )
 
     word = " ".join(words).strip()
     if not word:
@@ -39,10 +44,10 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         listing["a data path"] = list(built_in_files())
         if as_json:
             return put_document({"schema": "topo.explain/1", "words": listing})
-        return put_page(text.listing_page(listing))
+        return put_page(listing_page(listing))
     if word.lower() in built_in_files():
         path = built_in(word.lower())
-        page = text.data_path_explained(path, count(path))
+        page = data_path_explained(path, count(path))
     else:
         found = page_of(word)
         if found is None:
@@ -51,7 +56,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         document = {"word": page.word, "about": page.about, "text": page.text}
         return put_document({"schema": "topo.explain/1", **document})
-    return put_page(text.explain_page(page))
+    return put_page(explain_page(page))
 
 
 def _unknown(word: str, known: tuple[str, ...]) -> UnknownNameError:

@@ -1,0 +1,121 @@
+"""What `topo explain` prints: short pages on codes of findings, reasons, classes and words.
+
+The Markdown files in ``pages`` hold them: a file's ``#`` line says what its pages are about, each
+``##`` line names one. Data paths have no page there: theirs is made from their own definition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from topo.views.text.page import Cell, Column, Heading, Lines, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from topo.datapaths.registry import Counts
+    from topo.description.description import DataPath
+    from topo.views.text.page import Block
+
+
+_FILES: Final = (
+    "words",
+    "localities",
+    "resources",
+    "reasons",
+    "answers",
+    "description",
+    "figures",
+    "physics",
+    "yaml",
+    "imports",
+    "host",
+    "measuring",
+)
+_ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
+_NVLINK_CLASS: Final = re.compile(r"nv[0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One explanation: the word, what sort of word it is, and the text."""
+
+    word: str
+    about: str
+    text: str
+
+
+@cache
+def pages() -> Mapping[str, Page]:
+    """Return every page by its word, in the order of the files."""
+    return {page.word: page for name in _FILES for page in _read(name)}
+
+
+def page_of(word: str) -> Page | None:
+    """Return the page of a word, however it is written: case, spaces and plural do not matter.
+
+    Examples
+    --------
+    >>> page_of("RAM traversals").word, page_of("NV18").word
+    ('ram-traversal', 'NV#')
+    """
+    spelled = word.strip().lower().replace(" ", "-").replace("_", "-")
+    if _NVLINK_CLASS.fullmatch(spelled):
+        spelled = "nv#"
+    by_spelling = {name.lower(): page for name, page in pages().items()}
+    for singular in (spelled, spelled.removesuffix("s"), spelled.removesuffix("es")):
+        if singular in by_spelling:
+            return by_spelling[singular]
+    return None
+
+
+def _read(name: str) -> Iterator[Page]:
+    text = (files("topo.views") / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    head, *entries = _ENTRY.split(text)
+    about = head.partition("\n")[0].removeprefix("# ")
+    for word, body in zip(entries[::2], entries[1::2], strict=True):
+        yield Page(word, about[0].lower() + about[1:], body.strip())
+
+
+def data_path_explained(path: DataPath, counts: Counts) -> Page:
+    """Return the page of a data path: its moves, and what they do to RAM."""
+    moves = [
+        f"    {number}. {move.source} -> {move.target} by {move.mover}"
+        for number, move in enumerate(path.moves, start=1)
+    ]
+    title = path.title[:1].upper() + path.title[1:]
+    lines = [f"{title}.", "", "Moves of a read (a write runs them backwards):", "", *moves, ""]
+    if counts.ram_traversals:
+        lines.append(
+            f"RAM traversals {counts.ram_traversals} ({', '.join(counts.buffers)}), CPU memory "
+            f"copies {counts.cpu_memory_copies}, copies by a core {counts.core_copies}."
+        )
+        lines.append(
+            f"On the memory buses {counts.dram_bytes} bytes for each payload byte: "
+            f"{counts.dram_writes} written, {counts.dram_reads} read."
+        )
+    else:
+        lines.append("It never rests in system RAM: no CPU memory copies, no copies by a core.")
+    if path.needs:
+        lines += ["", f"It needs: {', '.join(path.needs)}."]
+    if path.falls_back_to:
+        lines.append(f"Refused, it falls back to {path.falls_back_to}.")
+    if path.source:
+        lines += ["", f"Source: {path.source}."]
+    return Page(path.name, "a data path", "\n".join(lines))
+
+
+def explain_page(page: Page) -> Iterator[Block]:
+    """Yield one explanation."""
+    yield Heading(f"{page.word}: {page.about}")
+    yield Lines(page.text)
+
+
+def listing_page(words: Mapping[str, Sequence[str]]) -> Iterator[Block]:
+    """Yield every word that has a page, by what it is about."""
+    rows = tuple((Cell(about), ", ".join(names)) for about, names in words.items())
+    yield Table((Column(breaks=True), Column(breaks=True)), rows)
