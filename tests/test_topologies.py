@@ -9,6 +9,7 @@ import pytest
 
 import topo
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
+from topo.views.sentences import sentence
 
 FOLDER = Path(__file__).parents[1] / "topologies"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -48,9 +49,11 @@ def test_it_loads_under_its_own_name_without_complaint(name):
 
 @every_machine
 def test_it_states_expectations_that_hold(name):
-    judgements = topo.judge(topo.load(name))
+    judgements = topo.check(topo.load(name))
     assert len(judgements) >= 4
-    assert [(one.expectation.text, one.outcome) for one in judgements if not one.holds] == []
+    assert [
+        (one.expectation.text, sentence(one.outcome)) for one in judgements if not one.holds
+    ] == []
 
 
 @every_machine

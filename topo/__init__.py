@@ -25,9 +25,9 @@ __all__ = [
     "__version__",
     "bottleneck",
     "build",
+    "check",
     "compare",
     "draw",
-    "judge",
     "load",
     "loads",
     "locality",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from topo.routes.route import Policy
     from topo.study.answers import Comparison, Ladder, PathAnswer
     from topo.study.bottleneck import bottleneck
-    from topo.study.check import judge
+    from topo.study.check import check
     from topo.study.compare import compare
     from topo.study.survey import survey
     from topo.study.timeline import simulate, together
@@ -68,9 +68,9 @@ else:
         "Workload": "topo.description.description",
         "bottleneck": "topo.study.bottleneck",
         "build": "topo.topology.build",
+        "check": "topo.study.check",
         "compare": "topo.study.compare",
         "draw": "topo.views.diagram.sheet",
-        "judge": "topo.study.check",
         "load": "topo.topology.build",
         "loads": "topo.topology.build",
         "locality": "topo.topology.locality",

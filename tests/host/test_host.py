@@ -16,6 +16,7 @@ from topo.host.apply import with_host_facts
 from topo.host.cufile import parse_json, read_cufile
 from topo.host.gdscheck import read_gdscheck
 from topo.study import compare
+from topo.views.sentences import sentence
 
 
 def told(machine, cufile=b"", check=b""):
@@ -110,7 +111,7 @@ def test_routing_on_makes_direct_something_else_and_cites_the_line():
     assert names == ["legacy", "direct", "routed-sysmem"]
     (reason,) = [one for one in found["direct"].reasons if one.code == "dynamic-routing"]
     assert (reason.place.file, reason.place.line) == ("cufile.json", 11)
-    first = found.workloads[0].insights[0]
+    first = sentence(found.workloads[0].insights[0])
     assert first.startswith("direct becomes routed-sysmem: cuFile's dynamic routing takes SYS_MEM")
     assert "(cufile.json:11)" in first
     assert found["routed-sysmem"].counts.ram_traversals == 1
@@ -164,7 +165,7 @@ def test_forced_compatibility_answers_with_compat():
     text = b'{"properties": {"force_compat_mode": true}}'
     found = compare(told(built(ONE_SOCKET), text), workload="load").workloads[0]
     assert [path.name for path in found.paths] == ["legacy", "direct", "compat"]
-    assert found.insights[0] == (
+    assert sentence(found.insights[0]) == (
         "direct becomes compat: cuFile's compatibility mode is forced (cufile.json:1)."
     )
 
@@ -172,7 +173,7 @@ def test_forced_compatibility_answers_with_compat():
 def test_without_the_fallback_a_refusal_is_an_error():
     text = b'{"properties": {"allow_compat_mode": false}}'
     machine = told(built(ONE_SOCKET.replace(" p2p: yes", " p2p: no")), text)
-    first = compare(machine, workload="load").workloads[0].insights[0]
+    first = sentence(compare(machine, workload="load").workloads[0].insights[0])
     assert first.endswith("; with its compatibility mode off cuFile returns an error.")
 
 

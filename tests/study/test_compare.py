@@ -19,6 +19,7 @@ from tests.machines import (
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
 from topo.study import ask, compare
+from topo.views.sentences import sentences
 
 GB = 1e9
 
@@ -160,7 +161,9 @@ def test_an_unknown_capacity_makes_it_at_most():
 def test_a_ranking_past_an_unknown_capacity_says_what_it_rests_on():
     text = ONE_SOCKET.replace("nic0: card", "nic0: {part: card, chip: unknown}")
     found = compare(built(text), workload="load").workloads[0]
-    assert found.insights[0].startswith("By the known capacities alone, direct is no faster")
+    assert sentences(found.insights)[0].startswith(
+        "By the known capacities alone, direct is no faster"
+    )
 
 
 def test_a_ranking_that_the_measurements_turn_round_says_so():
@@ -170,11 +173,11 @@ measured:
   - nic0 -> gpu0: {{rate: 11 GB/s, source: perftest}}
   - nic0 -> cpu0: {{rate: 20 GB/s, source: perftest}}
 """
-    told = compare(built(text), workload="load").workloads[0].insights
+    told = sentences(compare(built(text), workload="load").workloads[0].insights)
     turned = "direct loses to legacy: 11 GB/s against 20 GB/s (--at measured)."
     assert told[0].startswith("direct is no faster than legacy here")
     assert told[1] == f"By what was measured, {turned}"
-    measured = compare(built(text), workload="load", at="measured").workloads[0].insights
+    measured = sentences(compare(built(text), workload="load", at="measured").workloads[0].insights)
     assert measured[0].startswith("direct loses to legacy, 11 GB/s against 20 GB/s")
     assert not any("By what was measured" in sentence for sentence in measured)
 
@@ -200,19 +203,17 @@ data-paths:
 )
 def test_workers_are_named_where_nothing_else_stops_a_path(via, limits):
     found = compare(built(ONE_SOCKET + WORKERS), workload="load", via=(via,))[via]
-    assert found.own_limits == limits
+    assert sentences(found.own_limits) == limits
     assert bool(found.bottlenecks) is not bool(limits)
 
 
 def test_a_workloads_own_limit_is_named():
     text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 10 GB/s}", 1)
     found = compare(built(text), workload="load")
-    assert found["direct"].own_limits == ("the workload's own limit",)
+    assert sentences(found["direct"].own_limits) == ("the workload's own limit",)
     found = compare(built(ONE_SOCKET + WORKERS), workload="load", via=("one", "eight"))
-    assert (
-        found.workloads[0]
-        .insights[0]
-        .endswith("it stops at its one worker a GPU, one stage after the other.")
+    assert sentences(found.workloads[0].insights)[0].endswith(
+        "it stops at its one worker a GPU, one stage after the other."
     )
 
 
@@ -270,7 +271,7 @@ def test_a_refused_path_has_a_reason_and_no_numbers():
     direct = found["direct"]
     assert (direct.verdict, direct.rate, direct.time, direct.rates) == ("refused", None, None, {})
     assert direct.logical_hops == 0
-    assert found.workloads[0].insights[0] == (
+    assert sentences(found.workloads[0].insights)[0] == (
         "direct is refused: rtx-4090 has no PCIe peer-to-peer; it falls back to compat."
     )
     assert found["legacy"].rate == pytest.approx(28 * GB)
@@ -409,14 +410,14 @@ INSIGHTS = [
 @pytest.mark.parametrize(("name", "workload", "via", "sentence"), INSIGHTS)
 def test_what_follows_in_words(name, workload, via, sentence):
     found = compare(shipped(name), workload=workload, via=via)
-    assert sentence in found.workloads[0].insights
+    assert sentence in sentences(found.workloads[0].insights)
 
 
 def test_one_core_and_several_appliances():
     text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 10 GB/s}", 1)
     (line,) = [
         one
-        for one in compare(built(text), workload="load").workloads[0].insights
+        for one in sentences(compare(built(text), workload="load").workloads[0].insights)
         if "busy copying" in one
     ]
     assert line.startswith("legacy keeps about 1 core busy copying (10 GB/s a core, ")
@@ -425,7 +426,7 @@ def test_one_core_and_several_appliances():
     )
     assert (
         "storage0 and storage1 are not modelled: their own rates are taken as unlimited."
-        in compare(built(two), workload="load").workloads[0].insights
+        in sentences(compare(built(two), workload="load").workloads[0].insights)
     )
 
 
@@ -435,7 +436,7 @@ def test_a_verdict_of_unknown_is_said_in_words():
     assert found["direct"].verdict == "unknown"
     assert (
         "Whether direct works here is not known: socket is not known to forward peer-to-peer "
-        "traffic: cpu0." in found.workloads[0].insights
+        "traffic: cpu0." in sentences(found.workloads[0].insights)
     )
 
 
@@ -463,10 +464,13 @@ def test_a_controller_that_stops_its_drives_is_called_what_it_is():
     machine = shipped("l40s-two-switches", {"raid.read": "20 GB/s"})
     found = compare(machine, workload="local").workloads[0]
     assert [one.resource.kind for one in found["legacy"].bottlenecks] == ["controller-read"]
-    assert "both stop at the storage controller's reads (raid/read), 20 GB/s" in found.insights[0]
+    assert (
+        "both stop at the storage controller's reads (raid/read), 20 GB/s"
+        in sentences(found.insights)[0]
+    )
 
 
 def test_sentences_name_many_alike_as_a_range_and_a_guess_as_one():
-    said = compare(shipped("dgx-a100"), workload="local").workloads[0].insights
+    said = sentences(compare(shipped("dgx-a100"), workload="local").workloads[0].insights)
     assert "both stop at the drives' reads (nvme[0-7]/read), 54.4 GB/s" in said[0]
     assert "legacy keeps about 5.4 cores busy copying (10 GB/s a core, a guess)." in said

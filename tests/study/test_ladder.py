@@ -6,6 +6,7 @@ import pytest
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.study import compare, ladder
+from topo.views.sentences import sentence
 
 CHIPS = ["nic-chip"]
 SLOTS = ["card-pcie"]
@@ -62,7 +63,7 @@ def test_the_six_ladders(name, via, rungs):
         (round(rung.rate / 1e9, 2), sorted(kind for kind, _ in rung.classes))
         for rung in found.rungs
     ] == [(rate, sorted(classes)) for rate, classes in rungs]
-    assert found.end.endswith("cannot be bought apart from the GPU")
+    assert sentence(found.end).endswith("cannot be bought apart from the GPU")
 
 
 @pytest.mark.parametrize(("name", "via", "rungs"), LADDERS)
@@ -101,7 +102,7 @@ def test_it_ends_at_the_demands_own_limits():
     text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 3 GB/s}", 1)
     found = climbed(built(text), "direct")
     assert found.rungs == ()
-    assert "own limits" in found.end
+    assert "own limits" in sentence(found.end)
 
 
 def test_one_demand_at_its_limit_and_one_at_its_gpu_s_pcie_ends():
@@ -116,4 +117,4 @@ def test_it_ends_when_nothing_else_is_in_the_file():
     )
     found = climbed(built(text), "direct")
     assert [kind for kind, _ in found.rungs[0].classes] == ["drive-read"]
-    assert found.end == "nothing else in the file limits"
+    assert sentence(found.end) == "nothing else in the file limits"

@@ -11,6 +11,7 @@ from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.flows.system import use_matrix
 from topo.solve.maxmin import max_min
 from topo.study import explain
+from topo.views.sentences import class_price, price_sentences, tied_price
 
 
 def explained(machine, via, workload=None, **how):
@@ -36,11 +37,11 @@ def test_direct_on_the_textbook_machine():
     slots = prices["card-pcie"]
     assert (slots.one.gain, slots.one.cost, slots.together.gain) == (0, 0, 0)
     assert found.prices.tie is None
-    assert chips.sentence == (
+    assert class_price(chips) == (
         "one GB/s more on both cards' chips adds 2 GB/s in all, up to +13.0 GB/s a card, where "
         "the slots' PCIe binds; one less costs 2 GB/s"
     )
-    assert found.prices.sentences[-1] == (
+    assert price_sentences(found.prices)[-1] == (
         "One GB/s more or less on the network ports, the slots' PCIe, the GPUs' PCIe and the "
         "GPUs' memory changes nothing."
     )
@@ -53,7 +54,10 @@ def test_legacy_on_the_textbook_machine():
     assert (chips.one.gain, chips.one.cost) == (0, 1)
     # A payload byte crosses the bus four times: one GB/s less of it is a quarter less payload.
     assert (buses.one.gain, buses.one.cost) == (0, 0.25)
-    assert buses.sentence == "one GB/s more on both RAM buses adds nothing; one less costs 0.5 GB/s"
+    assert (
+        class_price(buses)
+        == "one GB/s more on both RAM buses adds nothing; one less costs 0.5 GB/s"
+    )
 
 
 def test_what_is_full_together_is_priced_as_a_group():
@@ -67,8 +71,8 @@ def test_what_is_full_together_is_priced_as_a_group():
     ]
     assert (tie.together.gain, tie.together.cost) == (2, 2)
     assert {one.kind for one in tie.next_bound} == {"card-pcie"}
-    assert "4 GB/s more on both RAM buses and 1 GB/s more on both cards' chips" in tie.sentence
-    assert "adds 2 GB/s" in tie.sentence.replace("add 2", "adds 2")
+    assert "4 GB/s more on both RAM buses and 1 GB/s more on both cards' chips" in tied_price(tie)
+    assert "adds 2 GB/s" in tied_price(tie).replace("add 2", "adds 2")
 
 
 @pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "l40s-two-switches", "gds-loses"])

@@ -8,6 +8,7 @@ import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.errors import DescriptionError, NoRouteError, UnboundedError, UnknownNameError
 from topo.study import at_once
+from topo.views.sentences import at_once_sentence
 
 # Two reads through one card of 50 GB/s, by direct nothing else binds.
 READS = ONE_SOCKET.split("workloads:")[0] + "workloads:\n"
@@ -144,7 +145,8 @@ def test_a_comparison_says_what_happens_at_once():
         "legacy": pytest.approx({"load": 7.8, "checkpoint": 2.8}),
         "direct": pytest.approx({"load": 6.4, "checkpoint": 1.4}),
     }
-    assert meeting.sentence == (
+    assert meeting is not None
+    assert at_once_sentence(meeting) == (
         "Run together, direct wins: load is done at 6.4 s and checkpoint at 1.4 s; by legacy, "
         "load is done at 7.8 s and checkpoint at 2.8 s, sharing the RAM buses."
     )
@@ -163,7 +165,8 @@ def test_refused_paths_are_left_out():
     machine = built(TWO_SOCKETS, {"gpu0.p2p": "no"})
     meeting = at_once(topo.compare(machine))
     assert [name for name, _ in meeting.runs] == ["legacy"]
-    assert meeting.sentence.startswith("Run together by legacy, near is done at ")
+    assert meeting is not None
+    assert at_once_sentence(meeting).startswith("Run together by legacy, near is done at ")
 
 
 def test_one_workload_meets_nobody():

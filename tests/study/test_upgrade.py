@@ -7,6 +7,7 @@ import pytest
 import topo
 from tests.machines import TWO_SOCKETS, built, shipped
 from topo.errors import NoRouteError, UnknownNameError
+from topo.views.sentences import upgrade_reason
 
 CARD = "connectx-8-dual-port instead of connectx-7-dual-port (800 Gb/s a chip)"
 SLOTS = 2 * 32e9 * 16 * 128 / 130 / 8  # both slots' PCIe 5 x16
@@ -23,7 +24,7 @@ def test_the_load_of_a_dgx_h100(via):
     assert found.now.time == pytest.approx(6.4)
     assert found.ranked[0].title == CARD
     assert found.ranked[0].outcome.time == pytest.approx(640e9 / SLOTS)
-    assert found.reason(found.ranked[0]) == "the cards' chips before, now the slots' PCIe"
+    assert upgrade_reason(found, found.ranked[0]) == "the cards' chips before, now the slots' PCIe"
     # Nothing else helps: neither RAM nor another data path binds.
     assert found.ranked[1].outcome.time == pytest.approx(6.4)
 

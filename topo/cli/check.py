@@ -10,7 +10,8 @@ from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, ex
 from topo.cli.output import put_document, put_text
 
 if TYPE_CHECKING:
-    from topo.study import Judgement
+    from topo.errors import Finding
+    from topo.study.check import Judgement
 
 
 @click.command(epilog=example("topo check dgx-h100"))
@@ -26,10 +27,14 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     topology = machine.load()
     judgements: tuple[Judgement, ...] = ()
     if topology.description.expectations:
-        from topo.study import judge
+        from topo.study.check import check
 
-        judgements = judge(topology, at=how.at, policy=how.policy_for(topology))
-    broken = tuple(one.finding for one in judgements if not one.holds)
+        judgements = check(topology, at=how.at, policy=how.policy_for(topology))
+    broken: tuple[Finding, ...] = ()
+    if not all(judgement.holds for judgement in judgements):
+        from topo.views.sentences import broken_expectations
+
+        broken = broken_expectations(judgements)
     findings = (*topology.findings, *broken)
     if as_json:
         from topo.views.documents import check_document

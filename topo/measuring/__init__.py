@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from topo.description.loading import read_file
 from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import ExchangeError, Finding
+from topo.measuring.discrepancies import discrepancies
 from topo.measuring.kinds import KINDS, kind_of
 from topo.measuring.mapping import Asked, Mapper
 from topo.measuring.placing import Placer
 from topo.measuring.results import LARGEST
-from topo.study.discrepancies import doubts
 from topo.study.prediction import Predictor, Reading, read_samples
 from topo.units import format_rate
 
@@ -133,7 +133,7 @@ def measure(
     lines = _unique(line for found in placed.values() for line in found)
     findings = (
         *mapper.findings,
-        *doubts(topology, readings),
+        *discrepancies(topology, readings),
         *_replaced(topology, lines),
         *_left(mapper.unmapped),
         *_undated(lines),

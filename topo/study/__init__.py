@@ -14,7 +14,7 @@ from topo.study.answers import (
     WorkloadAnswer,
 )
 from topo.study.bottleneck import bottleneck
-from topo.study.check import Judgement, judge
+from topo.study.check import Judgement, check
 from topo.study.compare import DEFAULT_PATHS, ask, chosen_workloads, compare
 from topo.study.ladder import ladder
 from topo.study.survey import PathSurvey, RoutedPath, survey
@@ -52,10 +52,10 @@ __all__ = [
     "ask",
     "at_once",
     "bottleneck",
+    "check",
     "chosen_workloads",
     "compare",
     "explain",
-    "judge",
     "ladder",
     "simulate",
     "survey",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from topo.study.compare import path_of
 from topo.study.timeline import run_demands, simulate
-from topo.study.words import classes_of, listed
-from topo.units import format_duration
 
 if TYPE_CHECKING:
     from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
@@ -30,9 +28,20 @@ class AtOnce:
     at_most: tuple[str, ...]
 
     @property
-    def sentence(self) -> str:
-        """Who is done when, and which data path is first."""
-        return _sentence(self)
+    def ranked(self) -> tuple[tuple[str, Simulation], ...]:
+        """The runs, best first: by when the last workload is done, then by all together."""
+        return tuple(sorted(self.runs, key=lambda run: _times(run[1])))
+
+    @property
+    def result(self) -> Literal["wins", "same", "mixed"]:
+        """Whether the first of `ranked` wins: no workload is later than by another data path.
+
+        ``same`` where every workload is done at the same time by all.
+        """
+        (_, best), *others = self.ranked
+        if all(_same(best, simulation) for _, simulation in others):
+            return "same"
+        return "wins" if all(_beats(best, simulation) for _, simulation in others) else "mixed"
 
 
 def at_once(found: Comparison) -> AtOnce | None:
@@ -86,20 +95,6 @@ def _run(found: Comparison, paths: list[PathAnswer]) -> Simulation:
     return run_demands(found.topology, workloads, names, demands, found.basis)
 
 
-def _sentence(found: AtOnce) -> str:
-    (name, best), *others = sorted(found.runs, key=lambda one: _times(one[1]))
-    opening = "Run together"
-    if not others:
-        return f"{opening} by {name}, {_done(found, name, best)}."
-    if all(_same(best, run) for _, run in others):
-        names = listed(one for one, _ in found.runs)
-        return f"{opening}, {names} are done at the same time: {_done(found, name, best)}."
-    wins = all(_beats(best, run) for _, run in others)
-    start = f"{opening}, {name} wins: " if wins else f"{opening}, by {name}, "
-    rest = "; ".join(f"by {one}, {_done(found, one, run)}{_where(run)}" for one, run in others)
-    return f"{start}{_done(found, name, best)}; {rest}."
-
-
 def _times(run: Simulation) -> tuple[float, ...]:
     """Sort by when the last is done, then by all together."""
     return (
@@ -122,20 +117,3 @@ def _beats(one: Simulation, other: Simulation) -> bool:
         for mine, theirs in zip(one.runs, other.runs, strict=True)
     )
     return never_later and not _same(one, other)
-
-
-def _done(found: AtOnce, name: str, run: Simulation) -> str:
-    at = "after at least" if name in found.at_most else "at"
-    first, *rest = run.runs
-    words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
-    words += [f"{one.workload.name} {at} {format_duration(one.finish)}" for one in rest]
-    return listed(words, most=6)
-
-
-def _where(run: Simulation) -> str:
-    """Say what stops them while the most run."""
-    busiest = max(run.moments, key=lambda moment: len(moment.rates), default=None)
-    if busiest is None:
-        return ""
-    stopping = dict.fromkeys(one for rate in busiest.rates for one in rate.stopped_by)
-    return f", sharing {classes_of(stopping)}" if stopping else ""

@@ -12,7 +12,7 @@ from topo.flows.system import use_matrix
 from topo.routes.route import merged
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
-from topo.study.answers import Bottleneck, CopyingCores, PathAnswer
+from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
 from topo.study.bounded import naming_demands
 from topo.study.lengths import hops_range, links_range
 from topo.topology.resources import ram_rate
@@ -165,18 +165,15 @@ def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottlenec
     )
 
 
-def _own_limits(matrix: UseMatrix, allocation: Allocation) -> tuple[str, ...]:
+def _own_limits(matrix: UseMatrix, allocation: Allocation) -> tuple[OwnLimit, ...]:
     """Return what stops the demands that no full resource stops, each once."""
-    pairs = zip(matrix.demands, allocation.stops, strict=True)
-    return tuple(dict.fromkeys(_own_limit(demand) for demand, stops in pairs if not stops))
-
-
-def _own_limit(demand: Demand) -> str:
-    if demand.limit >= demand.own_limit:
-        return "the workload's own limit"
-    path = demand.route.data_path
-    workers = "its one worker" if path.workers == 1 else f"its {path.workers} workers"
-    return f"{workers} a GPU" + ", one stage after the other" * (path.stages == "serial")
+    limits: dict[OwnLimit, None] = {}
+    for demand, stops in zip(matrix.demands, allocation.stops, strict=True):
+        if not stops:
+            path = demand.route.data_path
+            stated = demand.limit >= demand.own_limit
+            limits[OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")] = None
+    return tuple(limits)
 
 
 def shared(system: System) -> Allocation:

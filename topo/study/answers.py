@@ -1,9 +1,12 @@
-"""Answers: what a person asked, computed, with the reason beside each number."""
+"""Answers: what a person asked, computed, with the reason beside each number.
+
+Reasons and what follows are facts here; `topo.views.sentences` has the words for them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,6 +55,18 @@ class CopyingCores:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnLimit:
+    """What stops a demand that no full resource stops.
+
+    Its `workers`, whose stages follow each other where `serial`; without any, the workload's own
+    limit.
+    """
+
+    workers: int = 0
+    serial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PathAnswer:
     """One workload by one data path.
 
@@ -76,7 +91,7 @@ class PathAnswer:
     bottlenecks
         Full resources that stop a demand; several at once are a tie.
     own_limits
-        What stops the demands that no full resource does, in words: workers, a stated limit.
+        What stops the demands that no full resource does, each once.
     by_basis
         The rate at each basis; see `rate_at`.
     hops_range, links_range
@@ -105,7 +120,7 @@ class PathAnswer:
     unknowns: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()
     bottlenecks: tuple[Bottleneck, ...] = ()
-    own_limits: tuple[str, ...] = ()
+    own_limits: tuple[OwnLimit, ...] = ()
     by_basis: Mapping[Basis, float] = field(default_factory=dict)
     serial_rate: float | None = None
     cores: CopyingCores | None = None
@@ -147,7 +162,7 @@ class PathAnswer:
     def at_most_at(self, basis: Basis) -> bool:
         """Whether a capacity on the way is unknown at a basis."""
         resources = self.matrix.resources if self.matrix else ()
-        return any(one.capacity.at(basis).value is None for one in resources)
+        return any(resource.capacity.at(basis).value is None for resource in resources)
 
     @property
     def logical_hops(self) -> int:
@@ -165,13 +180,132 @@ def _is_measured(resource: Resource) -> bool:
     return capacity.measured is not None or capacity.theoretical.kind == "measured"
 
 
+# --- what follows from the answers ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A path is refused on a machine, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """Whether a path works on a machine is not known, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NoFaster:
+    """Two paths are equally fast: the full resources of `other` that `path` has full as well.
+
+    `only_other` are those that it has not.
+    """
+
+    path: PathAnswer
+    other: PathAnswer
+    shared: tuple[Resource, ...]
+    only_other: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """A path is `ratio` times as fast as another."""
+
+    path: PathAnswer
+    other: PathAnswer
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """A path loses to another."""
+
+    path: PathAnswer
+    other: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOtherwise:
+    """By what was measured it is not as by the figures asked for: how `path` does against `other`.
+
+    `rates` are bytes/s of both.
+    """
+
+    path: PathAnswer
+    other: PathAnswer
+    rates: tuple[float, float]
+    result: Literal["faster", "same", "slower"]
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughRam:
+    """A path takes every byte through RAM."""
+
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class CoresBusy:
+    """A path keeps cores busy copying."""
+
+    path: PathAnswer
+    cores: CopyingCores
+
+
+@dataclass(frozen=True, slots=True)
+class SerialWorker:
+    """With one worker a GPU that does one stage after the other, `direct` is faster than `path`.
+
+    `rate` is what `path` has then, in bytes/s; `ratio` how many times as fast `direct` is.
+    """
+
+    path: PathAnswer
+    direct: PathAnswer
+    rate: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotModelled:
+    """Storages whose own rates the user took as unlimited."""
+
+    storages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAsUnlimited:
+    """Other resources that the user took as unlimited, by name."""
+
+    resources: tuple[str, ...]
+
+
+Insight: TypeAlias = (
+    Refused
+    | NotKnown
+    | NoFaster
+    | Faster
+    | Slower
+    | MeasuredOtherwise
+    | ThroughRam
+    | CoresBusy
+    | SerialWorker
+    | NotModelled
+    | TakenAsUnlimited
+)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadAnswer:
-    """A workload by each of the data paths asked for, with what follows, in words."""
+    """A workload by each of the data paths asked for, with what follows."""
 
     workload: Workload
     paths: tuple[PathAnswer, ...]
-    insights: tuple[str, ...] = ()
+    insights: tuple[Insight, ...] = ()
 
     def __getitem__(self, name: str) -> PathAnswer:
         """Return the answer for the data path called `name`."""
@@ -214,19 +348,84 @@ class Rung:
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Every resource of the rung."""
-        return tuple(one.resource for _, group in self.classes for one in group)
+        return tuple(full.resource for _, group in self.classes for full in group)
+
+
+@dataclass(frozen=True, slots=True)
+class LadderEnd:
+    """Why a ladder ends: nothing else limits, only the demands do, or what is not for sale.
+
+    `resources` are those that cannot be bought apart from the GPU.
+    """
+
+    why: Literal["unlimited", "own-limits", "not-for-sale"]
+    resources: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """What binds, then what would bind next, until only what cannot be bought is left.
 
-    `end` says in words why it ends; `findings` are what the answer rests on.
+    `end` is why it ends; `findings` are what the answer rests on.
     """
 
     workload: Workload
     answer: PathAnswer
     rungs: tuple[Rung, ...]
-    end: str
+    end: LadderEnd | Refused
     basis: Basis
     findings: tuple[Finding, ...] = ()
+
+
+# --- what came of an expectation ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathRefused:
+    """A data path is refused: all of its reasons."""
+
+    data_path: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOrRate:
+    """The time (seconds) or the rate (bytes/s) that a path has, a bound where it `at_most` has."""
+
+    quantity: Literal["time", "rate"]
+    value: float
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedBy:
+    """What limits a path."""
+
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRates:
+    """The rates of two paths that were held against each other."""
+
+    path: PathAnswer
+    other: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLocalities:
+    """Pairs whose locality class is another: two devices and the class, empty if not joined."""
+
+    pairs: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictIs:
+    """The verdict of a path that is not refused."""
+
+    verdict: Verdict
+
+
+CheckOutcome: TypeAlias = (
+    PathRefused | TimeOrRate | LimitedBy | TwoRates | OtherLocalities | VerdictIs
+)

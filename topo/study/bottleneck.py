@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.description.description import Workload
-from topo.study.answers import Ladder
+from topo.study.answers import Ladder, Refused
 from topo.study.compare import ask, chosen_workloads, compare, path_of
-from topo.study.insights import refusal
 from topo.study.ladder import ladder
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ def bottleneck(
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = tuple(one for one in found.findings if one.code != "efficiency-ignored")
     if path.matrix is None:
-        end = refusal(topology, path).removesuffix(".")
-        return Ladder(asked, path, (), end, at, findings)
+        return Ladder(asked, path, (), Refused(topology, path), at, findings)
     return replace(ladder(topology, asked, path, basis=at), findings=findings)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, UnboundedError
-from topo.study.words import listed
+from topo.phrases import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def naming_demands(matrix: UseMatrix) -> Iterator[None]:
         from topo.solve.system import unbounded_demands
 
         endless = unbounded_demands(matrix.system)
-        names = listed(matrix.demands[index].name for index in endless)
+        names = listed((matrix.demands[index].name for index in endless), most=4)
         used = dict.fromkeys(
             name.name
             for name in matrix.resources

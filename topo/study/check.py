@@ -6,23 +6,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
-from topo.errors import Finding
 from topo.flows.demands import demands_of
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import answer, reasons_of
+from topo.study.answers import (
+    LimitedBy,
+    OtherLocalities,
+    PathRefused,
+    TimeOrRate,
+    TwoRates,
+    VerdictIs,
+)
 from topo.study.compare import ask, chosen_workloads
-from topo.study.words import limited_by, listed
 from topo.topology.locality import locality
-from topo.units import format_duration, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from topo.description.description import Basis, Expectation
-    from topo.routes.route import Reason
-    from topo.study.answers import PathAnswer
+    from topo.study.answers import CheckOutcome, PathAnswer
     from topo.topology.topology import Topology
 
 
@@ -31,23 +35,14 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One expectation, whether it holds, and what came out instead."""
+    """One expectation, whether it holds, and what came out."""
 
     expectation: Expectation
     holds: bool
-    outcome: str
-
-    @property
-    def finding(self) -> Finding:
-        """The finding to show when it does not hold."""
-        return Finding(
-            "expectation-failed",
-            f"expected {self.expectation.text}; {self.outcome}",
-            place=self.expectation.place,
-        )
+    outcome: CheckOutcome
 
 
-def judge(
+def check(
     topology: Topology, *, at: Basis = "theoretical", policy: Policy | None = None
 ) -> tuple[Judgement, ...]:
     """Return a judgement for every line of `expect:`, in the order of the file.
@@ -61,8 +56,8 @@ def judge(
     policy
         How cards, memories and equal walks are chosen.
     """
-    judges = _Judge(topology, at, policy or Policy())
-    return tuple(judges.judge(one) for one in topology.description.expectations)
+    judge = _Judge(topology, at, policy or Policy())
+    return tuple(map(judge.judgement, topology.description.expectations))
 
 
 class _Judge:
@@ -74,109 +69,84 @@ class _Judge:
         self._router = Router(topology, policy)
         self._answers: dict[tuple[str, str, Basis], PathAnswer] = {}
 
-    def judge(self, one: Expectation) -> Judgement:
-        """Return whether `one` holds and what came out."""
-        judges: dict[str, Callable[[Expectation], tuple[bool, str]]] = {
-            "time": self._quantity,
-            "rate": self._quantity,
-            "limited-by": self._limited,
+    def judgement(self, expectation: Expectation) -> Judgement:
+        """Return whether an expectation holds and what came out."""
+        judges: dict[str, Callable[[Expectation], tuple[bool, CheckOutcome]]] = {
+            "time": self._time_or_rate,
+            "rate": self._time_or_rate,
+            "limited-by": self._limited_by,
             "beats": self._beats,
             "locality": self._locality,
             "possible": self._possible,
             "not-possible": self._possible,
         }
-        holds, outcome = judges[one.kind](one)
-        return Judgement(one, holds, outcome)
+        holds, outcome = judges[expectation.kind](expectation)
+        return Judgement(expectation, holds, outcome)
 
-    def _answer(self, one: Expectation, via: str) -> PathAnswer:
-        basis = one.basis or self._at
-        key = (one.subject, via, basis)
+    def _answer(self, expectation: Expectation, via: str) -> PathAnswer:
+        basis = expectation.basis or self._at
+        key = (expectation.subject, via, basis)
         if key not in self._answers:
-            (workload,) = chosen_workloads(self._topology, one.subject)
+            (workload,) = chosen_workloads(self._topology, expectation.subject)
             path = data_path(self._topology.description, via)
             self._answers[key] = answer(self._router, workload, path, basis=basis)
         return self._answers[key]
 
-    def _quantity(self, one: Expectation) -> tuple[bool, str]:
-        found = self._answer(one, one.via)
-        value = found.time if one.kind == "time" else found.rate
+    def _time_or_rate(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+        path = self._answer(expectation, expectation.via)
+        time = expectation.kind == "time"
+        value = path.time if time else path.rate
         if value is None:
-            return False, _refusal(found.name, found.reasons)
-        shown = format_duration(value) if one.kind == "time" else format_rate(value)
-        holds = _related(value, one.relation, one.value)
-        if not found.at_most:
-            return holds, f"it is {shown}"
-        # the true rate may be anything lower, the true time anything longer
-        side = "at least" if one.kind == "time" else "at most"
-        proven = (">", ">=") if one.kind == "time" else ("<", "<=")
-        return holds and one.relation in proven, f"it is {side} {shown}: {_unknown(found)}"
+            return False, PathRefused(path.name, path.reasons)
+        slack = _SLACK * abs(expectation.value)
+        relation = expectation.relation
+        holds = {
+            "<=": value <= expectation.value + slack,
+            ">=": value >= expectation.value - slack,
+            "<": value < expectation.value - slack,
+            ">": value > expectation.value + slack,
+        }[relation]
+        # past an unknown capacity the true rate may be anything lower, the true time longer
+        proven = not path.at_most or relation in ((">", ">=") if time else ("<", "<="))
+        return holds and proven, TimeOrRate("time" if time else "rate", value, path)
 
-    def _limited(self, one: Expectation) -> tuple[bool, str]:
-        found = self._answer(one, one.via)
-        if found.rate is None:
-            return False, _refusal(found.name, found.reasons)
+    def _limited_by(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+        path = self._answer(expectation, expectation.via)
+        if path.rate is None:
+            return False, PathRefused(path.name, path.reasons)
         names = {
-            name for bind in found.bottlenecks for name in (bind.resource.name, bind.resource.id)
+            name for full in path.bottlenecks for name in (full.resource.name, full.resource.id)
         }
-        by = limited_by(bind.resource for bind in found.bottlenecks)
-        shown = f"it is limited by {by or 'nothing that the file states'}"
-        if found.at_most:  # what is unknown may be less, and bind instead
-            return False, f"{shown} at most: {_unknown(found)}"
-        return one.what in names, shown
+        # what is unknown may be less, and bind instead
+        return expectation.what in names and not path.at_most, LimitedBy(path)
 
-    def _beats(self, one: Expectation) -> tuple[bool, str]:
-        mine, other = self._answer(one, one.via), self._answer(one, one.what)
-        if mine.rate is None or other.rate is None:
-            refused = mine if mine.rate is None else other
-            return mine.rate is not None, _refusal(refused.name, refused.reasons)
-        shown = f"{mine.name} has {_rate(mine)}, {other.name} {_rate(other)}"
-        if mine.at_most:
-            shown = f"{shown}: {_unknown(mine)}"
-        return mine.rate > other.rate * (1 + _SLACK) and not mine.at_most, shown
+    def _beats(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+        path = self._answer(expectation, expectation.via)
+        other = self._answer(expectation, expectation.what)
+        if path.rate is None or other.rate is None:
+            refused = path if path.rate is None else other
+            return path.rate is not None, PathRefused(refused.name, refused.reasons)
+        beats = path.rate > other.rate * (1 + _SLACK) and not path.at_most
+        return beats, TwoRates(path, other)
 
-    def _locality(self, one: Expectation) -> tuple[bool, str]:
+    def _locality(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
         pairs = [
-            (first.name, second.name)
-            for first in self._topology.select(one.subject)
-            for second in self._topology.select(one.what)
-            if first.name != second.name or one.subject == one.what
+            (first.name, second.name, locality(self._topology, first.name, second.name))
+            for first in self._topology.select(expectation.subject)
+            for second in self._topology.select(expectation.what)
+            if first.name != second.name or expectation.subject == expectation.what
         ]
-        found = {pair: locality(self._topology, *pair) for pair in pairs}
-        wrong = [pair for pair, name in found.items() if name != one.value_text]
-        shown = listed(f"{a} to {b} is {found[a, b] or 'not joined'}" for a, b in wrong)
-        return not wrong, shown
+        wrong = tuple(pair for pair in pairs if pair[2] != expectation.value_text)
+        return not wrong, OtherLocalities(wrong)
 
-    def _possible(self, one: Expectation) -> tuple[bool, str]:
-        path = data_path(self._topology.description, one.via)
-        workload = ask(self._topology, one.subject, one.what)
+    def _possible(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+        path = data_path(self._topology.description, expectation.via)
+        workload = ask(self._topology, expectation.subject, expectation.what)
         routes = [demand.route for demand in demands_of(self._router, workload, path)]
         reasons = reasons_of(self._topology, workload, path, routes)
         refused = [route.verdict == "refused" for route in routes]
+        outcome: CheckOutcome = VerdictIs(verdict_of(reasons))
         if any(refused):
-            outcome = _refusal(path.name, reasons)
-        else:
-            outcome = f"its verdict is {verdict_of(reasons)}"
-        return (not any(refused) if one.kind == "possible" else all(refused)), outcome
-
-
-def _refusal(name: str, reasons: Iterable[Reason]) -> str:
-    why = listed(reason.text for reason in reasons if reason.effect == "refused")
-    return f"{name} is refused: {why}"
-
-
-def _rate(found: PathAnswer) -> str:
-    return "at most " * found.at_most + format_rate(found.rate or 0.0)
-
-
-def _unknown(found: PathAnswer) -> str:
-    return f"unknown is how much passes {listed(found.unknowns)}"
-
-
-def _related(value: float, relation: str, bound: float) -> bool:
-    slack = _SLACK * abs(bound)
-    return {
-        "<=": value <= bound + slack,
-        ">=": value >= bound - slack,
-        "<": value < bound - slack,
-        ">": value > bound + slack,
-    }[relation]
+            outcome = PathRefused(path.name, reasons)
+        possible = expectation.kind == "possible"
+        return (not any(refused) if possible else all(refused)), outcome

@@ -9,12 +9,12 @@ from topo.datapaths.registry import data_path
 from topo.description.description import Workload
 from topo.description.shape import a_kind
 from topo.errors import DescriptionError, Finding, UnknownNameError
+from topo.phrases import listed
 from topo.routes.route import Policy, merged
 from topo.routes.router import Router
 from topo.study.answer import answer
 from topo.study.answers import Comparison, WorkloadAnswer
 from topo.study.insights import insights
-from topo.study.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_PATHS = ("legacy", "direct")
+_MOST = 4  # names in a list before "and 3 more"
 _ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
 _GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
 _CARD_PATHS = ("nic-ram", "nic-direct")
@@ -180,13 +181,13 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
 def _wrong(topology: Topology, asked: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
     """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
     strange = [
-        f"{name} is {listed(a_kind(kind) for kind in kinds)}"
+        f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
         for name, (devices, end) in asked.items()
         if not end
         for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
     ]
     if strange:
-        return listed(strange)
+        return listed(strange, most=_MOST)
     names = list(asked)
     return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
 
@@ -230,7 +231,7 @@ def _workload(
         )
         paths += [_by(router, workload, name, basis) for name in taken if name not in names]
     found = WorkloadAnswer(workload=workload, paths=tuple(paths))
-    return replace(found, insights=insights(router, found))
+    return replace(found, insights=insights(router.topology, found))
 
 
 def _by(router: Router, workload: Workload, name: str, basis: Basis) -> PathAnswer:
@@ -265,8 +266,8 @@ def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
         if unknowns:
             yield Finding(
                 "unknown-capacity",
-                f"rates by {listed(names)} are at most: unknown is how much passes "
-                f"{listed(unknowns)}",
+                f"rates by {listed(names, most=_MOST)} are at most: unknown is how much passes "
+                f"{listed(unknowns, most=_MOST)}",
                 severity="warning",
             )
 
@@ -279,5 +280,5 @@ def _assumed(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
             if reason.effect == "assumed":
                 found.setdefault(reason, []).append(name)
     for reason, names in found.items():
-        text = f"{listed(names)}: {reason.text}"
+        text = f"{listed(names, most=_MOST)}: {reason.text}"
         yield Finding(reason.code, text, severity="note", place=reason.place)

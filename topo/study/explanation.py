@@ -45,8 +45,8 @@ def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) ->
     >>> explained = explain(found.answer.matrix)
     >>> [(len(one.demands), one.rate, one.share) for one in explained.shares]
     [(8, 12500000000.0, 0.125)]
-    >>> explained.prices.sentences[0][:60]
-    "One GB/s more on both cards' chips adds 2 GB/s in all, up to"
+    >>> [(price.kind, price.together.gain) for price in explained.prices.classes if price.matters]
+    [('nic-chip', 2.0)]
     """
     allocation = allocation_by(rule, matrix.system)
     return Explanation(

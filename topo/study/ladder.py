@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from topo.errors import UnboundedError
 from topo.flows.system import use_matrix
 from topo.study.answer import bottlenecks_of, shared
-from topo.study.answers import Ladder, Rung
-from topo.study.words import NOT_FOR_SALE, class_words
+from topo.study.answers import Ladder, LadderEnd, Rung
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
     from topo.solve.system import Allocation
     from topo.study.answers import Bottleneck, PathAnswer
     from topo.topology.topology import Topology
+
+
+# What comes with the GPU: no one can buy more of it for the same GPU.
+_NOT_FOR_SALE = frozenset({"gpu-pcie", "gpu-memory", "c2c"})
 
 
 def ladder(
@@ -47,16 +50,16 @@ def ladder(
         try:
             allocation = shared(matrix.system)
         except UnboundedError:
-            return Ladder(workload, found, tuple(rungs), "nothing else in the file limits", basis)
+            return Ladder(workload, found, tuple(rungs), LadderEnd("unlimited"), basis)
         binding = bottlenecks_of(matrix, allocation)
         if not binding:
-            end = "the demands' own limits (workers, rate limits) are all that is left"
-            return Ladder(workload, found, tuple(rungs), end, basis)
+            return Ladder(workload, found, tuple(rungs), LadderEnd("own-limits"), basis)
         rungs.append(Rung(math.fsum(allocation.rates), _grouped(binding)))
-        kept = [one for one in binding if one.resource.kind in NOT_FOR_SALE]
+        kept = [one for one in binding if one.resource.kind in _NOT_FOR_SALE]
         raised = {one.resource.id for one in binding} - {one.resource.id for one in kept}
         if not raised or _stuck(matrix, allocation, {one.resource.id for one in kept}):
-            return Ladder(workload, found, tuple(rungs), _end(kept), basis)
+            end = LadderEnd("not-for-sale", tuple(full.resource for full in kept))
+            return Ladder(workload, found, tuple(rungs), end, basis)
         removed |= raised
 
 
@@ -71,11 +74,3 @@ def _grouped(binding: tuple[Bottleneck, ...]) -> tuple[tuple[str, tuple[Bottlene
     for one in binding:
         groups.setdefault(one.resource.kind, []).append(one)
     return tuple((kind, tuple(group)) for kind, group in groups.items())
-
-
-def _end(kept: list[Bottleneck]) -> str:
-    kinds = dict.fromkeys(one.resource.kind for one in kept)
-    words = " and ".join(
-        class_words(kind, sum(one.resource.kind == kind for one in kept)) for kind in kinds
-    )
-    return f"{words} cannot be bought apart from the GPU"

@@ -1,4 +1,4 @@
-"""What one GB/s more is worth, and what one less costs, by class of equal resources, in words."""
+"""What one GB/s more is worth, and what one less costs, by class of equal resources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.study.equivalence import alike
-from topo.study.words import class_words, classes_of, is_plural
-from topo.units import format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,26 +22,6 @@ Rule: TypeAlias = Literal["max-min", "largest-total"]
 
 _SAME = 1e-9
 _NOTHING = Price(gain=0.0, cost=0.0, range_up=math.inf)
-# One of a class, as in "up to +13.0 GB/s a card".
-_ONE = {
-    "nic-chip": "card",
-    "card-pcie": "slot",
-    "network-port": "port",
-    "memory-bus": "bus",
-    "drive-read": "drive",
-    "drive-write": "drive",
-    "drive-pcie": "drive",
-    "controller-read": "controller",
-    "controller-write": "controller",
-    "controller-pcie": "controller",
-    "gpu-pcie": "GPU",
-    "gpu-memory": "GPU",
-    "cpu-copy": "CPU",
-    "uplink": "uplink",
-    "network-link": "link",
-    "socket-link": "link",
-    "gpu-fabric": "link",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +53,8 @@ class ClassPrice:
         """Whether more or less of it changes the total."""
         return any(
             abs(value) > _SAME
-            for found in (self.one, self.together)
-            for value in (found.gain, found.cost)
-        )
-
-    @property
-    def sentence(self) -> str:
-        """The price in words."""
-        where = _on(self.kind, len(self.resources))
-        if not self.matters:
-            return f"one GB/s more or less {where} changes nothing"
-        end = _until(self.together, self.next_bound, _each(self.kind, len(self.resources)))
-        return (
-            f"one GB/s more {where} adds {_gigabytes(self.together.gain)}{_in_all(self)}{end}; "
-            f"one less costs {_gigabytes(self.together.cost)}{_alone(self)}"
+            for price in (self.one, self.together)
+            for value in (price.gain, price.cost)
         )
 
 
@@ -105,22 +71,6 @@ class TiedPrice:
     steps: tuple[float, ...]
     together: Price
     next_bound: tuple[Resource, ...]
-
-    @property
-    def sentence(self) -> str:
-        """The price in words."""
-        steps = {one.kind: step for one, step in zip(self.resources, self.steps, strict=True)}
-        count = {kind: sum(one.kind == kind for one in self.resources) for kind in steps}
-        raised = " and ".join(
-            f"{_gigabytes(step)} more {_on(kind, count[kind])}" for kind, step in steps.items()
-        )
-        least = self.resources[self.steps.index(min(self.steps))].kind
-        end = _until(self.together, self.next_bound, _each(least, count[least]))
-        return (
-            f"{classes_of(self.resources)} are full together; as a group, {raised} "
-            f"add {_gigabytes(self.together.gain)} in all{end}; as much less costs "
-            f"{_gigabytes(self.together.cost)}"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +96,6 @@ class Prices:
     fair_total: float
     classes: tuple[ClassPrice, ...]
     tie: TiedPrice | None
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The prices in words; what changes nothing in one sentence."""
-        found = [_capital(one.sentence) for one in self.classes if one.matters]
-        if self.tie is not None:
-            found.append(_capital(self.tie.sentence))
-        rest = [one for price in self.classes if not price.matters for one in price.resources]
-        if rest:
-            found.append(f"One GB/s more or less on {classes_of(rest)} changes nothing")
-        return tuple(f"{sentence}." for sentence in found)
 
 
 def allocation_by(rule: Rule, system: System) -> Allocation:
@@ -244,52 +183,3 @@ def _price(matrix: UseMatrix, steps: dict[int, float], rule: Rule) -> Price:
 
 def _named(matrix: UseMatrix, indices: Sequence[int]) -> tuple[Resource, ...]:
     return tuple(matrix.resources[index] for index in indices)
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _on(kind: str, count: int) -> str:
-    words = class_words(kind, count)
-    if count == 1:
-        return f"on {words}"
-    return f"on both {words.removeprefix('the ')}" if count == 2 else f"on each of {words}"  # noqa: PLR2004
-
-
-def _each(kind: str, count: int) -> str:
-    if count == 1:
-        return ""
-    return f" a {_ONE[kind]}" if kind in _ONE else " each"
-
-
-def _in_all(found: ClassPrice) -> str:
-    return " in all" if len(found.resources) > 1 and found.together.gain > _SAME else ""
-
-
-def _until(found: Price, bound: tuple[Resource, ...], each: str) -> str:
-    if found.gain <= _SAME or math.isinf(found.range_up):
-        return ""
-    by = f", where {classes_of(bound)} {'bind' if is_plural(bound) else 'binds'}" if bound else ""
-    return f", up to +{_headroom(found.range_up)}{each}{by}"
-
-
-def _alone(found: ClassPrice) -> str:
-    """Say what one alone does where all together are worth more than their number times that."""
-    count = len(found.resources)
-    if count == 1 or abs(found.one.gain * count - found.together.gain) <= _SAME * count:
-        return ""
-    return f" (on one alone, one more adds {_gigabytes(found.one.gain)})"
-
-
-def _gigabytes(slope: float) -> str:
-    """Return what a slope makes of one GB/s."""
-    return "nothing" if abs(slope) <= _SAME else f"{slope:.4g} GB/s"
-
-
-def _headroom(rate: float) -> str:
-    giga = rate / 1e9
-    return f"{giga:.1f} GB/s" if giga >= 1 else format_rate(rate)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -10,13 +10,13 @@ from topo.datapaths.registry import data_path
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
+from topo.phrases import listed
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.solve.fluid import complete
 from topo.study.answer import chosen_split, route_reasons
 from topo.study.bounded import naming_demands
 from topo.study.compare import DEFAULT_PATHS, chosen_workloads, path_of
-from topo.study.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +95,13 @@ class Simulation:
     def end(self) -> float:
         """Seconds until the last byte of all."""
         return max((run.finish for run in self.runs), default=0.0)
+
+    @property
+    def bound(self) -> tuple[Resource, ...]:
+        """What stops the workloads while the most of them run, each resource once."""
+        busiest = max(self.moments, key=lambda moment: len(moment.rates), default=None)
+        rates = busiest.rates if busiest else ()
+        return tuple(dict.fromkeys(resource for rate in rates for resource in rate.stopped_by))
 
 
 def simulate(
@@ -249,7 +256,7 @@ def _check(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
     if refused:
         instead = next((reason.instead for reason in reasons if reason.instead), "")
         advice = f"what is taken instead: --via {instead}" if instead else ""
-        message = f"{workload.name} cannot go by {path}: {listed(refused)}"
+        message = f"{workload.name} cannot go by {path}: {listed(refused, most=4)}"
         raise NoRouteError(Finding("refused", message, help=advice))
 
 

@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, NoRouteError, TopoError
+from topo.phrases import listed
 from topo.study.candidates import Candidate, candidates
 from topo.study.compare import chosen_workloads, compare, path_of
 from topo.study.timeline import together
-from topo.study.words import classes_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,20 +100,6 @@ class Upgrades:
         return tuple(
             (why, tuple(map(_title_of, groups.values()))) for why, groups in reasons.items()
         )
-
-    def reason(self, found: Upgrade) -> str:
-        """Return why a change helps or not, in words."""
-        binds = classes_of(found.outcome.bound) or "nothing stated"
-        if found.outcome.time < self.now.time * (1 - _SAME):
-            before = classes_of(self.now.bound) or "nothing stated"
-            return (
-                f"{before} before, now {binds}"
-                if binds != before
-                else f"still {binds}, at a higher rate"
-            )
-        if found.outcome.time > self.now.time * (1 + _SAME):
-            return f"slower: {binds}"
-        return f"still {binds}"
 
 
 def upgrades(
@@ -221,9 +207,17 @@ def _joins(one: Upgrade, group: Sequence[Upgrade]) -> bool:
         and (one.count, one.cost) == (first.count, first.cost)
         and {name: _round(time) for name, time in one.outcome.times.items()}
         == {name: _round(time) for name, time in first.outcome.times.items()}
-        and classes_of(one.outcome.bound) == classes_of(first.outcome.bound)
+        and _bound_classes(one) == _bound_classes(first)
     )
     return alike and len(_differing([*group, one])) <= 1
+
+
+def _bound_classes(upgrade: Upgrade) -> list[tuple[str, bool]]:
+    """Return the classes of what binds, each with whether there are several of it."""
+    names: dict[str, set[str]] = {}
+    for resource in upgrade.outcome.bound:
+        names.setdefault(resource.kind, set()).add(resource.name)
+    return [(kind, len(several) > 1) for kind, several in names.items()]
 
 
 def _differing(group: Sequence[Upgrade]) -> list[int]:
@@ -311,18 +305,18 @@ class _Question:
         """
         if self._together:
             ((_, run),) = together(topology, via=(via,), at=self._at, policy=self._policy)
-            busiest = max(run.moments, key=lambda moment: len(moment.rates))
-            stopping = (resource for one in busiest.rates for resource in one.stopped_by)
             return Outcome(
                 times={one.workload.name: one.finish for one in run.runs},
-                bound=tuple(dict.fromkeys(stopping)),
+                bound=run.bound,
             )
         (name,) = self._names
         asked = compare(topology, workload=name, via=(via,), at=self._at, policy=self._policy)
         answer = asked[via]
         if answer.time is None:
             refused = [one.text for one in answer.reasons if one.effect == "refused"]
-            raise NoRouteError(Finding("refused", f"{name} cannot go by {via}: {listed(refused)}"))
+            raise NoRouteError(
+                Finding("refused", f"{name} cannot go by {via}: {listed(refused, most=4)}")
+            )
         return Outcome(
             times={name: answer.time},
             bound=tuple(one.resource for one in answer.bottlenecks),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.topology.resources import ram_headline, ram_rate
 from topo.views.json import Document, figure_keys, keys_of, size_keys
+from topo.views.sentences import at_once_sentence, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -223,7 +224,7 @@ def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -
             }
             for name, simulation in meeting.runs
         ],
-        "sentence": meeting.sentence,
+        "sentence": at_once_sentence(meeting),
     }
     return {
         "schema": "topo.compare/1",
@@ -251,7 +252,8 @@ def bottleneck_document(
             "name:data_path verdict reasons rate at_most time bottlenecks own_limits",
             "rates:rates_by_gpu_bytes_per_s",
         ),
-        **keys_of(ladder, "rungs:ladder end:ladder_end"),
+        "ladder": ladder.rungs,
+        "ladder_end": sentence(ladder.end).removesuffix("."),
         **(
             keys_of(explained, "prices.rule shares:demands uses:resources prices")
             if explained

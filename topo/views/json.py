@@ -15,7 +15,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.keys import KEYS
-from topo.study.words import class_words
+from topo.views.sentences import (
+    class_price,
+    class_words,
+    price_sentences,
+    sentence,
+    tied_price,
+    upgrade_reason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -262,7 +269,7 @@ def _ranking(upgrades: Upgrades) -> Document:
             "set": upgrade.changes,
             "data_path": upgrade.via or upgrades.via,
             **keys_of(upgrade, "count cost *outcome"),
-            "reason": upgrades.reason(upgrade),
+            "reason": upgrade_reason(upgrades, upgrade),
         }
         for upgrade in upgrades.ranked
     ]
@@ -357,15 +364,18 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         lambda use: {"unlimited": use.capacity == math.inf},
         "load utilisation users:used_by",
     ),
-    "Prices": ("total fair_total:max_min_total_bytes_per_s classes tie sentences",),
+    "Prices": (
+        "total fair_total:max_min_total_bytes_per_s classes tie",
+        lambda prices: {"sentences": price_sentences(prices)},
+    ),
     "ClassPrice": (
         "kind:class",
         lambda price: {"words": class_words(price.kind, len(price.resources))},
         "resources",
         lambda price: {"one": keys_of(price.one, "gain cost"), "together": _together(price)},
-        "sentence",
+        lambda price: {"sentence": class_price(price)},
     ),
-    "TiedPrice": (_tied_resources, _together, "sentence"),
+    "TiedPrice": (_tied_resources, _together, lambda price: {"sentence": tied_price(price)}),
     "Run": ("workload.name:workload data_path workload.size:bytes start finish duration:time_s",),
     "Moment": ("start end rates:workloads",),
     "Outcome": ("time times bound:bottlenecks",),
@@ -396,4 +406,5 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     "Topology": attrgetter("name"),
     "Demand": attrgetter("name"),
     "End": str,
+    **{fact.__name__: sentence for fact in sentence.registry if fact is not object},
 }

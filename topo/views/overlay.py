@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.study.words import class_words, listed
+from topo.phrases import listed
 from topo.units import format_duration, format_rate
+from topo.views.sentences import class_words, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +44,6 @@ def _caption(path: PathAnswer) -> str:
     counts: dict[str, int] = {}
     for one in path.bottlenecks:
         counts[one.resource.kind] = counts.get(one.resource.kind, 0) + 1
-    words = listed(class_words(kind, count) for kind, count in counts.items())
-    words = words or listed(path.own_limits)
+    words = listed((class_words(kind, count) for kind, count in counts.items()), most=4)
+    words = words or listed(sentences(path.own_limits), most=4)
     return f"{rate}: limited by {words}" if words else rate

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.phrases import shortened
-from topo.study.words import classes_of
 from topo.units import format_duration, format_rate
+from topo.views.sentences import classes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.phrases import shortened
-from topo.study.words import class_words, is_plural, listed
+from topo.phrases import listed, shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
+from topo.views.sentences import at_once_sentence, binds, class_words, sentence, sentences
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import explanation_blocks
 from topo.views.text.words import sourced, spanned, title_of, verdict_cell, workload_sentence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _NONE: Final = "-"
+_MOST: Final = 4  # names in a list before "and 3 more"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
 
@@ -48,9 +49,9 @@ def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterato
             yield _table(answer, paths, found.basis)
         yield _ways(answer)
         if answer.insights:
-            yield Bullets(answer.insights)
+            yield Bullets(sentences(answer.insights))
     if meeting is not None:
-        yield Text(meeting.sentence)
+        yield Text(at_once_sentence(meeting))
     yield Text(basis_note(found.basis), dim=True)
     if any(path.ram_traffic for answer in found.workloads for path in answer.paths):
         yield Text(
@@ -178,7 +179,7 @@ def _time(path: PathAnswer, _: Basis) -> str:
 
 def _limits(path: PathAnswer, basis: Basis) -> str:
     full = (_limit(kind, group, basis) for kind, group in _classes(path.bottlenecks))
-    return "\n".join([*full, *path.own_limits])
+    return "\n".join([*full, *sentences(path.own_limits)])
 
 
 def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
@@ -260,7 +261,7 @@ def bottleneck_page(
     yield Heading(title_of(topology))
     yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
     if path.rate is None:
-        yield Text(f"{found.end}.")
+        yield Text(sentence(found.end))
         return
     yield Text(_sentence(path))
     if path.bottlenecks:
@@ -268,7 +269,7 @@ def bottleneck_page(
     if found.rungs:
         yield Heading("The ladder: what binds, and what would bind next")
         yield _ladder(found)
-    yield Text(f"It ends there: {found.end}.")
+    yield Text(f"It ends there: {sentence(found.end)}.")
     if explained is not None:
         yield from explanation_blocks(explained)
     yield Text(basis_note(found.basis), dim=True)
@@ -280,11 +281,12 @@ def _sentence(found: PathAnswer) -> str:
     if found.time is not None:
         start += ", " + "at least " * found.at_most + format_duration(found.time)
     if not found.bottlenecks:
-        return f"{start}: no capacity is full; it stops at {listed(found.own_limits)}."
+        limits = listed(sentences(found.own_limits), most=_MOST)
+        return f"{start}: no capacity is full; it stops at {limits}."
     words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]
     tie = " together (a tie)" if len(words) > 1 else ""
-    bind = "bind" if is_plural(one.resource for one in found.bottlenecks) else "binds"
-    return f"{start}: {listed(words)} {bind}{tie}."
+    bind = binds(one.resource for one in found.bottlenecks)
+    return f"{start}: {listed(words, most=_MOST)} {bind}{tie}."
 
 
 def _binding(found: PathAnswer, basis: Basis) -> Table:

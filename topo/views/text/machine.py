@@ -9,9 +9,9 @@ from topo.description.keys import SETTINGS
 from topo.description.settings import settings_value
 from topo.phrases import shortened, unnumbered
 from topo.study.lengths import hops_range, links_range
-from topo.study.words import cited
 from topo.topology.resources import ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
+from topo.views.sentences import cited
 from topo.views.text.page import Cell, Column, Heading, Lines, Table, Text
 from topo.views.text.parts import facts_table
 from topo.views.text.words import (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.study.discrepancies import ends_of
-from topo.study.words import class_words, limited_by
 from topo.units import format_rate, format_ratio
+from topo.views.sentences import class_words, limited_by, measured_ends
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.words import title_of
 
@@ -95,7 +94,7 @@ def _row(reading: Reading) -> tuple[str | Cell, ...]:
     tone = _TONES.get(reading.judged)
     shown = _ratio(reading)
     return (
-        ends_of(reading),
+        measured_ends(reading.sample),
         _rate(forecast.theoretical),
         _rate(forecast.achievable),
         format_rate(reading.sample.rate),

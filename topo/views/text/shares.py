@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import shortened
-from topo.study.words import class_words
 from topo.units import format_rate, format_ratio
+from topo.views.sentences import class_words, price_sentences
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def explanation_blocks(found: Explanation) -> Iterator[Block]:
     yield Heading("What one GB/s more is worth, and what one less costs")
     if found.prices.rule == "largest-total":
         yield Text(_largest(found.prices))
-    yield Bullets(found.prices.sentences)
+    yield Bullets(price_sentences(found.prices))
 
 
 def bound_words(resources: Iterable[Resource]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate
+from topo.views.sentences import upgrade_reason
 from topo.views.text.answers import basis_note
 from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
 from topo.views.text.shares import bound_words
@@ -174,7 +175,7 @@ def _upgrade_row(
         shown,
         *(((_NONE if one.cost is None else f"{one.cost:,.0f}"),) if priced else ()),
         title,
-        found.reason(one),
+        upgrade_reason(found, one),
     )
 
 

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.study.words import limited_by, listed
+from topo.phrases import and_more, listed
 from topo.units import format_rate, format_ratio
+from topo.views.sentences import limited_by, measured_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ _PEER_CLASSES: Final = ("PHB", "NODE", "SYS")
 _DOUBTED: Final = ("above", "below", "impossible")
 
 
-def doubts(topology: Topology, readings: Iterable[Reading]) -> tuple[Finding, ...]:
+def discrepancies(topology: Topology, readings: Iterable[Reading]) -> tuple[Finding, ...]:
     """Return one finding for all readings that differ in the same way, for the same reasons.
 
     Parameters
@@ -60,7 +61,7 @@ def _slower_than_bounce(readings: Iterable[Reading]) -> Iterator[Finding]:
         if direct is not None and direct.sample.rate < best.sample.rate / _FASTER:
             yield Finding(
                 "direct-measured-slower",
-                f"{ends_of(direct)}: {format_rate(direct.sample.rate)} by direct, and "
+                f"{measured_ends(direct.sample)}: {format_rate(direct.sample.rate)} by direct, and "
                 f"{format_rate(best.sample.rate)} through RAM by {best.sample.via}",
                 severity="warning",
                 help="a direct path over the root or between sockets can lose: use a nearer card "
@@ -68,17 +69,8 @@ def _slower_than_bounce(readings: Iterable[Reading]) -> Iterator[Finding]:
             )
 
 
-def ends_of(reading: Reading) -> str:
-    """Return ``ram0 -> gpu0`` for people."""
-    sample = reading.sample
-    joint = " and " if sample.both else " -> "
-    return joint.join(listed(names) for names in (sample.source, sample.target))
-
-
 def _finding(judged: str, test: str, reasons: tuple[str, ...], found: Sequence[Reading]) -> Finding:
-    names = [ends_of(one) for one in found]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    where = ", ".join(names[:_SHOWN]) + more
+    where = and_more([measured_ends(reading.sample) for reading in found], _SHOWN)
     code = "measured-above" if judged == "above" else "measured-below"
     if judged == "impossible":
         code = "measured-impossible"
@@ -205,5 +197,5 @@ def _storage_reasons(topology: Topology, reading: Reading) -> Iterator[str]:
         if topology[name].kind in _STORAGE and not _has_own_rate(topology[name])
     ]
     if drives:
-        yield f"{listed(drives)} itself, whose `read:` and `write:` the file does not limit"
+        yield f"{listed(drives, most=4)} itself, whose `read:` and `write:` the file does not limit"
     yield "too few jobs or threads to fill it"

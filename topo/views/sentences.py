@@ -1,0 +1,504 @@
+"""The facts of `topo.study` in the words of the field."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import TYPE_CHECKING, Final
+
+from topo.errors import Finding
+from topo.phrases import listed, ranges
+from topo.study.answers import (
+    CoresBusy,
+    Faster,
+    LadderEnd,
+    LimitedBy,
+    MeasuredOtherwise,
+    NoFaster,
+    NotKnown,
+    NotModelled,
+    OtherLocalities,
+    OwnLimit,
+    PathRefused,
+    Refused,
+    SerialWorker,
+    Slower,
+    TakenAsUnlimited,
+    ThroughRam,
+    TimeOrRate,
+    TwoRates,
+    VerdictIs,
+)
+from topo.units import format_duration, format_rate, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from topo.routes.route import Reason
+    from topo.solve.prices import Price
+    from topo.study.all_at_once import AtOnce
+    from topo.study.answers import PathAnswer
+    from topo.study.check import Judgement
+    from topo.study.prediction import Sample
+    from topo.study.prices import ClassPrice, Prices, TiedPrice
+    from topo.study.timeline import Simulation
+    from topo.study.upgrade import Upgrade, Upgrades
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
+
+
+CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
+    "storage-read": ("the storage's reads", "the storages' reads", ""),
+    "storage-write": ("the storage's writes", "the storages' writes", ""),
+    "network-port": ("the network port", "the network ports", "port"),
+    "network-link": ("the network link", "the network links", "link"),
+    "nic-chip": ("the card's chip", "the cards' chips", "card"),
+    "card-pcie": ("the slot's PCIe", "the slots' PCIe", "slot"),
+    "drive-read": ("the drive's reads", "the drives' reads", "drive"),
+    "drive-write": ("the drive's writes", "the drives' writes", "drive"),
+    "drive-pcie": ("the drive's PCIe", "the drives' PCIe", "drive"),
+    "controller-read": (
+        "the storage controller's reads",
+        "the storage controllers' reads",
+        "controller",
+    ),
+    "controller-write": (
+        "the storage controller's writes",
+        "the storage controllers' writes",
+        "controller",
+    ),
+    "controller-pcie": (
+        "the storage controller's PCIe",
+        "the storage controllers' PCIe",
+        "controller",
+    ),
+    "uplink": ("the uplink", "the uplinks", "uplink"),
+    "socket-link": ("the socket link", "the socket links", "link"),
+    "c2c": ("the chip-to-chip link", "the chip-to-chip links", ""),
+    "memory-bus": ("the RAM bus", "the RAM buses", "bus"),
+    "cpu-copy": ("the CPU's copying", "the CPUs' copying", "CPU"),
+    "gpu-pcie": ("the GPU's PCIe", "the GPUs' PCIe", "GPU"),
+    "gpu-memory": ("the GPU's memory", "the GPUs' memory", "GPU"),
+    "gpu-fabric": ("the GPU link", "the GPU links", "link"),
+    "peer-to-peer": ("the peer-to-peer cap", "the peer-to-peer caps", ""),
+    "measured-pair": ("the measured rate of the pair", "the measured rates of the pairs", ""),
+    "stage": ("the stage", "the stages", ""),
+}
+"""What one resource of a class is called, what several are, and one of several: ``a card``."""
+
+_MOST: Final = 4  # names in a list before "and 3 more"
+_NOTHING: Final = 1e-9  # GB/s: a price below it is none
+_SAME_TIME: Final = 1e-9  # relative
+
+
+# --- classes of resources -------------------------------------------------------------------------
+
+
+def class_words(kind: str, count: int) -> str:
+    """Return the words for `count` resources of one class."""
+    return CLASS_WORDS[kind][count != 1]
+
+
+def binds(resources: Iterable[Resource]) -> str:
+    """Return "bind" or "binds": the slots' PCIe binds, the drive's reads bind."""
+    return "bind" if _plural(resources) else "binds"
+
+
+def _plural(resources: Iterable[Resource]) -> bool:
+    kinds = {resource.id: resource.kind for resource in resources}
+    if len(set(kinds.values())) != 1:
+        return True
+    words = class_words(next(iter(kinds.values())), len(kinds))
+    if words.endswith(("PCIe", "memory", "copying")):
+        return False
+    return len(kinds) > 1 or words.endswith(("reads", "writes"))
+
+
+def limited_by(resources: Iterable[Resource]) -> str:
+    """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class.
+
+    More than two that differ in their numbers only are a range: ``nvme[0-7]/read``.
+    """
+    return listed(
+        f"{class_words(kind, len(names))} ({listed(ranges(names), most=_MOST)})"
+        for kind, names in _by_class(resources).items()
+    )
+
+
+def classes_of(resources: Iterable[Resource]) -> str:
+    """Return "the RAM buses and the cards' chips": the classes alone, each once."""
+    return listed(class_words(kind, len(names)) for kind, names in _by_class(resources).items())
+
+
+def _by_class(resources: Iterable[Resource]) -> dict[str, dict[str, None]]:
+    names: dict[str, dict[str, None]] = {}
+    for resource in resources:
+        names.setdefault(resource.kind, {})[resource.name] = None
+    return names
+
+
+def cited(topology: Topology, reason: Reason) -> str:
+    """Return a reason's sentence, with file and line where another file than the machine's says it.
+
+    cufile.json and gdscheck's text say things of the host; what the machine's own file says, its
+    reader has before him.
+    """
+    place, document = reason.place, topology.description.document
+    own_files = (document.name if document else "", "--set")
+    if place is None or not place.line or place.file in own_files:
+        return reason.text
+    if place.file.endswith((".yaml", ".yml")):
+        return reason.text
+    return f"{reason.text} ({place.file}:{place.line})"
+
+
+# --- one fact, one sentence -----------------------------------------------------------------------
+
+
+@singledispatch
+def sentence(fact: object) -> str:
+    """Return a fact of `topo.study.answers` in words.
+
+    What follows from a comparison is a whole sentence, with its full stop; why a ladder ends, what
+    stops a demand by itself and what came of an expectation are parts of one.
+    """
+    raise TypeError(f"no words for a {type(fact).__name__}")
+
+
+def sentences(facts: Iterable[object]) -> tuple[str, ...]:
+    """Return facts in words, one after another."""
+    return tuple(map(sentence, facts))
+
+
+@sentence.register(Refused)
+def _refused(fact: Refused) -> str:
+    path = fact.path
+    reasons = [reason for reason in path.reasons if reason.effect == "refused"]
+    why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
+    taken_instead = dict.fromkeys(reason.instead for reason in reasons)
+    if all(taken_instead):
+        return f"{path.name} becomes {listed(taken_instead, most=_MOST)}: {why}."
+    fallback = path.data_path.falls_back_to
+    ending = f"; it falls back to {fallback}" if fallback else ""
+    if fallback == "compat" and fact.topology.settings.compat_mode == "off":
+        ending = "; with its compatibility mode off cuFile returns an error"
+    return f"{path.name} is refused: {why}{ending}."
+
+
+@sentence.register(NotKnown)
+def _not_known(fact: NotKnown) -> str:
+    reasons = [reason for reason in fact.path.reasons if reason.effect == "unknown"]
+    why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
+    return f"Whether {fact.path.name} works here is not known: {why}."
+
+
+@sentence.register(NoFaster)
+def _no_faster(fact: NoFaster) -> str:
+    path, other = fact.path, fact.other
+    end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
+    also = ""
+    if fact.shared and fact.only_other:
+        be = "are" if _plural(fact.only_other) else "is"
+        also = f"; on {other.name} {limited_by(fact.only_other)} {be} full as well"
+    text = f"{path.name} is no faster than {other.name} here: {end} {_rate(path)}{also}."
+    return _as_known(path, other) + text
+
+
+@sentence.register(Faster)
+def _faster(fact: Faster) -> str:
+    path, other = fact.path, fact.other
+    why = _stopped_at(other)
+    by = f", which stops at {why}" if why else ""
+    text = f"{path.name} is {fact.ratio:.2f} times as fast as {other.name}{by}."
+    return _as_known(path, other) + text
+
+
+@sentence.register(Slower)
+def _slower(fact: Slower) -> str:
+    path, other = fact.path, fact.other
+    why = _stopped_at(path)
+    by = f": it stops at {why}" if why else ""
+    text = f"{path.name} loses to {other.name}, {_rate(path)} against {_rate(other)}{by}."
+    return _as_known(path, other) + text
+
+
+def _as_known(path: PathAnswer, other: PathAnswer) -> str:
+    return "By the known capacities alone, " * (path.at_most or other.at_most)
+
+
+def _stopped_at(path: PathAnswer) -> str:
+    full = limited_by(bottleneck.resource for bottleneck in path.bottlenecks)
+    return full or listed(sentences(path.own_limits), most=_MOST)
+
+
+def _rate(path: PathAnswer) -> str:
+    return format_rate(path.rate or 0.0)
+
+
+@sentence.register(MeasuredOtherwise)
+def _measured_otherwise(fact: MeasuredOtherwise) -> str:
+    does = {"faster": "beats", "same": "is no faster than", "slower": "loses to"}[fact.result]
+    rates = " against ".join(map(format_rate, fact.rates))
+    return (
+        f"By what was measured, {fact.path.name} {does} {fact.other.name}: {rates} (--at measured)."
+    )
+
+
+@sentence.register(ThroughRam)
+def _through_ram(fact: ThroughRam) -> str:
+    path, traversals = fact.path, fact.path.counts.ram_traversals
+    times = {1: "once", 2: "twice"}.get(traversals, f"{traversals} times")
+    start = f"{path.name} takes every byte through RAM {times}"
+    if path.ram_traffic is None or path.dram_bytes is None:
+        return f"{start}: {path.counts.dram_bytes} bytes on the memory buses per payload byte."
+    return (
+        f"{start}: {format_size(path.ram_traffic)} through buffers{_floor(path.ram_floor)}, "
+        f"{format_size(path.dram_bytes)} on the memory buses{_floor(path.dram_floor)}."
+    )
+
+
+def _floor(seconds: float | None) -> str:
+    return f" (at least {format_duration(seconds)})" if seconds else ""
+
+
+@sentence.register(CoresBusy)
+def _cores_busy(fact: CoresBusy) -> str:
+    cores = fact.cores
+    count = f"{cores.cores:.0f}" if cores.cores >= 10 else f"{cores.cores:.2g}"  # noqa: PLR2004
+    words = "1 core" if count == "1" else f"{count} cores"
+    # what sort of figure it is, without the whole source: `topo show` has that
+    kind = cores.source.partition(":")[0]
+    sort = {"guess": "a guess", "formula": "computed"}.get(kind, kind)
+    per_core = format_rate(cores.rate_per_core)
+    return f"{fact.path.name} keeps about {words} busy copying ({per_core} a core, {sort})."
+
+
+@sentence.register(SerialWorker)
+def _serial_worker(fact: SerialWorker) -> str:
+    return (
+        f"With one worker a GPU that does one stage after the other, {fact.path.name} reaches "
+        f"{format_rate(fact.rate)}; {fact.direct.name} is {fact.ratio:.1f} times as fast."
+    )
+
+
+@sentence.register(NotModelled)
+def _not_modelled(fact: NotModelled) -> str:
+    names = listed(fact.storages, most=_MOST)
+    if len(fact.storages) == 1:
+        return f"{names} is not modelled: its own rate is taken as unlimited."
+    return f"{names} are not modelled: their own rates are taken as unlimited."
+
+
+@sentence.register(TakenAsUnlimited)
+def _taken_as_unlimited(fact: TakenAsUnlimited) -> str:
+    return f"Taken as unlimited: {listed(fact.resources, most=_MOST)}."
+
+
+@sentence.register(OwnLimit)
+def _own_limit(limit: OwnLimit) -> str:
+    if not limit.workers:
+        return "the workload's own limit"
+    workers = "its one worker" if limit.workers == 1 else f"its {limit.workers} workers"
+    return f"{workers} a GPU" + ", one stage after the other" * limit.serial
+
+
+@sentence.register(LadderEnd)
+def _ladder_end(end: LadderEnd) -> str:
+    if end.why == "unlimited":
+        return "nothing else in the file limits"
+    if end.why == "own-limits":
+        return "the demands' own limits (workers, rate limits) are all that is left"
+    kinds = [resource.kind for resource in end.resources]
+    words = " and ".join(class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
+    return f"{words} cannot be bought apart from the GPU"
+
+
+# --- what came of an expectation ------------------------------------------------------------------
+
+
+@sentence.register(PathRefused)
+def _path_refused(fact: PathRefused) -> str:
+    why = (reason.text for reason in fact.reasons if reason.effect == "refused")
+    return f"{fact.data_path} is refused: {listed(why, most=_MOST)}"
+
+
+@sentence.register(TimeOrRate)
+def _time_or_rate(fact: TimeOrRate) -> str:
+    time = fact.quantity == "time"
+    value = format_duration(fact.value) if time else format_rate(fact.value)
+    if not fact.path.at_most:
+        return f"it is {value}"
+    return f"it is {'at least' if time else 'at most'} {value}: {_unknown(fact.path)}"
+
+
+@sentence.register(LimitedBy)
+def _limited_by(fact: LimitedBy) -> str:
+    full = limited_by(bottleneck.resource for bottleneck in fact.path.bottlenecks)
+    text = f"it is limited by {full or 'nothing that the file states'}"
+    return f"{text} at most: {_unknown(fact.path)}" if fact.path.at_most else text
+
+
+@sentence.register(TwoRates)
+def _two_rates(fact: TwoRates) -> str:
+    rates = ", ".join(
+        f"{path.name} {has}{'at most ' * path.at_most}{_rate(path)}"
+        for path, has in ((fact.path, "has "), (fact.other, ""))
+    )
+    return f"{rates}: {_unknown(fact.path)}" if fact.path.at_most else rates
+
+
+def _unknown(path: PathAnswer) -> str:
+    return f"unknown is how much passes {listed(path.unknowns, most=_MOST)}"
+
+
+@sentence.register(OtherLocalities)
+def _other_localities(fact: OtherLocalities) -> str:
+    return listed(
+        (f"{first} to {second} is {name or 'not joined'}" for first, second, name in fact.pairs),
+        most=_MOST,
+    )
+
+
+@sentence.register(VerdictIs)
+def _verdict_is(fact: VerdictIs) -> str:
+    return f"its verdict is {fact.verdict}"
+
+
+def broken_expectations(judgements: Iterable[Judgement]) -> tuple[Finding, ...]:
+    """Return a finding for every expectation that does not hold."""
+    return tuple(
+        Finding(
+            "expectation-failed",
+            f"expected {judgement.expectation.text}; {sentence(judgement.outcome)}",
+            place=judgement.expectation.place,
+        )
+        for judgement in judgements
+        if not judgement.holds
+    )
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+def price_sentences(prices: Prices) -> tuple[str, ...]:
+    """Return the prices in words; what changes nothing in one sentence."""
+    sentences = [class_price(price) for price in prices.classes if price.matters]
+    if prices.tie is not None:
+        sentences.append(tied_price(prices.tie))
+    idle = [
+        resource for price in prices.classes if not price.matters for resource in price.resources
+    ]
+    if idle:
+        sentences.append(f"one GB/s more or less on {classes_of(idle)} changes nothing")
+    return tuple(f"{text[:1].upper()}{text[1:]}." for text in sentences)
+
+
+def class_price(price: ClassPrice) -> str:
+    """Return the price of a class in words."""
+    count, together = len(price.resources), price.together
+    where = _on(price.kind, count)
+    if not price.matters:
+        return f"one GB/s more or less {where} changes nothing"
+    in_all = " in all" if count > 1 and together.gain > _NOTHING else ""
+    alone = ""  # where all together are worth more than their number times one
+    if count > 1 and abs(price.one.gain * count - together.gain) > _NOTHING * count:
+        alone = f" (on one alone, one more adds {_gigabytes(price.one.gain)})"
+    end = _until(together, price.next_bound, price.kind, count)
+    return (
+        f"one GB/s more {where} adds {_gigabytes(together.gain)}{in_all}{end}; "
+        f"one less costs {_gigabytes(together.cost)}{alone}"
+    )
+
+
+def tied_price(price: TiedPrice) -> str:
+    """Return the price of a tie in words."""
+    steps = {
+        resource.kind: step for resource, step in zip(price.resources, price.steps, strict=True)
+    }
+    kinds = [resource.kind for resource in price.resources]
+    raised = " and ".join(
+        f"{_gigabytes(step)} more {_on(kind, kinds.count(kind))}" for kind, step in steps.items()
+    )
+    least = kinds[price.steps.index(min(price.steps))]
+    end = _until(price.together, price.next_bound, least, kinds.count(least))
+    return (
+        f"{classes_of(price.resources)} are full together; as a group, {raised} "
+        f"add {_gigabytes(price.together.gain)} in all{end}; as much less costs "
+        f"{_gigabytes(price.together.cost)}"
+    )
+
+
+def _on(kind: str, count: int) -> str:
+    words = class_words(kind, count)
+    if count == 1:
+        return f"on {words}"
+    return f"on both {words.removeprefix('the ')}" if count == 2 else f"on each of {words}"  # noqa: PLR2004
+
+
+def _until(price: Price, bound: Sequence[Resource], kind: str, count: int) -> str:
+    """Say how far the gain goes, of each of `count` resources, and what binds there."""
+    if price.gain <= _NOTHING or math.isinf(price.range_up):
+        return ""
+    giga = price.range_up / 1e9
+    headroom = f"{giga:.1f} GB/s" if giga >= 1 else format_rate(price.range_up)
+    each = ""
+    if count > 1:
+        member = CLASS_WORDS[kind][2]
+        each = f" a {member}" if member else " each"
+    by = f", where {classes_of(bound)} {binds(bound)}" if bound else ""
+    return f", up to +{headroom}{each}{by}"
+
+
+def _gigabytes(slope: float) -> str:
+    """Return what a slope makes of one GB/s."""
+    return "nothing" if abs(slope) <= _NOTHING else f"{slope:.4g} GB/s"
+
+
+# --- time and change ------------------------------------------------------------------------------
+
+
+def at_once_sentence(together: AtOnce) -> str:
+    """Return who is done when, and which data path is first."""
+    (name, best), *slower = together.ranked
+    done = _done(together, name, best)
+    if not slower:
+        return f"Run together by {name}, {done}."
+    if together.result == "same":
+        names = listed((name for name, _ in together.runs), most=_MOST)
+        return f"Run together, {names} are done at the same time: {done}."
+    start = f"{name} wins: " if together.result == "wins" else f"by {name}, "
+    rest = "; ".join(
+        f"by {other}, {_done(together, other, run)}{_sharing(run)}" for other, run in slower
+    )
+    return f"Run together, {start}{done}; {rest}."
+
+
+def _done(together: AtOnce, name: str, simulation: Simulation) -> str:
+    at = "after at least" if name in together.at_most else "at"
+    first, *others = simulation.runs
+    words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
+    words += [f"{run.workload.name} {at} {format_duration(run.finish)}" for run in others]
+    return listed(words, most=6)
+
+
+def _sharing(simulation: Simulation) -> str:
+    bound = simulation.bound
+    return f", sharing {classes_of(bound)}" if bound else ""
+
+
+def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:
+    """Return why a change helps or not."""
+    before, now = upgrades.now, upgrade.outcome
+    bound = classes_of(now.bound) or "nothing stated"
+    if now.time < before.time * (1 - _SAME_TIME):
+        bound_before = classes_of(before.bound) or "nothing stated"
+        if bound != bound_before:
+            return f"{bound_before} before, now {bound}"
+        return f"still {bound}, at a higher rate"
+    return f"slower: {bound}" if now.time > before.time * (1 + _SAME_TIME) else f"still {bound}"
+
+
+def measured_ends(sample: Sample) -> str:
+    """Return between what a rate was measured: ``ram0 -> gpu0``."""
+    joint = " and " if sample.both else " -> "
+    return joint.join(listed(names, most=_MOST) for names in (sample.source, sample.target))
