@@ -16,8 +16,7 @@ import pytest
 import topo as package
 from tests.measuring.results import gdsio, nvbandwidth
 from topo.cli import main
-from topo.cli.program import program
-from topo.cli.verbs import VERBS, hint
+from topo.cli.program import VERBS, hint, program
 
 TOPO = [sys.executable, "-m", "topo"]
 CHECKOUT = Path(package.__file__).parents[1]
@@ -49,7 +48,7 @@ def test_help_lists_every_verb(topo):
     assert sorted(VERBS) == sorted(
         path.stem.rstrip("_")
         for path in (CHECKOUT / "topo" / "cli").glob("*.py")
-        if path.stem not in {"__init__", "options", "output", "program", "verbs"}
+        if path.stem not in {"__init__", "options", "output", "program"}
     )
 
 
@@ -98,6 +97,17 @@ def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
                 assert answer.code == 0, (example, answer.err)
         assert answer is not None
         assert answer.out.strip() or "-o" in example
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_announced_and_has_tests_of_its_own(verb):
+    announced = "".join(
+        (CHECKOUT / name).read_text("utf-8") for name in ("README.md", "CHANGELOG.md")
+    )
+    assert re.search(rf"\btopo {verb}\b", announced), f"no line about topo {verb}"
+    others = (path for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__))
+    called = re.compile(rf"\b(topo|run)\(\s*\"{verb}\"|[(\[]\"{verb}[ \"]")
+    assert any(called.search(path.read_text("utf-8")) for path in others), f"no test of topo {verb}"
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -25,7 +25,7 @@ CODES = ["X", "PIX", "PXB", "PHB", "NODE", "SYS", "NV4", "NV18", "HT", "?"]
 
 def survives(kind, data):
     """Import, and look at what comes of it; anything but a TopoError fails the test."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         topology = build_topology(import_text(kind, data, "damaged").description)
         nccl_matrix(topology)
@@ -35,7 +35,7 @@ def survives(kind, data):
     else:
         said = ()
     assert all(finding.code and finding.message for finding in said)
-    assert time.monotonic() - start < LIMIT_S
+    assert time.process_time() - start < LIMIT_S
 
 
 @st.composite

@@ -28,14 +28,14 @@ HEADS = {
 
 def said_of(kind, data):
     """Read it within the bounds; return the code of the refusal, or ``read``."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         sight(kind, data, "x")
         code = "read"
     except ExchangeError as error:
         (finding,) = error.findings
         code = finding.code
-    assert time.monotonic() - start < DEADLINE_S
+    assert time.process_time() - start < DEADLINE_S
     return code
 
 

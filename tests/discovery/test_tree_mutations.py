@@ -31,7 +31,7 @@ ODD = st.sampled_from(
 
 def survives(kind, data):
     """Import, and look at what comes of it; anything but a TopoError fails the test."""
-    start = time.monotonic()
+    start = time.process_time()
     try:
         build_topology(import_text(kind, data, "damaged").description)
     except TopoError as error:
@@ -39,7 +39,7 @@ def survives(kind, data):
     else:
         said = ()
     assert all(finding.code and finding.message for finding in said)
-    assert time.monotonic() - start < LIMIT_S
+    assert time.process_time() - start < LIMIT_S
 
 
 @st.composite

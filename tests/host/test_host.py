@@ -297,7 +297,7 @@ LIMIT_S = 5
 
 
 def survives(cufile=b"", check=b""):
-    start = time.monotonic()
+    start = time.process_time()
     try:
         machine = told(built(ONE_SOCKET), cufile, check)
         compare(machine, workload="load")
@@ -305,7 +305,7 @@ def survives(cufile=b"", check=b""):
     except TopoError as error:
         said = error.findings
     assert all(finding.code and finding.message for finding in said)
-    assert time.monotonic() - start < LIMIT_S
+    assert time.process_time() - start < LIMIT_S
 
 
 @given(data=damaged([CUFILE, ROUTED]))
