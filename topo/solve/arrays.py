@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-
-from topo.solve.system import has_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,6 +96,11 @@ def ints(values: Sequence[Any] | NDArray[Any]) -> Ints:
 def pointers(counts: Ints) -> Ints:
     """Turn the number of entries of each row into a row pointer."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+
+
+def has_compiler() -> bool:
+    """Tell whether numba is installed, without importing it."""
+    return find_spec("numba") is not None
 
 
 def compiled(function: Function) -> Function:

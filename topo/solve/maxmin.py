@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.errors import Finding, SolverError
 from topo.solve.certificates import certified
-from topo.solve.system import TIE, Allocation, check, has_compiler, plain
+from topo.solve.system import TIE, Allocation, check, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +95,8 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
     """Find the rates alone, of a system that was checked before."""
     chosen = method or _method(max(arrays.uses.values.size, _PLAIN_ENTRIES + 1))
     if chosen == "kernel":
+        from topo.solve.arrays import has_compiler
+
         if not has_compiler():
             raise SolverError(
                 Finding(
@@ -114,7 +116,11 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
 def _method(entries: int) -> Method:
     if entries <= _PLAIN_ENTRIES:
         return "plain"
-    return "kernel" if entries > _ROUNDS_ENTRIES and has_compiler() else "rounds"
+    if entries <= _ROUNDS_ENTRIES:
+        return "rounds"
+    from topo.solve.arrays import has_compiler
+
+    return "kernel" if has_compiler() else "rounds"
 
 
 def _described(system: System, rates: Sequence[float]) -> Allocation:

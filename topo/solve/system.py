@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from topo.errors import Finding, SolverError, UnboundedError
@@ -183,8 +182,3 @@ def _wrong_rows(system: System) -> Iterator[Finding]:
                 )
                 break
             before = resource
-
-
-def has_compiler() -> bool:
-    """Tell whether numba is installed, without importing it."""
-    return find_spec("numba") is not None
