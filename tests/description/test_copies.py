@@ -7,6 +7,7 @@ import pytest
 from topo.description.loading import loads
 from topo.description.read import vary
 from topo.errors import DescriptionError
+from topo.topology.build import build_topology
 
 # Two cards on two sockets, one GPU a socket.
 TWO_CARDS = """
@@ -70,6 +71,7 @@ def test_changes_lie_over_those_it_was_read_with():
 
 def test_a_copy_meets_the_rules_of_physics():
     full = TWO_CARDS.replace("xeon-8480c", "{part: xeon-8480c, pcie-lanes: 32}")
-    assert loads(full).name == "two-cards"
+    topology = build_topology(loads(full))
+    assert topology.name == "two-cards"
     with pytest.raises(DescriptionError, match="lanes"):
-        vary(loads(full), {"slot3": "slot1"})
+        topology.replace({"slot3": "slot1"})

@@ -9,6 +9,7 @@ from topo.description.loading import load
 from topo.description.read import read_description
 from topo.document.parse import parse
 from topo.errors import TopoError
+from topo.topology.build import build_topology
 
 # What each bad file is told; an empty text is a file that loads.
 BAD = {
@@ -47,7 +48,7 @@ pytestmark = needs_examples
 
 def codes(path, *, pure):
     try:
-        read_description(parse(path.read_bytes(), name=path.name, pure=pure))
+        build_topology(read_description(parse(path.read_bytes(), name=path.name, pure=pure)))
     except TopoError as error:
         return [finding.code for finding in error.findings]
     return []

@@ -13,12 +13,14 @@ from topo.description.read import read_description
 from topo.description.schema import json_schema
 from topo.document.parse import parse
 from topo.errors import TopoError
+from topo.topology.build import build_topology
 
 
 def outcome(function, *arguments, **options):
-    """Return a description, or what is said of its absence."""
+    """Return a description that a machine can be built of, or what is said of its absence."""
     try:
         found = function(*arguments, **options)
+        build_topology(found)
     except TopoError as error:
         found = error
     if isinstance(found, Description):

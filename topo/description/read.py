@@ -1,4 +1,4 @@
-"""A document into a `Description`, in phases: version, shape, references, physics.
+"""A document into a `Description`, in phases: version, shape, references.
 
 Each phase says all of its mistakes at once, and the next begins only when there are none, so that
 one cause gives one message.
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
-from topo.description import physics
 from topo.description.data_paths import (
     built_in_files,
     check_fallbacks,
@@ -130,8 +129,6 @@ def read_description(
     """
     report = Report(document)
     description = describe(document, report, name=name, overrides=overrides)
-    physics.check(description, report)
-    report.stop(DescriptionError)
     description = _with_findings(description, report)
     return replace(description, document=document, overrides=dict(overrides or {}))
 
@@ -166,7 +163,7 @@ def describe(
     name: str = "",
     overrides: MappingOf[str, Override] | None = None,
 ) -> Description:
-    """Read a document through every phase but physics."""
+    """Read a document through every phase."""
     check_commas(document.root, report)
     report.stop(DescriptionError)
     sections = _read_version(document, report)

@@ -219,11 +219,14 @@ def written(machine: Machine, *, storage: Sequence[str] = ()) -> Imported:
     from topo.discovery.fit import exceeding
     from topo.discovery.lint import judge
     from topo.discovery.write import to_yaml
+    from topo.topology.build import build_topology
 
     machine = bounded(machine)
     text, supply = to_yaml(machine, storage=storage)
     yaml = format_text(text, name=machine.file)
-    description = replace(loads(yaml, name=f"{machine.file} as YAML"), file=machine.file)
+    description = loads(yaml, name=f"{machine.file} as YAML")
+    build_topology(description)  # physics holds for it as for any other file
+    description = replace(description, file=machine.file)
     findings = (
         *machine.findings,
         *judge(machine),

@@ -94,9 +94,10 @@ class Report:
     returns what it could read; the phase ends with `stop`.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, findings: Iterable[Finding] = ()) -> None:
+        """Begin with the `findings` of earlier phases, which had no error."""
         self.document = document
-        self._findings: list[Finding] = []
+        self._findings = list(findings)
         self._errors = 0
 
     @property

@@ -1,18 +1,19 @@
-"""What transfers share: resources, and the figures of their capacities."""
+"""What transfers share: resources, and where the figures of their capacities come from."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from topo.catalogue.part import Figure, memory_headline_rate
+from topo.catalogue.part import Figure, memory_bus_rate, memory_headline_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from topo.catalogue.part import Cable, Part, Ports
-    from topo.description.description import Basis
+    from topo.catalogue.kinds import Kind
+    from topo.catalogue.part import Cable, Ports
+    from topo.description.description import Basis, Device
     from topo.errors import Place
     from topo.topology.topology import Topology
 
@@ -108,7 +109,49 @@ class Resource:
         return f"{self.name} {self.direction}" if self.direction else self.name
 
 
-def scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
+# --- of devices -----------------------------------------------------------------------------------
+
+_CHIP: Final[tuple[tuple[str, ResourceClass, str], ...]] = (
+    ("chip", "nic-chip", "in"),
+    ("chip", "nic-chip", "out"),
+)
+_BUS: Final[tuple[tuple[str, ResourceClass, str], ...]] = (("bus", "memory-bus", ""),)
+_COPY: Final[tuple[tuple[str, ResourceClass, str], ...]] = (("copy", "cpu-copy", ""),)
+# Side of the device, which is its figure's key as well, class and direction.
+_OF_KIND: Final[Mapping[Kind, tuple[tuple[str, ResourceClass, str], ...]]] = {
+    "storage": (("read", "storage-read", ""), ("write", "storage-write", "")),
+    "nvme": (("read", "drive-read", ""), ("write", "drive-write", "")),
+    "hba": (("read", "controller-read", ""), ("write", "controller-write", "")),
+    "nic": _CHIP,
+    "dpu": _CHIP,
+    "memory": _BUS,
+    "cxl-memory": _BUS,
+    "cpu": _COPY,
+    "root-complex": _COPY,
+    "gpu": (("hbm", "gpu-memory", ""),),
+}
+
+
+def device_resources(device: Device) -> Iterator[Resource]:
+    """Yield the resources that a device has by itself, without its links."""
+    part = device.part
+    for side, kind, direction in _OF_KIND.get(device.kind, ()):
+        figure = memory_bus_rate(part) if side == "bus" else part.figure(side)
+        if figure is None:
+            continue
+        achievable = _scaled(figure, part.figure("efficiency"))
+        yield Resource(
+            name=f"{device.name}/{side}",
+            direction=direction,
+            kind=kind,
+            capacity=Capacity(theoretical=figure, achievable=achievable),
+            device=device.name,
+            limited_by=part.name,
+            place=device.place,
+        )
+
+
+def _scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
     """Return the achievable figure: `figure` times `efficiency`.
 
     Only what topo computed or took from a datasheet is multiplied; a quoted or measured figure
@@ -124,14 +167,10 @@ def scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
     )
 
 
-def part_capacity(figure: Figure, part: Part) -> Capacity:
-    """Return the capacity of a part's own figure, with the part's efficiency."""
-    return Capacity(theoretical=figure, achievable=scaled(figure, part.figure("efficiency")))
+# --- of cables ------------------------------------------------------------------------------------
 
 
-def cable_capacity(
-    cable: Cable, ends: tuple[tuple[str, Ports | None], ...]
-) -> tuple[Capacity, str]:
+def cable_capacity(cable: Cable, ends: Iterable[tuple[str, Ports | None]]) -> tuple[Capacity, str]:
     """Return the capacity of one direction of a link and what set it.
 
     Parameters
@@ -149,36 +188,32 @@ def cable_capacity(
     """
     rate, limited_by = cable.rate, cable.medium
     for device, ports in ends:
-        if ports is not None and ports.rate is not None and _less(ports.rate, rate):
-            rate, limited_by = ports.rate, f"port of {device}"
-    total = _times(rate, cable.count)
-    return Capacity(theoretical=total, achievable=scaled(total, cable.efficiency)), limited_by
+        port_rate = ports.rate if ports is not None else None
+        if port_rate is None or port_rate.value is None or rate.value is None:
+            continue
+        if port_rate.value < rate.value * (1 - 1e-12):
+            rate, limited_by = port_rate, f"port of {device}"
+    if cable.count > 1 and rate.value is not None and not math.isinf(rate.value):
+        source = f"{cable.count} x ({rate.source})"
+        rate = Figure(rate.value * cable.count, rate.kind, source)
+    return Capacity(theoretical=rate, achievable=_scaled(rate, cable.efficiency)), limited_by
 
 
-def _less(one: Figure, other: Figure) -> bool:
-    if one.value is None or other.value is None:
-        return False
-    return one.value < other.value * (1 - 1e-12)
-
-
-def _times(rate: Figure, count: int) -> Figure:
-    if count == 1 or rate.value is None or math.isinf(rate.value):
-        return rate
-    return Figure(rate.value * count, rate.kind, f"{count} x ({rate.source})")
+# --- of all memories together ---------------------------------------------------------------------
 
 
 def ram_rate(topology: Topology, basis: Basis = "theoretical") -> float | None:
     """Return bytes/s of all memory buses together, `None` if one is unknown or there is none."""
-    buses = (topology.resources.get(f"{one.name}/bus") for one in topology.of_kind("memory"))
+    buses = (topology.resources.get(f"{ram.name}/bus") for ram in topology.of_kind("memory"))
     return _sum(bus.capacity.at(basis).value if bus else None for bus in buses)
 
 
 def ram_headline(topology: Topology) -> float | None:
     """Return bytes/s of all memories with one DIMM a channel, whatever is populated."""
-    return _sum(memory_headline_rate(one.part).value for one in topology.of_kind("memory"))
+    return _sum(memory_headline_rate(ram.part).value for ram in topology.of_kind("memory"))
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:
-    known = list(rates)
-    finite = [rate for rate in known if rate is not None and math.isfinite(rate)]
-    return math.fsum(finite) if finite and len(finite) == len(known) else None
+    values = list(rates)
+    finite = [rate for rate in values if rate is not None and math.isfinite(rate)]
+    return math.fsum(finite) if finite and len(finite) == len(values) else None

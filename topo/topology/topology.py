@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from topo.errors import Finding, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import networkx
 
@@ -70,6 +70,8 @@ class Step:
 class Topology:
     """Devices, links and resources of one machine or cluster; nothing in it changes.
 
+    `build` is what it was built with, and builds its variants (`replace`).
+
     Examples
     --------
     >>> import topo
@@ -84,7 +86,8 @@ class Topology:
     devices: Mapping[str, Device]
     links: tuple[Link, ...]
     resources: Mapping[str, Resource]
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
+    build: Callable[[Description], Topology] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -126,12 +129,12 @@ class Topology:
 
     @cached_property
     def steps(self) -> Mapping[str, tuple[Step, ...]]:
-        """Every way out of each device, in the order of the file."""
-        ways: dict[str, list[Step]] = {name: [] for name in self.devices}
+        """Every step out of each device, in the order of the file."""
+        steps: dict[str, list[Step]] = {name: [] for name in self.devices}
         for link in self.links:
-            ways[link.a.device].append(Step(link, link.a.device, link.b.device))
-            ways[link.b.device].append(Step(link, link.b.device, link.a.device))
-        return {name: tuple(steps) for name, steps in ways.items()}
+            steps[link.a.device].append(Step(link, link.a.device, link.b.device))
+            steps[link.b.device].append(Step(link, link.b.device, link.a.device))
+        return {name: tuple(leading_out) for name, leading_out in steps.items()}
 
     def select(self, pattern: str) -> tuple[Device, ...]:
         """Return the devices that a name, a stem (``gpu``) or a range (``gpu[0-3]``) means.
@@ -157,8 +160,9 @@ class Topology:
     def of_kind(self, *kinds: Kind) -> tuple[Device, ...]:
         """Return the devices of these kinds, in the order of the file."""
         if kinds not in self._kinds:
-            found = (device for device in self.devices.values() if device.kind in kinds)
-            self._kinds[kinds] = tuple(found)
+            self._kinds[kinds] = tuple(
+                device for device in self.devices.values() if device.kind in kinds
+            )
         return self._kinds[kinds]
 
     @cached_property
@@ -195,9 +199,9 @@ class Topology:
         300000000000.0
         """
         from topo.description.read import vary
-        from topo.topology.build import build_topology
 
-        return build_topology(vary(self.description, changes))
+        assert self.build is not None, "only what was built from a description is built again"
+        return self.build(vary(self.description, changes))
 
     def graph(self) -> networkx.MultiDiGraph[str]:
         """Return a fresh NetworkX graph of the topology; see `topo.topology.graph_view`."""

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.description.physics import check
-from topo.description.read import describe
-from topo.document.nodes import Report
-from topo.document.parse import parse
+from topo.description import loading
+from topo.errors import DescriptionError
+from topo.topology.build import build_topology
 
 PARTS = {
     "storage": "nvme-of-target",
@@ -36,12 +35,12 @@ PARTS = {
 
 def findings(text):
     """Return what physics says of a text that is otherwise sound."""
-    document = parse(text)
-    report = Report(document)
-    description = describe(document, report)
-    assert report.findings == ()
-    check(description, report)
-    return report.findings
+    description = loading.loads(text)
+    assert description.findings == ()
+    try:
+        return build_topology(description).findings
+    except DescriptionError as error:
+        return error.findings
 
 
 def machine(links, *, parts="", rest=""):

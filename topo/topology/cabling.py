@@ -1,0 +1,539 @@
+"""Rules of physics for cables: what a medium may join, and the ports and lanes of its ends.
+
+Each rule is a function from a topology to the mistakes that it reports. Devices that share a cause
+are named together, so that one cause gives one message.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
+from topo.description.names import ranged
+from topo.phrases import counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Iterator
+
+    from topo.catalogue.kinds import Kind
+    from topo.catalogue.part import Cable, Ports, Slot
+    from topo.description.description import Device, End
+    from topo.document.nodes import Report
+    from topo.errors import Place
+    from topo.topology.topology import Link, Topology
+
+
+Cause = TypeVar("Cause", bound="Hashable")
+
+_PORTS_NAMED: Final = 2  # so many ports a message names one by one
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+_NOUNS: Final[dict[Kind, tuple[str, str]]] = {
+    "storage": ("a storage target", "storage targets"),
+    "nic": ("a NIC", "NICs"),
+    "nvme": ("a drive", "drives"),
+    "hba": ("a storage controller", "storage controllers"),
+    "pcie-switch": ("a PCIe switch", "PCIe switches"),
+    "root-complex": ("a root complex", "root complexes"),
+    "cpu": ("a CPU", "CPUs"),
+    "memory": ("a memory", "memories"),
+    "gpu": ("a GPU", "GPUs"),
+    "nvswitch": ("an NVSwitch", "NVSwitches"),
+    "network-switch": ("a network switch", "network switches"),
+    "dpu": ("a DPU", "DPUs"),
+    "cxl-memory": ("a CXL memory", "CXL memories"),
+}
+
+
+def names_of(names: Iterable[str]) -> str:
+    """Write device names as a sentence does: ``slot1 and gpu[0-7]``."""
+    return listed(ranged(names))
+
+
+def has(names: Collection[str], verb: str = "has", plural: str = "have") -> str:
+    """Write device names with their verb: ``slot1 has``, ``gpu[0-7] have``."""
+    return f"{names_of(names)} {verb if len(names) == 1 else plural}"
+
+
+def noun_of(kind: Kind, count: int = 1) -> str:
+    """Name devices of a kind in words: ``a NIC``, or ``NICs`` where there are several."""
+    singular, plural = _NOUNS[kind]
+    return singular if count == 1 else plural
+
+
+def lines_of(links: Iterable[Link], verb: str = "", plural: str = "") -> str:
+    """Write where links stand, with a verb: ``line 12 uses``, ``lines 12 and 14 use``."""
+    lines = list(dict.fromkeys(link.place.line for link in links))
+    noun, word = ("line", verb) if len(lines) == 1 else ("lines", plural)
+    return f"{noun} {listed(map(str, lines))} {word}".rstrip()
+
+
+def names_by_cause(pairs: Iterable[tuple[Cause, str]]) -> dict[Cause, list[str]]:
+    """Collect the names that share a cause, in the order they come, each once."""
+    names: dict[Cause, dict[str, None]] = {}
+    for cause, name in pairs:
+        names.setdefault(cause, {})[name] = None
+    return {cause: list(members) for cause, members in names.items()}
+
+
+# --- media ----------------------------------------------------------------------------------------
+
+_ON_PCIE: Final[tuple[Kind, ...]] = (
+    *(*CARDS, *DRIVES),
+    *("gpu", "pcie-switch", "cxl-memory"),
+    *HOSTS,
+)
+_BETWEEN_CHIPS: Final[tuple[Kind, ...]] = (*HOSTS, "gpu")
+# What a medium joins, by its family; a family that is not here goes by its reach.
+_JOINED_BY_FAMILY: Final[dict[str, tuple[Kind, ...]]] = {
+    "pcie": _ON_PCIE,
+    "upi": HOSTS,
+    "qpi": HOSTS,
+    "xgmi": _BETWEEN_CHIPS,
+    "nvlink-c2c": _BETWEEN_CHIPS,
+}
+_JOINED_BY_REACH: Final[dict[str, tuple[Kind, ...]]] = {
+    "memory": (*MEMORIES, *HOSTS),
+    "network": (*CARDS, "storage", "network-switch"),
+    "gpu": ("gpu", "nvswitch", "cpu"),
+    "host": _ON_PCIE,
+}
+# What to write for a kind that the medium does not join.
+_ADVICE_FOR_CARD: Final = (
+    "a card is linked to its CPU or switch by `pcie 5 x16`, to the network by "
+    "`infiniband ndr` or `ethernet 400 Gb/s`"
+)
+_ADVICE_FOR_HOST: Final = (
+    "a CPU is linked by `pcie 5 x16`, to another CPU by `4x upi 16 GT/s` or "
+    "`3x xgmi 32 GT/s`; a network ends in a NIC"
+)
+_ADVICE: Final[dict[Kind, str]] = {
+    "storage": "a target is cabled to a NIC: `infiniband ndr` or `ethernet 400 Gb/s`; "
+    "a drive inside the machine is an `nvme` part",
+    "memory": "a memory hangs on its CPU: `- ram0 -- cpu0: memory-bus`",
+    "cxl-memory": "CXL memory hangs on PCIe: `pcie 5 x8`",
+    "nvswitch": "an NVSwitch is linked to GPUs: `18x nvlink 4`",
+    "network-switch": "a network switch takes `infiniband ndr` or `ethernet 400 Gb/s`",
+    "nic": _ADVICE_FOR_CARD,
+    "dpu": _ADVICE_FOR_CARD,
+    "gpu": "a GPU is linked by `pcie 5 x16` or `18x nvlink 4`; a network ends in a NIC",
+    "cpu": _ADVICE_FOR_HOST,
+    "root-complex": _ADVICE_FOR_HOST,
+}
+_ADVICE_BETWEEN_SOCKETS: Final = (
+    "write `4x upi 16 GT/s` (Intel), `3x xgmi 32 GT/s` (AMD), or `upi unknown`"
+)
+_ADVICE_ON_PCIE: Final = "the link is `pcie 5 x16`, with the generation and lanes that both have"
+
+
+def check_media(topology: Topology, report: Report) -> tuple[Link, ...]:
+    """Report links whose medium does not join what stands at their ends, and return the others.
+
+    A line gives one message, whatever it joins.
+    """
+    sound: list[Link] = []
+    cables: dict[Place, Cable] = {}
+    mismatches: dict[Place, tuple[str, str]] = {}
+    misfits: dict[Place, list[tuple[Kind, str]]] = {}
+    for link in topology.links:
+        ends = (topology[link.a.device], topology[link.b.device])
+        joined = _joined_by(link.cable)
+        unjoined = [(device.kind, device.name) for device in ends if device.kind not in joined]
+        mismatch = None if unjoined else _mismatch(link.cable, *ends)
+        if not unjoined and mismatch is None:
+            sound.append(link)
+            continue
+        cables.setdefault(link.place, link.cable)
+        if mismatch is not None and link.place not in misfits:
+            mismatches.setdefault(link.place, mismatch)
+        elif link.place not in mismatches:
+            misfits.setdefault(link.place, []).extend(unjoined)
+    for place, cable in cables.items():
+        if place in mismatches:
+            message, advice = mismatches[place]
+        else:
+            names = names_by_cause(misfits[place])
+            are = listed(
+                f"{has(members, 'is', 'are')} {noun_of(kind, len(members))}"
+                for kind, members in names.items()
+            )
+            message = f"{cable.family} joins {_joined_in_words(cable)}; {are}"
+            otherwise = _ADVICE_ON_PCIE if cable.family != "pcie" else ""
+            advice = _ADVICE.get(next(iter(names)), otherwise)
+        report.add(place, "wrong-medium", message, help=advice)
+    return tuple(sound)
+
+
+def _joined_by(cable: Cable) -> tuple[Kind, ...]:
+    return _JOINED_BY_FAMILY.get(cable.family, _JOINED_BY_REACH[cable.reach])
+
+
+def _joined_in_words(cable: Cable) -> str:
+    if cable.family == "pcie":
+        return "CPUs, PCIe switches and what hangs on them"
+    if cable.reach == "memory":
+        return "a memory with its CPU"
+    kinds = _joined_by(cable)
+    return listed(noun_of(kind, 2) for kind in kinds if kind != "cpu" or cable.reach != "gpu")
+
+
+def _mismatch(cable: Cable, a: Device, b: Device) -> tuple[str, str] | None:
+    """Return message and advice where each end fits the medium and the two do not fit together."""
+    kinds = (a.kind, b.kind)
+    second = noun_of(b.kind) if a.kind != b.kind else "another"
+    if cable.reach == "memory" and a.is_memory == b.is_memory:
+        message = f"a memory bus joins a memory with its CPU, not {noun_of(a.kind)} with {second}"
+        return message, _ADVICE["memory"] if a.is_memory else _ADVICE_BETWEEN_SOCKETS
+    if cable.family != "pcie":
+        return None
+    if kinds == ("cpu", "cpu"):
+        return "PCIe does not join two CPUs", _ADVICE_BETWEEN_SOCKETS
+    if _may_lead_down(a) or _may_lead_down(b):
+        return None
+    if kinds == ("gpu", "gpu"):
+        advice = "between GPUs it is `18x nvlink 4` or `xgmi 64 GB/s`; PCIe goes by a switch or CPU"
+    elif "nic" in kinds:
+        advice = "a card with a PCIe switch inside says so: `connectx-7-bridge`, or `bridge: yes`"
+    else:
+        advice = "link each of them to a CPU or a switch"
+    upper = "one end of a PCIe link is a CPU, a root complex or a switch"
+    return f"{upper}, and here are {noun_of(a.kind)} and {second}", advice
+
+
+def _may_lead_down(device: Device) -> bool:
+    """Whether something may hang below a device on PCIe: unless it is known not to be a bridge."""
+    if device.is_host or device.kind in ("pcie-switch", "hba", "dpu"):
+        return True
+    return device.part.flags.get("bridge", False) is not False
+
+
+# --- ports ----------------------------------------------------------------------------------------
+
+# A cause of too many cables: place, ports in words, what uses them, advice, note.
+_Overflow = tuple[tuple["Place", str, str, str, str], str]
+# A cause of a cable that does not fit: place, the ports' medium, the cable's, how many cables.
+_OtherMedium = tuple[tuple["Place", str, str, str], str]
+
+
+def check_ports(topology: Topology, report: Report) -> None:
+    """Report more cables than a card, a target or a switch has ports for."""
+    overflows: list[_Overflow] = []
+    others: list[_OtherMedium] = []
+    for device in topology.of_kind("storage", *CARDS, "network-switch"):
+        ports = device.part.ports
+        links = [step.link for step in topology.steps[device.name] if step.link.layer == "network"]
+        others += _of_other_medium(device, ports, links)
+        overflows += _overflow(device, ports, ports.count if ports else None, links, "port")
+    for device in topology.of_kind("pcie-switch"):
+        ports = device.part.ports
+        downward = [
+            step.link
+            for step in topology.steps[device.name]
+            if step.link.cable.family == "pcie" and not topology.tree.leads_up(step)
+        ]
+        count = ports.count if ports else None
+        overflows += _overflow(device, ports, count, downward, "downstream port")
+    _report_overflows(overflows, report)
+    _report_other_media(others, report)
+
+
+def check_fabric(topology: Topology, report: Report) -> None:
+    """Report more links between GPUs than they have ports for, or of another medium."""
+    overflows: list[_Overflow] = []
+    others: list[_OtherMedium] = []
+    portless: list[tuple[tuple[Place, str, str], str]] = []
+    for device in topology.of_kind("gpu", "nvswitch"):
+        ports = device.part.fabric
+        links = [step.link for step in topology.steps[device.name] if step.link.layer == "gpu"]
+        if ports is not None:
+            noun = f"{ports.medium} port" if ports.medium else "port to other GPUs"
+            overflows += _overflow(device, ports, _fabric_ports(device), links, noun)
+            others += _of_other_medium(device, ports, links)
+        elif links:
+            cause = (links[0].place, device.part.name, links[0].cable.family)
+            portless.append((cause, device.name))
+    _report_overflows(overflows, report)
+    _report_other_media(others, report)
+    for (place, part_name, family), names in names_by_cause(portless).items():
+        report.add(
+            place,
+            "no-port",
+            f"{has(names)} no ports for {family}: {part_name} states none",
+            help="leave the link out, or say what it has: `fabric: 4x nvlink 4`",
+        )
+
+
+def _fabric_ports(device: Device) -> int | None:
+    """Return the fabric ports of a device: of one chip times its chips, `None` when unknown."""
+    count = device.part.fabric.count if device.part.fabric else None
+    chips = device.part.figures.get("chips")
+    if count is None or chips is None:
+        return count
+    return None if chips.value is None else count * int(chips.value)
+
+
+def _overflow(
+    device: Device, ports: Ports | None, count: int | None, links: list[Link], noun: str
+) -> Iterator[_Overflow]:
+    """Yield the first link for which a device has no port left."""
+    if ports is None or count is None:
+        return
+    used = accumulate(1 if link.cable.family == "pcie" else link.cable.count for link in links)
+    first = next((index for index, ports_used in enumerate(used) if ports_used > count), None)
+    if first is None:
+        return
+    link = links[first]
+    earlier = [before for before in links[:first] if before.place != link.place]
+    taken = sum(before.cable.count for before in earlier)
+    cables = sum(same.cable.count for same in links if same.place == link.place)
+    are_cables = "is 1 cable" if cables == 1 else f"are {cables} cables"
+    left = count - taken
+    if earlier and left > 0:
+        use = lines_of(earlier, "uses", "use")
+        message = f"; {use} {taken} of them, and here {are_cables} more"
+    elif earlier:
+        message = f"; {lines_of(earlier, 'uses', 'use')} {'it' if count == 1 else 'them'}"
+    else:
+        message = f", and here {are_cables}"
+    advice = "leave this cable out, or take a part with more ports"
+    if link.cable.count > 1 and left > 0:
+        single = link.cable.text.rpartition("x ")[2]
+        advice = f"write `{left}x {single}`" if left > 1 else f"write `{single}`"
+    note = f"{device.part.name}: {count} {noun}s, {ports.source}" if ports.source else ""
+    yield (link.place, counted(count, noun), message, advice, note), device.name
+
+
+def _report_overflows(overflows: Iterable[_Overflow], report: Report) -> None:
+    for (place, ports, message, advice, note), names in names_by_cause(overflows).items():
+        each = "" if len(names) == 1 else " each"
+        report.add(
+            place,
+            "ports-used-up",
+            f"{has(names)} {ports}{each}{message}",
+            help=advice,
+            notes=[note] if note else [],
+        )
+
+
+def _of_other_medium(
+    device: Device, ports: Ports | None, links: list[Link]
+) -> Iterator[_OtherMedium]:
+    """Yield the first cable that does not fit the ports: NVLink fits its own generation only."""
+    if ports is None or ports.medium is None:
+        return
+    family = ports.medium.partition(" ")[0]
+    for link in links:
+        cable = link.cable
+        fitting = {family, ports.medium} if family == "nvlink" else {cable.medium}
+        if cable.family != family or cable.medium not in fitting:
+            count = f"{cable.count}x " if cable.count > 1 else ""
+            yield (link.place, ports.medium, cable.medium, count), device.name
+            return
+
+
+def _report_other_media(others: Iterable[_OtherMedium], report: Report) -> None:
+    for (place, ports, cable, count), names in names_by_cause(others).items():
+        report.add(
+            place,
+            "wrong-medium",
+            f"{has(names)} {ports} ports, and this cable is {cable}",
+            help=f"write `{count}{ports}`",
+        )
+
+
+def check_named_ports(topology: Topology, report: Report) -> None:
+    """Report ports that a device does not have, and ports that two cables share."""
+    owners: dict[tuple[str, bool], Link] = {}
+    absent: list[tuple[tuple[Place, str, str], str]] = []
+    ends = ((link, end) for link in topology.links for end in (link.a, link.b))
+    for link, end in ends:
+        if not end.side.startswith("p"):
+            continue
+        fault = _absent_port(topology[end.device], end, link)
+        if fault is not None:
+            absent.append(((link.place, *fault), end.device))
+            continue
+        owner = owners.setdefault((str(end), link.layer == "gpu"), link)
+        if owner is not link:
+            report.add(
+                link.place,
+                "port-taken",
+                f"{end} is taken already",
+                help="one port takes one cable; leave the port out and the next free one is used",
+                notes=[f"it is taken on {lines_of([owner])}"],
+            )
+        elif link.cable.count > 1:
+            message = f"{end} is one port, and here are {link.cable.count} cables"
+            advice = f"write `{link.a.device} -- {link.b.device}: {link.cable.text}`"
+            report.add(link.place, "port-taken", message, help=advice)
+    for (place, message, advice), names in names_by_cause(absent).items():
+        report.add(place, "no-port", f"{has(names)} {message}", help=advice)
+
+
+def _absent_port(device: Device, end: End, link: Link) -> tuple[str, str] | None:
+    """Return message and advice where an end names a port that is not there for its cable."""
+    part = device.part
+    number = int(end.side.removeprefix("p"))
+    if link.layer == "network" or device.kind == "pcie-switch":
+        ports, count = part.ports, part.ports.count if part.ports else None
+    elif link.layer == "gpu":
+        ports, count = part.fabric, _fabric_ports(device)
+    else:
+        ports, count = None, None
+    if ports is None and device.kind not in ("storage", "pcie-switch"):
+        message = f"no port {end.side} that {link.cable.family} plugs into"
+        return message, f"leave `/{end.side}` out"
+    if number and (count is None or number <= count):
+        return None
+    advice = "leave the port out and the next free one is used"
+    if count is None:
+        return f"no port {end.side}: ports are numbered from p1", advice
+    names = f", {listed(f'p{n + 1}' for n in range(count))}" if count <= _PORTS_NAMED else ""
+    return f"{counted(count, 'port')}{names}, and no {end.side}", advice
+
+
+# --- lanes ----------------------------------------------------------------------------------------
+
+
+def check_generations(topology: Topology, report: Report) -> None:
+    """Report cables of a PCIe generation that an end does not have."""
+    newer = names_by_cause(
+        ((link.place, device.part.name, slot, _best_cable(link, topology)), device.name)
+        for link in topology.links
+        for device, slot in _slots(link, topology)
+        if link.cable.generation is not None and link.cable.generation > slot.generation
+    )
+    reported: dict[Place, Slot] = {}
+    for (place, part_name, slot, best), names in newer.items():
+        if place in reported and reported[place].generation <= slot.generation:
+            continue  # the other end, which lacks it too
+        reported[place] = slot
+        report.add(
+            place,
+            "pcie-generation",
+            f"{names_of(names)} ({part_name}) {'is' if len(names) == 1 else 'are'} "
+            f"PCIe {slot.generation}",
+            help=f"write `{best}`",
+            notes=_source(part_name, slot),
+        )
+
+
+def check_slots(topology: Topology, report: Report) -> None:
+    """Report links with more lanes than a device's slot has, alone or together."""
+    wider = names_by_cause(
+        ((link.place, device.part.name, slot, _best_cable(link, topology)), device.name)
+        for link in topology.links
+        for device, slot in _slots(link, topology)
+        if slot.lanes and _lanes(link) > slot.lanes and _is_bound(link, device, topology)
+    )
+    for (place, part_name, slot, best), names in wider.items():
+        report.add(
+            place,
+            "lanes-over-slot",
+            f"{has(names)} x{slot.lanes} ({part_name}), so the link can be at most that",
+            help=f"write `{best}`",
+            notes=_source(part_name, slot),
+        )
+    together: list[tuple[tuple[Place, str, int, str], str]] = []
+    for device in topology.devices.values():
+        lanes = device.part.slot.lanes if device.part.slot else None
+        if lanes is None or device.is_host or device.kind == "pcie-switch":
+            continue
+        for links in _sharing_lanes(device, topology):
+            widths = [_lanes(link) for link in links]
+            if len(links) > 1 and sum(widths) > lanes >= max(widths):
+                text = f"{' and '.join(f'x{width}' for width in widths)} ({lines_of(links)})"
+                together.append(((links[-1].place, device.part.name, lanes, text), device.name))
+    for (place, part_name, lanes, text), names in names_by_cause(together).items():
+        report.add(
+            place,
+            "lanes-over-slot",
+            f"{has(names)} x{lanes} in all ({part_name}), and here are {text}",
+            help="leave one out, or make them narrower",
+        )
+
+
+def check_host_lanes(topology: Topology, report: Report) -> None:
+    """Report CPUs, root complexes and switches with more lanes in use than they have."""
+    over: list[tuple[tuple[Place, str, int, int, str, str], str]] = []
+    for device in topology.of_kind(*HOSTS, "pcie-switch"):
+        figure = device.part.figure("pcie-lanes")
+        if figure is None or figure.value is None:
+            continue
+        used = 0
+        links = _pcie_links(device, topology)
+        for link in links:
+            before, used = used, used + _lanes(link)
+            if before <= figure.value < used:
+                culprit = link
+        if used > figure.value:
+            lanes = int(figure.value)
+            cause = (culprit.place, device.part.name, lanes, used, lines_of(links), figure.source)
+            over.append((cause, device.name))
+    for (place, part_name, lanes, used, lines, source), names in names_by_cause(over).items():
+        each = "" if len(names) == 1 else " each"
+        report.add(
+            place,
+            "lanes-used-up",
+            f"{has(names)} {lanes} PCIe lanes{each} ({part_name}), and the links take {used}",
+            help="narrow or leave out a link, or put a PCIe switch between",
+            notes=[f"they stand on {lines}", f"{lanes} lanes: {source}"],
+        )
+
+
+def _pcie_links(device: Device, topology: Topology) -> list[Link]:
+    steps = topology.steps[device.name]
+    return [step.link for step in steps if step.link.cable.family == "pcie"]
+
+
+def _slots(link: Link, topology: Topology) -> Iterator[tuple[Device, Slot]]:
+    """Yield the ends of a PCIe link that say what they have."""
+    if link.cable.family != "pcie":
+        return
+    for end in (link.a, link.b):
+        device = topology[end.device]
+        if device.part.slot is not None:
+            yield device, device.part.slot
+
+
+def _lanes(link: Link) -> int:
+    return (link.cable.lanes or 0) * link.cable.count
+
+
+def _best_cable(link: Link, topology: Topology) -> str:
+    """Return the cable that both ends can have."""
+    slots = list(_slots(link, topology))
+    generation = min([slot.generation for _, slot in slots] + [link.cable.generation or 99])
+    bounds = [
+        slot.lanes for device, slot in slots if slot.lanes and _is_bound(link, device, topology)
+    ]
+    lanes = min([*bounds, _lanes(link)])
+    medium = f"pcie {generation}" if link.cable.generation else "pcie unknown"
+    return f"{medium} x{lanes}" if lanes else medium
+
+
+def _is_bound(link: Link, device: Device, topology: Topology) -> bool:
+    """Whether the device's own slot bounds a link of it: not what hangs below a RAID card."""
+    if device.kind not in ("hba", "dpu"):
+        return True
+    return any(
+        topology.tree.leads_up(step) for step in topology.steps[device.name] if step.link is link
+    )
+
+
+def _sharing_lanes(device: Device, topology: Topology) -> list[list[Link]]:
+    """Return a device's PCIe links that share its lanes: all, or those up and those down."""
+    if not _may_lead_down(device):
+        return [_pcie_links(device, topology)]
+    steps = [step for step in topology.steps[device.name] if step.link.cable.family == "pcie"]
+    up = [step.link for step in steps if topology.tree.leads_up(step)]
+    down = [step.link for step in steps if not topology.tree.leads_up(step)]
+    return [up] if device.kind in ("hba", "dpu") else [up, down]
+
+
+def _source(part_name: str, slot: Slot) -> list[str]:
+    lanes = f" x{slot.lanes}" if slot.lanes else ""
+    return [f"{part_name}: PCIe {slot.generation}{lanes}, {slot.source}"] if slot.source else []

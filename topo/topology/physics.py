@@ -1,0 +1,363 @@
+"""Could this machine be built? Rules over its topology, one function each, every mistake at once.
+
+What a cable may join, ports and lanes (`topo.topology.cabling`), and whether data gets anywhere. A
+link whose medium is wrong is left out of the rules about ports and lanes, so that one cause gives
+one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.kinds import CARDS, HOSTS
+from topo.description.names import stem_of
+from topo.document.nodes import Report
+from topo.errors import DescriptionError
+from topo.graph import breadth_first
+from topo.phrases import listed
+from topo.topology.cabling import (
+    check_fabric,
+    check_generations,
+    check_host_lanes,
+    check_media,
+    check_named_ports,
+    check_ports,
+    check_slots,
+    has,
+    names_of,
+    noun_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from topo.catalogue.kinds import Kind
+    from topo.description.description import Device, Workload
+    from topo.errors import Finding, Place
+    from topo.topology.topology import Link, Topology
+
+
+# What data passes through; never RAM, GPUs or storage.
+_PASSED: Final[tuple[Kind, ...]] = (*CARDS, "hba", "pcie-switch", "network-switch", *HOSTS)
+_NAMES_OF_REACHED: Final = 6
+
+
+def check(topology: Topology) -> tuple[Finding, ...]:
+    """Return the findings of the description with those of physics.
+
+    Parameters
+    ----------
+    topology
+        Devices and links as they were described: ports not dealt out, no resources yet.
+
+    Raises
+    ------
+    DescriptionError
+        With every mistake, where there is one.
+    """
+    description = topology.description
+    assert description.document is not None, "only what was read has places to blame"
+    report = Report(description.document, description.findings)
+    sound_links = check_media(topology, report)
+    sound = topology
+    if len(sound_links) < len(topology.links):
+        sound = replace(topology, links=sound_links)
+    check_named_ports(sound, report)
+    check_ports(sound, report)
+    check_fabric(sound, report)
+    check_generations(sound, report)
+    check_slots(sound, report)
+    check_host_lanes(sound, report)
+    _check_buses(topology, report)
+    _check_loops(sound, report)
+    if topology.links:
+        _Reach(topology, report).check()
+    elif description.workloads and description.workloads[0].place is not None:
+        report.add(  # a beginning, not a mistake
+            description.workloads[0].place,
+            "no-way",
+            "there are no links yet, so no data has a way to go",
+            help="add `links:` with one `- a -- b: cable` a line",
+            severity="warning",
+        )
+    report.stop(DescriptionError)
+    return report.findings
+
+
+def _check_buses(topology: Topology, report: Report) -> None:
+    """Report memories that hang on nothing; in a file without any link that is no mistake yet."""
+    memories = [memory for memory in topology.of_kind("memory") if not topology.steps[memory.name]]
+    if not memories or not topology.links:
+        return
+    first, number = memories[0], stem_of(memories[0].name)[1]
+    hosts = [host.name for host in topology.of_kind(*HOSTS)]
+    host = next((name for name in hosts if stem_of(name)[1] == number), (*hosts, "cpu0")[0])
+    names = [memory.name for memory in memories]
+    report.add(
+        first.place,
+        "memory-without-bus",
+        f"{has(names)} no bus: nothing joins {'it' if len(names) == 1 else 'them'} with a CPU",
+        help=f"add `- {first.name} -- {host}: memory-bus` to `links:`",
+    )
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+def _check_loops(topology: Topology, report: Report) -> None:
+    """Report PCIe links that close a loop, once a line; parallel cables are no loop."""
+    forest = _Forest()
+    reported: set[Place] = set()
+    for link in topology.links:
+        if link.cable.family != "pcie":
+            continue
+        loop = forest.add(link)
+        if not loop or link.place in reported:
+            continue
+        reported.add(link.place)
+        names = [link.a.device]
+        for step in (link, *loop):
+            names.append(step.b.device if step.a.device == names[-1] else step.a.device)
+        advice = "leave one of these links out; is one of them NVLink, or a link between sockets?"
+        if any(topology[name].kind == "gpu" for name in names):
+            advice = "is one of them NVLink? Write `18x nvlink 4`"
+        report.add(
+            link.place,
+            "pcie-loop",
+            f"PCIe is a tree, and this link closes a loop: {' - '.join(names)}",
+            help=advice,
+            notes=[
+                f"{step.a.device} -- {step.b.device} is on line {step.place.line}" for step in loop
+            ],
+        )
+
+
+class _Forest:
+    """Links added one by one, with the path back wherever one closes a loop."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}  # of a union-find: what hangs together has one root
+        self._links: dict[str, dict[str, Link]] = {}  # by one end and the other
+
+    def add(self, link: Link) -> list[Link]:
+        """Add a link; where its ends were joined already, return that path, from `b` to `a`."""
+        a, b = link.a.device, link.b.device
+        if self._root(a) != self._root(b):
+            self._parents[self._root(a)] = self._root(b)
+            self._links.setdefault(a, {})[b] = link
+            self._links.setdefault(b, {})[a] = link
+            return []
+        distances = breadth_first([a], self._links.__getitem__)
+        path: list[Link] = []
+        while b != a:
+            nearer = min(self._links[b], key=distances.__getitem__)
+            path.append(self._links[b][nearer])
+            b = nearer
+        return path if len(path) > 1 else []
+
+    def _root(self, name: str) -> str:
+        while (parent := self._parents.get(name, name)) != name:
+            self._parents[name] = self._parents.get(parent, parent)
+            name = parent
+        return name
+
+
+# --- whether data gets there ----------------------------------------------------------------------
+
+
+class _Reach:
+    """Reports workloads whose data gets nowhere, then devices that nothing reaches."""
+
+    def __init__(self, topology: Topology, report: Report) -> None:
+        self._topology = topology
+        self._report = report
+        self._explained: set[str] = set()  # devices that a message has named
+
+    def check(self) -> None:
+        """Report every break once."""
+        reported: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
+        for workload in self._topology.description.workloads:
+            self._check_workload(workload, reported)
+        self._check_alone()
+        self._check_apart()
+
+    def _check_workload(
+        self, workload: Workload, reported: set[tuple[tuple[str, ...], tuple[str, ...]]]
+    ) -> None:
+        stores, gpus = workload.sources, workload.targets
+        if workload.direction == "write":
+            stores, gpus = gpus, stores
+        fabric = workload.direction == "copy"
+        reached = self._reached(stores, fabric=fabric)
+        cut_off = tuple(name for name in gpus if name not in reached)
+        if cut_off and (stores, cut_off) not in reported:
+            reported.add((stores, cut_off))
+            self._report_cut_off(stores, reached, cut_off)
+        if cut_off:
+            return
+        reached = self._reached(gpus, fabric=fabric)
+        idle = tuple(name for name in stores if name not in reached)
+        if idle and ((), idle) not in reported:
+            reported.add(((), idle))
+            self._report_cut_off(gpus, reached, idle)
+
+    def _reached(self, sources: Iterable[str], *, fabric: bool = False) -> dict[str, int]:
+        """Return what data from the sources can get to, in the order it is met.
+
+        Between GPUs it may take the `fabric` too, which leads to no storage.
+        """
+        starts = frozenset(sources)
+
+        def neighbours(name: str) -> list[str]:
+            kind = self._topology[name].kind
+            if name in starts or kind in _PASSED or (fabric and kind == "nvswitch"):
+                steps = self._topology.steps[name]
+                return [step.target for step in steps if fabric or step.link.layer != "gpu"]
+            return []
+
+        return breadth_first(sources, neighbours)
+
+    def _passed(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if self._topology[name].kind in _PASSED)
+
+    def _report_cut_off(
+        self, sources: tuple[str, ...], reached: Iterable[str], targets: tuple[str, ...]
+    ) -> None:
+        """Report targets that no source reaches, once for each place where the path breaks off."""
+        islands: dict[tuple[str, ...], list[str]] = {}
+        for target in targets:
+            island = tuple(sorted(self._passed(self._reached((target,)))))
+            islands.setdefault(island, []).append(target)
+        mainland = self._passed(reached)
+        for island, names in islands.items():
+            self._explained.update(sources, mainland, names, island)
+            reason, culprit, advice = self._break(sources, mainland, names, island)
+            notes = []
+            if mainland:
+                dots = " ..." if len(mainland) > _NAMES_OF_REACHED else ""
+                shown_names = names_of(mainland[:_NAMES_OF_REACHED])
+                notes = [f"from {names_of(sources)} data reaches {shown_names}{dots}"]
+            self._report.add(
+                culprit.place,
+                "no-way",
+                f"nothing joins {names_of(sources)} to {names_of(names)}: {reason}",
+                help=advice,
+                notes=notes,
+            )
+
+    def _break(
+        self,
+        sources: tuple[str, ...],
+        mainland: tuple[str, ...],
+        targets: list[str],
+        island: tuple[str, ...],
+    ) -> tuple[str, Device, str]:
+        """Return why data does not get there, the device where it ends, and what to write."""
+        if not mainland:
+            return self._hangs_on_nothing(sources)
+        if not island:
+            return self._hangs_on_nothing(targets)
+        near_hosts, far_hosts = (
+            [name for name in side if self._topology[name].is_host] for side in (mainland, island)
+        )
+        if near_hosts and far_hosts:
+            near, far = near_hosts[-1], far_hosts[0]
+            reason = f"{has(targets, 'hangs', 'hang')} on {far}, which has no link to {near}"
+            advice = f"add `- {near} -- {far}: 4x upi 16 GT/s`, or the link that it is"
+            return reason, self._topology[far], advice
+        on_island = bool(near_hosts or not far_hosts)
+        side, ends = (island, targets) if on_island else (mainland, sources)
+        top = self._top(side)
+        lacks = "uplink" if top.kind == "pcie-switch" else "link to a CPU"
+        only = "only " if len(side) == 1 else ""
+        host = (near_hosts or far_hosts or ["cpu0"])[0]
+        reason = f"{has(ends, 'hangs', 'hang')} {only}on {top.name}, which has no {lacks}"
+        return reason, top, f"add `- {top.name} -- {host}: {_pcie_cable(top)}`"
+
+    def _hangs_on_nothing(self, names: Sequence[str]) -> tuple[str, Device, str]:
+        device = self._topology[names[0]]
+        steps = self._topology.steps[device.name]
+        if steps:
+            neighbours = (noun_of(self._topology[step.target].kind, 2) for step in steps)
+            reason = f"{has(names, 'hangs', 'hang')} only on {listed(dict.fromkeys(neighbours))}"
+        else:
+            reason = f"{has(names)} no link"
+        return reason, device, self._advice_to_link(device)
+
+    def _top(self, names: Collection[str]) -> Device:
+        """Return the device of a group that would lead on to a CPU: a switch, else a card."""
+        devices = [self._topology[name] for name in names]
+        for kinds in (("pcie-switch",), ("hba",), CARDS, ("network-switch",)):
+            for device in devices:
+                if device.kind in kinds:
+                    return device
+        return devices[0]
+
+    def _advice_to_link(self, device: Device) -> str:
+        """Return the line that would link a device, with a partner that is there."""
+
+        def first(default: str, *kinds: Kind) -> str:
+            of_kinds = self._topology.of_kind(*kinds)
+            return next((other.name for other in of_kinds if other is not device), default)
+
+        if device.kind in ("storage", "network-switch"):
+            partner, cable = first("nic0", *CARDS), "infiniband ndr"
+        elif device.kind == "nvswitch":
+            partner, cable = first("gpu0", "gpu"), "18x nvlink 4"
+        elif device.is_host:
+            partner, cable = first("cpu1", *HOSTS), "4x upi 16 GT/s"
+        else:
+            switches = self._topology.of_kind("pcie-switch")
+            partner = switches[0].name if switches else first("cpu0", *HOSTS)
+            cable = _pcie_cable(device)
+        return f"add `- {device.name} -- {partner}: {cable}`"
+
+    def _check_alone(self) -> None:
+        """Report devices in no link at all, in one message; memories have a rule of their own."""
+        alone = [
+            name
+            for name, steps in self._topology.steps.items()
+            if not steps and name not in self._explained and self._topology[name].kind != "memory"
+        ]
+        if not alone:
+            return
+        device = self._topology[alone[0]]
+        them = "it" if len(alone) == 1 else "them"
+        self._report.add(
+            device.place,
+            "unreached",
+            f"nothing reaches {names_of(alone)}: no link names {them}",
+            help=self._advice_to_link(device),
+        )
+
+    def _check_apart(self) -> None:
+        """Report what is linked together and to no host, in a machine that has one."""
+        hosts = [host.name for host in self._topology.of_kind(*HOSTS)]
+        if not hosts:
+            return
+        reached = self._reached(hosts)
+        kinds = ("gpu", "nvme", "hba", "pcie-switch", *CARDS, "cxl-memory")
+        apart = [
+            name
+            for name, steps in self._topology.steps.items()
+            if name not in reached
+            and name not in self._explained
+            and self._topology[name].kind in kinds
+            and any(step.link.layer != "gpu" for step in steps)
+        ]
+        if not apart:
+            return
+        top = self._top(apart)
+        self._report.add(
+            top.place,
+            "unreached",
+            f"nothing joins {names_of(apart)} with a CPU",
+            help=f"add `- {top.name} -- {hosts[0]}: {_pcie_cable(top)}`",
+        )
+
+
+def _pcie_cable(device: Device) -> str:
+    """Return the PCIe cable that a device can have."""
+    slot = device.part.slot
+    return f"pcie {slot.generation} x{slot.lanes or 16}" if slot else "pcie 5 x16"
