@@ -12,7 +12,7 @@ from tests.discovery import trees, twins
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_mutations import damaged
 from tests.discovery.twins import card, cpu, gpu, pci, switch, system
-from topo.discovery import import_text, import_together, sight
+from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError, TopoError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
@@ -22,7 +22,7 @@ needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason=f"NO CORPUS at {CO
 
 def together(*sources, **options):
     names = [f"{'abc'[at]}.txt" for at in range(len(sources))]
-    seen = [sight(None, data, name) for data, name in zip(sources, names, strict=True)]
+    seen = [discover(None, data, name) for data, name in zip(sources, names, strict=True)]
     return import_together(seen, **options)
 
 
@@ -271,7 +271,7 @@ PAIRS = {
 def real(name, *, turned=False):
     files = PAIRS[name][::-1] if turned else PAIRS[name]
     return import_together(
-        [sight(None, (CORPUS / file).read_bytes(), file.rpartition("/")[2]) for file in files]
+        [discover(None, (CORPUS / file).read_bytes(), file.rpartition("/")[2]) for file in files]
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.discovery.matrix import links_in, rank_of
 from topo.discovery.nccl_read import speed_of
 from topo.discovery.nvidia_smi import read_matrix

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.test_corpus import data_of, rows
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.study import compare
 from topo.topology.build import build_topology

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.test_corpus import CORPUS, data_of, rows
-from topo.discovery import KINDS, sight
+from topo.discovery.importing import KINDS, discover
 from topo.errors import ExchangeError
 
 OWN = {"nccl-xml": "nccl", "hwloc-xml": "hwloc", "lstopo-text": ""}
@@ -41,7 +41,7 @@ def test_a_wrong_importer_names_the_file_for_what_it_is(folder):
         own = "" if stem in NAMED else OWN.get(folder, folder)
         for kind in set(KINDS) - {own}:
             with pytest.raises(ExchangeError) as caught:
-                sight(kind, data_of(row), "x")
+                discover(kind, data_of(row), "x")
             (said,) = caught.value.findings
             assert said.code == "wrong-kind"
             assert NAMED.get(stem) or WORDS.get(own, "a YAML file") in said.message

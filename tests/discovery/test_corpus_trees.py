@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.test_corpus import data_of, facts_of, imported, rows
-from topo.discovery import written
+from topo.discovery.foreign import read_lines
 from topo.discovery.hwloc_read import read_file
+from topo.discovery.importing import import_machine
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
 from topo.discovery.pci_kinds import is_bridge
-from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
 from topo.study import compare
@@ -212,7 +212,9 @@ def test_a_dgx_2_has_two_levels_of_switches_and_150_gb_of_nvlink(row):
         links = [one for one in topology.links if gpu == one.a.device and one.cable.reach == "gpu"]
         assert sum(one.cable.count * (one.cable.rate.value or 0) for one in links) == 150e9
     kept = tuple(one for one in found.machine.devices if one.kind != "nvswitch")
-    bare = build_topology(written(replace(found.machine, devices=kept, cables=())).description)
+    bare = build_topology(
+        import_machine(replace(found.machine, devices=kept, cables=())).description
+    )
     pcie = Counter(locality(bare, "gpu0", other) for other in gpus[1:])
     assert pcie == {"PIX": 1, "PXB": 2, "NODE": 4, "SYS": 8}
 

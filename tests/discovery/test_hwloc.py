@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from tests.discovery.trees import Hwloc, cxl, matrix, two_level
-from topo.discovery import import_text, sight
 from topo.discovery.hwloc_read import read_file
+from topo.discovery.importing import discover, import_text
 from topo.discovery.pci_link import guess
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
@@ -298,7 +298,7 @@ def test_devices_without_a_class():
 )
 def test_files_that_are_none(data, code):
     with pytest.raises(ExchangeError) as caught:
-        sight("hwloc", data, "x.xml")
+        discover("hwloc", data, "x.xml")
     assert [one.code for one in caught.value.findings] == [code]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
-from topo.discovery import import_text, sight
+from topo.discovery.importing import discover, import_text
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
 from topo.errors import ExchangeError
@@ -178,5 +178,5 @@ def test_virtual_functions_beside_their_card_are_left_out():
 
 def test_a_text_without_functions():
     with pytest.raises(ExchangeError) as caught:
-        sight("lspci", b"nothing here\n", "x")
+        discover("lspci", b"nothing here\n", "x")
     assert [one.code for one in caught.value.findings] == ["nothing-there"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.discovery.test_rules import four_by_two, two_switches_a_node
 from tests.discovery.twins import MATRIX, two_sockets
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.errors import TopoError
 from topo.topology.build import build_topology
 from topo.topology.gds_ranking import gds_ranking

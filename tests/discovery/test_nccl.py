@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.twins import AMD, card, cpu, gpu, pci, switch, system, two_sockets
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.twins import MATRIX
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.discovery.matrix import links_in, rank_of
 from topo.discovery.nvidia_smi import read_matrix
 from topo.errors import ExchangeError

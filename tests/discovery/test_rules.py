@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.discovery.twins import AMD, INTEL_SKX, card, cpu, eight_switches, pci, switch, system
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.errors import UnknownNameError
 from topo.topology.build import build_topology, load
 from topo.topology.gds_ranking import gds_ranking

@@ -13,7 +13,8 @@ import zipfile
 
 import pytest
 
-from topo.discovery import KINDS, sight, sysfs_archive
+from topo.discovery import sysfs_archive
+from topo.discovery.importing import KINDS, discover
 from topo.errors import ExchangeError
 
 DEADLINE_S = 20  # of the slowest; most take milliseconds
@@ -30,7 +31,7 @@ def said_of(kind, data):
     """Read it within the bounds; return the code of the refusal, or ``read``."""
     start = time.process_time()
     try:
-        sight(kind, data, "x")
+        discover(kind, data, "x")
         code = "read"
     except ExchangeError as error:
         (finding,) = error.findings
@@ -156,7 +157,7 @@ def test_a_zip_is_named():
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("sys/x", bytes(10 * 2**20))
     with pytest.raises(ExchangeError, match="is a zip file"):
-        sight("sysfs", raw.getvalue(), "x")
+        discover("sysfs", raw.getvalue(), "x")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.trees import Sysfs, sysfs_box, with_target
-from topo.discovery import import_folder, import_text, sight
+from topo.discovery.importing import discover, import_folder, import_text
 from topo.discovery.sysfs_archive import Archive
 from topo.discovery.sysfs_config import links_of
 from topo.discovery.sysfs_files import Folder
@@ -225,7 +225,7 @@ def test_a_bomb_is_refused():
         info.size = 300 * 2**20
         archive.addfile(info, _Zeros())
     with pytest.raises(ExchangeError) as caught:
-        sight("sysfs", raw.getvalue(), "bomb.tar.gz")
+        discover("sysfs", raw.getvalue(), "bomb.tar.gz")
     assert [one.code for one in caught.value.findings] == ["import-too-big"]
 
 
@@ -257,7 +257,7 @@ def another():
 )
 def test_archives_that_are_none(data, code):
     with pytest.raises(ExchangeError) as caught:
-        sight("sysfs", data, "x.tar")
+        discover("sysfs", data, "x.tar")
     assert [one.code for one in caught.value.findings] == [code]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.discovery.test_lspci import LIST
 from tests.discovery.test_mutations import damaged
 from tests.discovery.trees import ROCM, TREE, cxl, sysfs_box, two_level, verbose, with_target
-from topo.discovery import import_text
+from topo.discovery.importing import import_text
 from topo.errors import TopoError
 from topo.topology.build import build_topology
 

@@ -25,7 +25,7 @@ class _Import(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give each `--and` both its values, an empty KIND where none is written."""
-        from topo.discovery import KINDS
+        from topo.discovery.importing import KINDS
 
         whole: list[str] = []
         left = list(reversed(args))
@@ -94,7 +94,7 @@ def command(
         raise click.UsageError("only one FILE can be standard input.")
     path = Path(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
-    from topo.discovery import import_together
+    from topo.discovery.importing import import_together
 
     found = import_together([_seen(*source) for source in sources], storage=lists(storage))
     if output:
@@ -116,11 +116,11 @@ def command(
 def _seen(kind: str, file: str) -> Machine:
     """Read one source: a file, a folder, or standard input."""
     from topo.description.loading import read_file
-    from topo.discovery import LARGEST, sight, sight_folder
+    from topo.discovery.importing import LARGEST, discover, discover_folder
 
     path = Path(file)
     if file != _STDIN and path.is_dir():
-        return sight_folder(kind or None, path, file)
+        return discover_folder(kind or None, path, file)
     most = LARGEST + 1
     data = sys.stdin.buffer.read(most) if file == _STDIN else read_file(file, most)
-    return sight(kind or None, data, "<stdin>" if file == _STDIN else file)
+    return discover(kind or None, data, "<stdin>" if file == _STDIN else file)

@@ -1,33 +1,44 @@
 """A description back into a plain document: every range expanded, one device a key.
 
-`build(to_document(spec))` gives the same description, apart from places and from sources that are
-a file and its line.
+`build(to_document(description))` gives the same description, apart from places and from sources
+that are a file and its line.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
+from topo.catalogue.keys import KEYS
 from topo.catalogue.load import catalogue
-from topo.description.dump_parts import (
-    cable_value,
-    device_value,
-    figure_value,
-    medium_value,
-    part_value,
-)
 from topo.description.keys import SETTINGS
 from topo.description.settings import settings_value
 from topo.document.nodes import Mapping, Sequence
-from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
+from topo.units import spell_duration, spell_rate, spell_ratio, spell_size, spell_transfer_rate
 
 if TYPE_CHECKING:
-    from topo.description.description import DataPath, Description, Measurement, Workload
+    from collections.abc import Callable
+    from collections.abc import Mapping as MappingOf
+
+    from topo.catalogue.keys import Key, Quantity
+    from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
+    from topo.description.description import DataPath, Description, Device, Measurement, Workload
     from topo.document.nodes import Node
 
-
 Plain = dict[str, Any]
+# The source and kind that a mapping states for all the figures in it.
+Usual = tuple[str, "FigureKind"]
+
+# A source that is the place of the figure itself, which a new document has elsewhere.
+_OWN_PLACE: Final = re.compile(r".*:[0-9]+")
+_QUOTED: Final[Usual] = ("", "quoted")
+_SPELL: Final[dict[str, Callable[[float], str]]] = {
+    "rate": spell_rate,
+    "size": spell_size,
+    "ratio": spell_ratio,
+    "transfer-rate": spell_transfer_rate,
+}
 
 
 def to_document(description: Description) -> Plain:
@@ -35,7 +46,7 @@ def to_document(description: Description) -> Plain:
 
     Parameters
     ----------
-    spec
+    description
         The description; comments and findings are left out.
 
     Examples
@@ -44,46 +55,45 @@ def to_document(description: Description) -> Plain:
     >>> to_document(loads("{topo: 1, name: box, devices: {'gpu[0-1]': l40s}}"))
     {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
     """
-    built_in = catalogue()
-    media = {**description.media} if description.media else {}
-    settings = {
-        key: value
-        for key in SETTINGS
-        if (value := settings_value(description.settings, key)) is not None
-    }
+    media, parts = description.media, description.parts
+    settings = {key: settings_value(description.settings, key) for key in SETTINGS}
     sections: Plain = {
         "topo": 1,
         "name": description.name,
         "title": description.title,
-        "settings": settings,
+        "settings": {key: value for key, value in settings.items() if value is not None},
         "parts": {
-            name: part_value(part, description.likes.get(name, ""), description.parts)
-            for name, part in description.parts.items()
+            name: _part_value(part, description.likes.get(name, ""), parts)
+            for name, part in parts.items()
         },
-        "media": {name: medium_value(medium) for name, medium in media.items()},
+        "media": {name: _medium_value(medium) for name, medium in media.items()},
         "data-paths": {
             **{name: _data_path(path) for name, path in description.data_paths.items()},
-            **{name: _plain(entries) for name, entries in description.data_path_overrides.items()},
+            **{
+                name: _plain_value(entries)
+                for name, entries in description.data_path_overrides.items()
+            },
         },
-        "devices": {
-            device.name: device_value(device, description.parts) for device in description.devices
-        },
+        "devices": {device.name: _device_value(device, parts) for device in description.devices},
         "links": [
-            {f"{link.a} -- {link.b}": cable_value(link.cable, media, built_in.media)}
-            for link in description.links
+            {f"{link.a} -- {link.b}": _cable_value(link.cable, media)} for link in description.links
         ],
         "measured": [_measurement(measurement) for measurement in description.measurements],
         "workloads": {workload.name: _workload(workload) for workload in description.workloads},
         "expect": [expectation.text for expectation in description.expectations],
     }
-    return {key: value for key, value in sections.items() if value}
+    return _stated(sections)
 
 
-def _plain(node: Node) -> Any:
+def _stated(entries: Plain) -> Plain:
+    return {key: value for key, value in entries.items() if value}
+
+
+def _plain_value(node: Node) -> Any:
     if isinstance(node, Mapping):
-        return {key.text: _plain(value) for key, value in node}
+        return {key.text: _plain_value(value) for key, value in node}
     if isinstance(node, Sequence):
-        return [_plain(item) for item in node.items]
+        return [_plain_value(item) for item in node.items]
     return node.text
 
 
@@ -96,43 +106,219 @@ def _data_path(path: DataPath) -> Plain:
             continue
         rate = spell_rate(move.rate.value) + " per worker" * move.per_worker
         moves.append({text: {"rate": rate, "source": move.rate.source}})
-    found: Plain = {
-        "title": path.title,
-        "moves": moves,
-        "stages": path.stages if path.stages != "pipelined" else "",
-        "workers": path.workers if path.workers != 1 else 0,
-        "needs": list(path.needs),
-        "falls-back-to": path.falls_back_to,
-        "code": path.code,
-        "source": path.source,
-    }
-    return {key: value for key, value in found.items() if value}
+    return _stated(
+        {
+            "title": path.title,
+            "moves": moves,
+            "stages": path.stages if path.stages != "pipelined" else "",
+            "workers": path.workers if path.workers != 1 else 0,
+            "needs": list(path.needs),
+            "falls-back-to": path.falls_back_to,
+            "code": path.code,
+            "source": path.source,
+        }
+    )
 
 
 def _measurement(measurement: Measurement) -> Plain:
-    found = {"rate": figure_value(measurement.rate, "rate", kind="measured")}
-    if isinstance(found["rate"], dict):
-        found = {"rate": found["rate"]["value"], "source": measurement.rate.source}
+    rate = _figure_value(measurement.rate, "rate", kind="measured")
+    entries = {"rate": rate}
+    if isinstance(rate, dict):
+        entries = {"rate": rate["value"], "source": measurement.rate.source}
     if measurement.date:
-        found["date"] = measurement.date
-    return {f"{measurement.source} -> {measurement.target}": found}
+        entries["date"] = measurement.date
+    return {f"{measurement.source} -> {measurement.target}": entries}
 
 
 def _workload(workload: Workload) -> Plain:
-    found: Plain = {
+    entries: Plain = {
         workload.direction: spell_size(workload.size),
         "from": list(workload.sources),
         "to": list(workload.targets),
     }
     if workload.via:
-        found["via"] = list(workload.via)
+        entries["via"] = list(workload.via)
     if workload.efficiency is not None:
         low, high = (spell_ratio(ratio) for ratio in workload.efficiency)
-        found["efficiency"] = low if low == high else f"{low.removesuffix(' %')}-{high}"
+        entries["efficiency"] = low if low == high else f"{low.removesuffix(' %')}-{high}"
     if workload.weight != 1:
-        found["weight"] = repr(workload.weight)
+        entries["weight"] = repr(workload.weight)
     if workload.limit is not None and math.isfinite(workload.limit):
-        found["limit"] = spell_rate(workload.limit)
+        entries["limit"] = spell_rate(workload.limit)
     if workload.start:
-        found["start"] = spell_duration(workload.start)
-    return found
+        entries["start"] = spell_duration(workload.start)
+    return entries
+
+
+# --- parts, devices, cables and media: what differs from what they are like -----------------------
+
+
+def _part_value(part: Part, like: str, own_parts: MappingOf[str, Part]) -> Plain:
+    """Return a part of a file's own, which started from the part `like` or from nothing."""
+    built_in = catalogue().parts
+    base = built_in.get(like) if like == part.name or like not in own_parts else own_parts[like]
+    start = {"like": like} if base is not None else {"kind": part.kind}
+    return {**start, **_differences(part, base)}
+
+
+def _device_value(device: Device, own_parts: MappingOf[str, Part]) -> Any:
+    """Return a device: its part alone, or with what it says of itself."""
+    part = device.part
+    entries = _stated(
+        {
+            "label": device.label,
+            "role": device.role,
+            "slot": device.slot_name,
+            "pci": device.pci[0] if len(device.pci) == 1 else list(device.pci),
+            "rdma": device.rdma[0] if len(device.rdma) == 1 else list(device.rdma),
+            "numa": list(device.numa),
+            "outside": "yes" if device.outside else "",
+        }
+    )
+    entries |= _differences(part, own_parts.get(part.name) or catalogue().parts.get(part.name))
+    return {"part": part.name, **entries} if entries else part.name
+
+
+def _differences(part: Part, base: Part | None) -> Plain:
+    """Return the keys in which a part differs from its base, in the table's order."""
+    entries: Plain = {}
+    if part.title != (base.title if base else ""):
+        entries["title"] = part.title
+    source = part.source if part.source != (base.source if base else "") else ""
+    for key in KEYS.values():
+        value = _difference(part, base, key, (source, "quoted"))
+        if value is not None:
+            entries[key.name] = value
+    return {**entries, "source": source} if source else entries
+
+
+def _difference(part: Part, base: Part | None, key: Key, usual: Usual) -> Any:
+    """Return the value of one key, or `None` where the base has the same."""
+    if key.quantity == "slot":
+        slot = part.slot
+        if slot is None or slot == (base and base.slot):
+            return None
+        lanes = f" x{slot.lanes}" if slot.lanes else ""
+        return _sourced(f"{slot.generation}{lanes}", slot.source, slot.kind, usual)
+    if key.quantity == "ports":
+        ports, base_ports = (
+            (each.ports if key.name == "ports" else each.fabric) if each else None
+            for each in (part, base)
+        )
+        if ports is None or ports == base_ports:
+            return None
+        return _ports(ports, base_ports, usual)
+    if key.quantity == "caps" and part.peer_caps and part.peer_caps != (base and base.peer_caps):
+        return _caps(part.peer_caps, usual)
+    if key.quantity in ("flag", "caps", "text"):
+        return _word(part, base, key.name, usual)
+    figure = part.figures.get(key.name)
+    if figure is None or (base is not None and base.figures.get(key.name) == figure):
+        return None
+    return _figure_value(figure, key.quantity, source=usual[0])
+
+
+def _word(part: Part, base: Part | None, name: str, usual: Usual) -> Any:
+    """Return a flag or a text with its source, or `None` where the base has the same."""
+    values, base_values = (
+        {**each.facts, **{key: _flag(value) for key, value in each.flags.items()}} if each else {}
+        for each in (part, base)
+    )
+    if name not in values or values[name] == base_values.get(name):
+        return None
+    source = part.sources.get(name, "")
+    return _sourced(values[name], source, "quoted", usual if source else _QUOTED)
+
+
+def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
+    """Return ports; a count alone where what the ports are comes from the base."""
+    text: Any = "unknown" if ports.count is None else ports.count
+    inherited = base is not None and (ports.rate, ports.medium) == (base.rate, base.medium)
+    if ports.count is not None and not inherited:
+        rate = _number(ports.rate.value if ports.rate else None, "rate")
+        if ports.medium is not None:
+            medium = catalogue().media.get(ports.medium)
+            tells_rate = medium is not None and medium.rate is not None
+            text = f"{ports.count}x {ports.medium}{'' if tells_rate else f' {rate}'}"
+        elif ports.rate is not None:
+            text = f"{ports.count}x {rate}"
+    return _sourced(text, ports.source, ports.kind, usual)
+
+
+def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
+    return {
+        name: _sourced(
+            str(_number(cap.rate.value, "rate")) + " per flow" * cap.per_flow,
+            cap.rate.source,
+            cap.rate.kind,
+            usual,
+        )
+        for name, cap in (("posted", caps.posted), ("non-posted", caps.non_posted))
+        if cap is not None
+    }
+
+
+def _cable_value(cable: Cable, own_media: MappingOf[str, Medium]) -> Any:
+    """Return a cable: its shorthand, or a mapping where it has figures of its own."""
+    medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
+    entries: Plain = {}
+    if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
+        entries["efficiency"] = _figure_value(cable.efficiency, "ratio")
+    if cable.p2p is not None:
+        entries["p2p"] = _caps(cable.p2p)
+    return {"medium": cable.text, **entries} if entries else cable.text
+
+
+def _medium_value(medium: Medium) -> Plain:
+    """Return a medium of a file's own, with everything that it says."""
+    base = catalogue().media.get(medium.name)
+    source = medium.source if base is None or medium.source != base.source else ""
+    entries: Plain = {"title": medium.title, "reach": medium.reach}
+    figures: dict[str, tuple[Figure | None, Quantity]] = {
+        "transfer-rate": (medium.transfer_rate if medium.encoding else None, "transfer-rate"),
+        "rate": (medium.rate if not medium.encoding else None, "rate"),
+        "bytes-per-transfer": (medium.bytes_per_transfer, "count"),
+        "efficiency": (medium.efficiency, "ratio"),
+    }
+    for key, (figure, quantity) in figures.items():
+        if figure is not None:
+            entries[key] = _figure_value(figure, quantity, source=source)
+    entries |= {"encoding": medium.encoding, "source": source}
+    if medium.rate is not None and not medium.encoding:
+        entries["per-lane"] = _flag(medium.per_lane)
+    return _stated(entries)
+
+
+def _figure_value(
+    figure: Figure, quantity: Quantity, *, kind: FigureKind = "quoted", source: str = ""
+) -> Any:
+    """Return a figure as YAML writes it: plain, or with its source and kind.
+
+    `kind` and `source` are what the mapping around it says of all its figures.
+    """
+    return _sourced(_number(figure.value, quantity), figure.source, figure.kind, (source, kind))
+
+
+def _number(value: float | None, quantity: Quantity) -> Any:
+    if value is None:
+        return "unknown"
+    if math.isinf(value):
+        return "unlimited"
+    return _SPELL[quantity](value) if quantity in _SPELL else int(value)
+
+
+def _sourced(text: Any, source: str, kind: FigureKind, usual: Usual) -> Any:
+    """Return a value with its source and kind, or alone where those are the usual ones."""
+    usual_source, usual_kind = usual
+    if usual_source:
+        needs_no_source = source == usual_source
+    else:
+        needs_no_source = not source or _OWN_PLACE.fullmatch(source) is not None
+    if needs_no_source and kind == usual_kind:
+        return text
+    entries = {"value": text, "source": source} if source else {"value": text}
+    return entries if kind in (usual_kind, "formula") else {**entries, "kind": kind}
+
+
+def _flag(value: bool | None) -> str:  # noqa: FBT001  (a flag's own value)
+    return "unknown" if value is None else "yes" if value else "no"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from topo.description.write import selection, stem_of
 from topo.discovery.combine_differ import MATRICES, differences, links_known, tree_known
 from topo.discovery.combine_facts import cables_of, filled, known_media
 from topo.discovery.combine_match import Matches, match
 from topo.discovery.combine_tree import added, bridged, moved
+from topo.discovery.describe import device_names, file_title
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink
-from topo.discovery.naming import file_title, named, selection, stem_of
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _lasts(finding: Finding, whole: Machine) -> bool:
 
 def _told(whole: Machine, found: list[Difference], first: str, second: str) -> Machine:
     """Return the machine with a finding and a comment for each contradiction."""
-    names = named(whole.devices)
+    names = device_names(whole.devices)
     groups: dict[tuple[str, str, str, bool], list[tuple[str, ...]]] = {}
     for one in found:
         if all(key in names for key in one.ids):

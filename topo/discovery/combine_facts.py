@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.catalogue.load import catalogue
 from topo.discovery.combine_differ import MATRICES, link_differs, links_known
 from topo.discovery.combine_tree import with_source
+from topo.discovery.describe import file_title
 from topo.discovery.machine import DiscoveredCable, DiscoveredLink
-from topo.discovery.naming import file_title
 
 if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches

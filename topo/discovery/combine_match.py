@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import card_of
-from topo.discovery.naming import file_title
+from topo.discovery.describe import file_title
 from topo.discovery.pci import address_key
 
 if TYPE_CHECKING:

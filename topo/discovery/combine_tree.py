@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.discovery.combine_match import numa_of
+from topo.discovery.describe import file_title
 from topo.discovery.machine import printable, some_of
-from topo.discovery.naming import file_title
 from topo.errors import Finding
 
 if TYPE_CHECKING:

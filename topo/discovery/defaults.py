@@ -1,15 +1,18 @@
-"""What no source tells and a topology needs: memories, a link between CPUs, a storage target."""
+"""What no source tells and a topology needs: memories, links between CPUs, a storage target.
+
+Each is a guess that is said, in a comment or a finding.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.kinds import CARDS
 from topo.discovery.addresses import read_address
-from topo.discovery.fit import part_of
-from topo.discovery.machine import DiscoveredDevice
-from topo.discovery.wire import Wire
+from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink
 from topo.errors import ExchangeError, Finding
 from topo.phrases import did_you_mean
 
@@ -19,205 +22,171 @@ if TYPE_CHECKING:
     from topo.discovery.machine import Machine
 
 
-_CARDS: Final = ("nic", "dpu")
-_NUMA_LINK: Final = "numa-link"
-_MEDIA: Final = (
-    "",
-    "media:",
-    f"  {_NUMA_LINK}: {{title: whatever joins the NUMA nodes, reach: host, rate: unknown}}",
-)
+_USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, said="speed guessed: edit it")
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
-_GUESSED: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
-_EACH: Final = "80 GB each"
+_GUESSED_PORT: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """What was added to a discovered machine; `findings` say it."""
+def with_drive_links(machine: Machine) -> Machine:
+    """Return the machine with a link for its drives, if neither they nor the GPUs have a known one.
 
-    devices: tuple[DiscoveredDevice, ...]
-    names: dict[str, str]
-    wires: tuple[Wire, ...]
-    media: tuple[str, ...]
-    storage: tuple[str, ...]
-    targets: tuple[str, ...]
-    workloads: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    A question without any finite rate has no answer. Elsewhere an unknown link stays unknown: it
+    never binds, and what is known does.
+    """
+    drives, gpus = machine.of_kind("nvme"), machine.of_kind("gpu")
+    if not drives or not gpus or machine.of_kind("storage"):
+        return machine
+    for device in (*drives, *gpus):
+        link, part = device.link, part_of(device, machine)
+        if link is not None and link.generation is not None and link.lanes is not None:
+            return machine
+        if part is not None and part.slot is not None:
+            return machine
+    finding = Finding(
+        "guessed-speed",
+        f"no link here has a known speed: {_USUAL_DRIVE_LINK.cable} for {len(drives)} drives "
+        "is a guess",
+        severity="note",
+        help="write the speed of the drives' links in the YAML",
+    )
+    return replace(
+        machine,
+        devices=tuple(
+            replace(device, link=_USUAL_DRIVE_LINK) if device.kind == "nvme" else device
+            for device in machine.devices
+        ),
+        findings=(*machine.findings, finding),
+    )
 
 
-def supplied(machine: Machine, names: dict[str, str], storage: Sequence[str]) -> Supply:
-    """Return what the machine lacks.
+def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, tuple[Finding, ...]]:
+    """Return the machine with what it lacks, and what is a guess of that.
 
     Parameters
     ----------
-    machine, names
-        What was seen, and the names of the devices by their `id`.
+    machine
+        What the source told.
     storage
-        Cards that a storage target is to be cabled to; guessed when empty.
+        Cards that a storage target is to be cabled to, by the names that the file gives them,
+        their RDMA names or PCI addresses; guessed when empty.
 
     Raises
     ------
     ExchangeError
         If `storage` names something that is not there.
     """
-    memories = _memories(machine, names)
-    wires = _socket_wires(machine, names)
-    cards = _chosen(machine, names, storage)
-    drives = [names[drive.id] for drive in machine.of_kind("nvme")]
-    targets = machine.of_kind("storage")
-    attached = cards if storage or not (drives or targets) else []
-    wires += [_storage_wire(card, names[card.id], machine) for card in attached]
-    own = any(wire.cable == _NUMA_LINK for wire in wires)
-    return Supply(
-        devices=tuple(memory for memory, _ in memories),
-        names={memory.id: name for memory, name in memories},
-        wires=tuple(wires),
-        media=_MEDIA if own else (),
-        storage=tuple(_storage_lines(attached, guessed=not storage)),
-        targets=("storage",) if attached else (),
-        workloads=tuple(_workloads(machine, _source(machine, attached))),
-        findings=tuple(_said(attached, names, machine, guessed=not storage)),
-    )
-
-
-def _memories(machine: Machine, names: dict[str, str]) -> list[tuple[DiscoveredDevice, str]]:
-    """Return a memory for each CPU, where the source names none at all."""
-    if machine.of_kind("memory"):
-        return []
-    hosts = machine.of_kind("cpu")
-    return [
-        (
-            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id),
-            names[cpu.id].replace("cpu", "ram"),
-        )
-        for cpu in hosts
-    ]
-
-
-def _socket_wires(machine: Machine, names: dict[str, str]) -> list[Wire]:
-    """Return links between all CPUs that the source does not join itself."""
+    names = device_names(machine.devices)
+    cpus = machine.of_kind("cpu")
+    memories: list[DiscoveredDevice] = []
+    if not machine.of_kind("memory"):
+        memories = [
+            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
+            for cpu in cpus
+        ]
     joined = {frozenset((cable.a, cable.b)) for cable in machine.cables}
-    cable = machine.socket_cable or _NUMA_LINK
-    return [
-        Wire(names[one.id], names[other.id], cable)
-        for one, other in combinations(machine.of_kind("cpu"), 2)
-        if frozenset((one.id, other.id)) not in joined
+    cables = [
+        DiscoveredCable(a.id, b.id, machine.socket_cable or NUMA_LINK)
+        for a, b in combinations(cpus, 2)
+        if frozenset((a.id, b.id)) not in joined
     ]
+    cards = _storage_cards(machine, names, storage)
+    if not storage and machine.of_kind("nvme", "storage"):
+        cards = []
+    for card in cards:
+        cable = storage_cable(card, machine)
+        doubt = "speed guessed: edit it" if cable.endswith(_GUESSED_PORT) else ""
+        cables.append(DiscoveredCable(ASSUMED_STORAGE, card.id, cable, doubt))
+    target = DiscoveredDevice(
+        ASSUMED_STORAGE,
+        "storage",
+        "nvme-of-target",
+        facts=(("outside", "yes"),),
+        said="" if storage else "a guess: the source does not name storage",
+    )
+    whole = replace(
+        machine,
+        devices=(*((target,) if cards else ()), *machine.devices, *memories),
+        cables=(*cables, *machine.cables),
+    )
+    return whole, tuple(_guesses(machine, cards, names, guessed=not storage))
 
 
-# --- storage --------------------------------------------------------------------------------------
-
-
-def _chosen(
+def _storage_cards(
     machine: Machine, names: dict[str, str], storage: Sequence[str]
 ) -> list[DiscoveredDevice]:
-    cards = machine.of_kind(*_CARDS)
+    """Return the cards that are meant; the fastest ones where nobody says."""
+    cards = machine.of_kind(*CARDS)
     if not storage:
-        fastest = max((_rate(card) for card in cards), default=0)
-        return [card for card in cards if _rate(card) == fastest]
-    known = {key: card for card in cards for key in _keys(card, names[card.id])}
+        return fastest_cards(cards)
+    card_of_name = {
+        name: card
+        for card in cards
+        for name in (names[card.id], *card.rdma, *card.pci, *card.label.split(", "))
+        if name
+    }
     chosen = {}
     for name in storage:
-        card = known.get(name) or known.get(read_address(name))
+        card = card_of_name.get(name) or card_of_name.get(read_address(name))
         if card is None:
             message = f"there is no network card `{name}` to cable storage to"
-            listed = ", ".join(names[one.id] for one in cards) or "none"
-            help = did_you_mean(name, known) or f"cards: {listed}"
+            help = did_you_mean(name, card_of_name)
+            if not help:
+                help = f"cards: {', '.join(names[card.id] for card in cards) or 'none'}"
             raise ExchangeError(Finding("unknown-name", message, help=help))
         chosen[card.id] = card
     return list(chosen.values())
 
 
-def _keys(card: DiscoveredDevice, name: str) -> tuple[str, ...]:
-    return (name, *card.rdma, *card.pci, *(card.label.split(", ") if card.label else ()))
+def fastest_cards(cards: Sequence[DiscoveredDevice]) -> list[DiscoveredDevice]:
+    """Return the cards with the most bits/s over all of their ports."""
+    rates = [sum(rate or 0.0 for rate in card.ports) for card in cards]
+    return [card for card, rate in zip(cards, rates, strict=True) if rate == max(rates)]
 
 
-def _rate(card: DiscoveredDevice) -> float:
-    """Return the rate of all ports of a card, for comparison."""
-    return sum(rate or 0.0 for rate in card.ports)
-
-
-def _cable(card: DiscoveredDevice, machine: Machine) -> str:
-    """Return the network cables of a card's ports."""
+def storage_cable(card: DiscoveredDevice, machine: Machine) -> str:
+    """Return the network cables of a card's ports, at the rate of ports or part, or at a guess."""
     part = part_of(card, machine)
-    own = part.ports if part else None
+    ports = part.ports if part else None
     rates = [rate for rate in card.ports if rate]
-    count = len(card.ports) or (own.count if own and own.count else 1)
-    if not rates and own is not None and own.rate is not None and own.rate.value:
-        rates = [own.rate.value * 8]
+    if not rates and ports is not None and ports.rate is not None and ports.rate.value:
+        rates = [ports.rate.value * 8]
+    count = len(card.ports) or (ports.count if ports and ports.count else 1)
+    return network_cable(count, max(rates, default=None), card.network)
+
+
+def network_cable(count: int, bits_per_s: float | None, network: str) -> str:
+    """Return so many network cables of a rate, ``2x infiniband ndr``; 100 Gb/s where unknown."""
     times = f"{count}x " if count > 1 else ""
-    if not rates:
-        return f"{times}{_GUESSED}"
-    gigabits = max(rates) / 1e9
-    if card.network == "infiniband" and gigabits in _INFINIBAND:
+    if bits_per_s is None:
+        return f"{times}{_GUESSED_PORT}"
+    gigabits = bits_per_s / 1e9
+    if network == "infiniband" and gigabits in _INFINIBAND:
         return f"{times}infiniband {_INFINIBAND[int(gigabits)]}"
     return f"{times}ethernet {gigabits:.10g} Gb/s"
 
 
-def _storage_wire(card: DiscoveredDevice, name: str, machine: Machine) -> Wire:
-    cable = _cable(card, machine)
-    return Wire("storage", name, cable, "speed guessed: edit it" if _is_guess(cable) else "")
-
-
-def _is_guess(cable: str) -> bool:
-    return cable.endswith(_GUESSED)
-
-
-def _storage_lines(cards: list[DiscoveredDevice], *, guessed: bool) -> list[str]:
+def _guesses(
+    machine: Machine, cards: list[DiscoveredDevice], names: dict[str, str], *, guessed: bool
+) -> list[Finding]:
     if not cards:
-        return []
-    why = "  # a guess: the source does not name storage" if guessed else ""
-    return [f"  storage: {{part: nvme-of-target, outside: yes}}{why}"]
-
-
-def _source(machine: Machine, attached: list[DiscoveredDevice]) -> str:
-    """Return the stem of what data comes from."""
-    if attached or machine.of_kind("storage"):
-        return "storage"
-    return "nvme" if machine.of_kind("nvme") else ""
-
-
-def _workloads(machine: Machine, source: str) -> list[str]:
-    """Return a workload to begin with, where there is something to read from and to."""
-    gpus = machine.of_kind("gpu")
-    if not gpus or not source:
-        return []
-    to = "gpu" if len(gpus) > 1 else "gpu0"
-    origin = "nvme0" if source == "nvme" and len(machine.of_kind("nvme")) == 1 else source
-    line = f"  load: {{read: {_EACH}, from: {origin}, to: {to}}}  # to begin with: edit it"
-    return ["", "workloads:", line]
-
-
-def _said(
-    cards: list[DiscoveredDevice], names: dict[str, str], machine: Machine, *, guessed: bool
-) -> list[Finding]:
-    if cards:
-        return _said_cards(cards, names, machine, guessed=guessed)
-    if not machine.of_kind("nvme", "storage") and machine.of_kind("gpu"):
-        return [
-            Finding(
-                "no-storage",
-                "the source names no network card and no drive that data could come by",
-                severity="note",
-                help="add one to the file, with its link, before you compare data paths",
-            )
-        ]
-    return []
-
-
-def _said_cards(
-    cards: list[DiscoveredDevice], names: dict[str, str], machine: Machine, *, guessed: bool
-) -> list[Finding]:
-    named = [names[card.id] for card in cards]
-    shown = named[0] if len(named) == 1 else f"{named[0]} to {named[-1]} ({len(named)} cards)"
-    speed = any(_is_guess(_cable(card, machine)) and not any(card.ports) for card in cards)
-    found = []
+        if machine.of_kind("nvme", "storage") or not machine.of_kind("gpu"):
+            return []
+        message = "the source names no network card and no drive that data could come by"
+        help = "add one to the file, with its link, before you compare data paths"
+        return [Finding("no-storage", message, severity="note", help=help)]
+    shown = names[cards[0].id]
+    if len(cards) > 1:
+        shown = f"{shown} to {names[cards[-1].id]} ({len(cards)} cards)"
+    findings = []
     if guessed:
         message = f"a storage target was cabled to {shown}, which is a guess"
         help = "say which cards lead to storage: `--storage nic0`"
-        found.append(Finding("guessed-storage", message, severity="note", help=help))
-    if speed:
+        findings.append(Finding("guessed-storage", message, severity="note", help=help))
+    if any(
+        storage_cable(card, machine).endswith(_GUESSED_PORT) and not any(card.ports)
+        for card in cards
+    ):
         message = f"how fast the ports of {shown} are is not told: 100 Gb/s each is a guess"
         help = "write the speed of the cables to `storage` in the YAML"
-        found.append(Finding("guessed-speed", message, severity="note", help=help))
-    return found
+        findings.append(Finding("guessed-speed", message, severity="note", help=help))
+    return findings

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.addresses import read_address
+from topo.discovery.foreign import read_xml
 from topo.discovery.machine import printable
-from topo.discovery.xml import read_xml
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:

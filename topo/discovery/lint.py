@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import lane_rate
-from topo.discovery.fit import part_of
+from topo.discovery.describe import larger_slot, part_of
 from topo.errors import Finding
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _FASTEST: Final = 1600e9
 _VIRTUAL_FROM: Final = 4  # GPUs with links of their own and no switch at all
 
 
-def judge(machine: Machine) -> tuple[Finding, ...]:
+def lint(machine: Machine) -> tuple[Finding, ...]:
     """Return the findings about what was seen, in the order of the rules, none said already."""
     said = {finding.code for finding in machine.findings}
     found = (
@@ -31,6 +31,7 @@ def judge(machine: Machine) -> tuple[Finding, ...]:
         *_network_speeds(machine),
         *_off_fabric(machine),
         *_hidden_switches(machine),
+        *_over_part(machine),
     )
     return tuple(finding for finding in found if finding.code not in said)
 
@@ -178,4 +179,23 @@ def _hidden_switches(machine: Machine) -> Iterator[Finding]:
             "that hides its switches?",
             severity="warning",
             help="near and far cards look alike here; compare with the host's own topology",
+        )
+
+
+def _over_part(machine: Machine) -> Iterator[Finding]:
+    """Yield a finding for each kind of device whose link is faster than its part can be."""
+    over: dict[tuple[str, str, str], list[DiscoveredDevice]] = {}
+    for device in machine.devices:
+        part, link = part_of(device, machine), device.link
+        if part is not None and part.slot is not None and link is not None:
+            lanes = f" x{part.slot.lanes}" if part.slot.lanes else ""
+            if larger_slot(device, part):
+                key = (part.name, f"PCIe {part.slot.generation}{lanes}", link.cable)
+                over.setdefault(key, []).append(device)
+    for (name, slot, cable), devices in over.items():
+        yield Finding(
+            "link-over-part",
+            f"{len(devices)} x {name}: the file says `{cable}`, and the part has {slot}",
+            severity="warning",
+            help="what the file says was kept; a virtual machine often says more than there is",
         )

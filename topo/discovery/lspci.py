@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.discovery.foreign import read_lines
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
 from topo.discovery.machine import Machine
@@ -16,7 +17,6 @@ from topo.discovery.numa import NumaNode, hosts_of
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import HostBridge, address_key
 from topo.discovery.pci_tree import grow
-from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:

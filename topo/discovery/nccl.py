@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import generic_gpu, identify, vendor_name
 from topo.discovery.addresses import MADE_UP, card_of, read_address
+from topo.discovery.foreign import read_xml
 from topo.discovery.machine import DiscoveredDevice, Machine, by_depth, printable, some_of
 from topo.discovery.nccl_cpu import cpu_of
 from topo.discovery.nccl_fabric import Fabric
 from topo.discovery.nccl_read import is_virtual_part, kind_of, link_of, number
-from topo.discovery.xml import read_xml
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from topo.discovery.foreign import read_lines
 from topo.discovery.machine import printable
 from topo.discovery.matrix import Affinity, Matrix, links_in, rank_of
-from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError, Finding, Place
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
+from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
-from topo.discovery.plain import read_lines
 from topo.errors import ExchangeError, Finding
 
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.plain import read_lines
+from topo.discovery.foreign import read_lines
 from topo.errors import ExchangeError, Finding, Place
 from topo.host.facts import HostFact, current_name
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.plain import read_lines
+from topo.discovery.foreign import read_lines
 from topo.measuring.results import (
     RAM,
     SMALL,

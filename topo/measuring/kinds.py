@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from topo.discovery.kinds import guess_kind
+from topo.discovery.foreign import file_kind
 from topo.errors import ExchangeError, Finding
 
 # Each module has `read(data: bytes, name: str) -> Results`.
@@ -46,6 +46,6 @@ def kind_of(kind: str | None, data: bytes, name: str) -> str:
     for mark, words, advice in _ASK_AGAIN:
         if re.search(mark, head):
             raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
-    message = f"`{name}` is {guess_kind(data).words}, and has no results that topo reads"
+    message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
     help = f"topo reads results of {', '.join(KINDS)}"
     raise ExchangeError(Finding("wrong-kind", message, help=help))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.twins import MATRIX, two_sockets
-from topo.discovery import import_text
-from topo.discovery.kinds import guess_kind
+from topo.discovery.foreign import file_kind
+from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 
 
@@ -25,7 +25,7 @@ from topo.errors import ExchangeError
     ],
 )
 def test_kinds_that_are_read(data, kind):
-    assert guess_kind(data).kind == kind
+    assert file_kind(data).importer == kind
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_kinds_that_are_read(data, kind):
     ],
 )
 def test_others_are_named(data, words):
-    assert words in guess_kind(data).words
+    assert words in file_kind(data).words
     with pytest.raises(ExchangeError, match=words) as caught:
         import_text(None, data, "x")
     assert [one.code for one in caught.value.findings] == ["wrong-kind"]

@@ -1,0 +1,342 @@
+"""A plain document as YAML that a person would write, in topo's own layout.
+
+Devices and links that follow one another become ranges, values stand in one column, comments
+beside what they are about. `topo.description.dump` makes such a document of a description.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from itertools import groupby
+from json import dumps
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from topo.phrases import number_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Plain = dict[str, Any]
+
+_ORDER: Final = (
+    *("topo", "name", "title", "parts", "media", "data-paths", "settings"),
+    *("devices", "links", "measured", "workloads", "expect"),
+)
+_WIDTH: Final = 96  # characters of an entry on one line
+_PART_WIDTH: Final = 200  # the same of a part, which stays on its line with its title
+_WIDEST_KEY: Final = 24  # characters of a key, with its colon, that others are lined up with
+_PLAIN_TEXT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _./()+%-]*")
+_ADDRESS: Final = re.compile(r"[0-9a-fA-F:]+\.[0-7]")
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """What stands beside the entries of a document in its YAML, each without its ``#``.
+
+    Parameters
+    ----------
+    head
+        Lines above everything.
+    above
+        By device, what stands on lines of its own above it, with the devices that it is about.
+    devices, workloads
+        By name, what stands behind an entry.
+    links
+        The same for each link of the document, in its order; empty for none at all.
+    """
+
+    head: tuple[str, ...] = ()
+    above: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    devices: Mapping[str, str] = field(default_factory=dict)
+    workloads: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+
+
+class _Entry(NamedTuple):
+    """A key of a section with its value; `above` are comments on lines of their own."""
+
+    key: str
+    value: Any
+    comment: str = ""
+    above: tuple[str, ...] = ()
+
+
+class _Link(NamedTuple):
+    """One line of `links:`: two ends or selections of them, the cable, a comment."""
+
+    a: str
+    b: str
+    cable: Any
+    comment: str = ""
+
+
+def to_yaml(document: Mapping[str, Any], comments: Comments | None = None) -> str:
+    """Return a document as the text of a topology file in topo's own layout.
+
+    Parameters
+    ----------
+    document
+        As `to_document` gives it: every range expanded, one device a key, one link an item.
+    comments
+        What stands beside the entries.
+
+    Examples
+    --------
+    >>> devices = {"gpu0": "l40s", "gpu1": "l40s", "cpu0": "epyc"}
+    >>> links = [{f"gpu{at} -- cpu0": "pcie 4 x16"} for at in range(2)]
+    >>> print(to_yaml({"topo": 1, "name": "box", "devices": devices, "links": links}))
+    topo: 1
+    name: box
+    <BLANKLINE>
+    devices:
+      gpu[0-1]: l40s
+      cpu0:     epyc
+    <BLANKLINE>
+    links:
+      - gpu -- cpu0: pcie 4 x16
+    <BLANKLINE>
+    """
+    comments = comments or Comments()
+    lines = [f"# {line}" for line in comments.head]
+    for section in sorted(document, key=_ORDER.index):
+        value = document[section]
+        if isinstance(value, str | int):
+            lines.append(f"{section}: {_scalar(str(value))}")
+            continue
+        lines += ["", f"{section}:"]
+        if section == "devices":
+            lines += _entry_lines(list(_device_entries(value, comments)))
+        elif section == "links":
+            lines += _link_lines(value, document["devices"], comments.links)
+        elif isinstance(value, list):
+            lines += [f"  - {_item(item)}" for item in value]
+        else:
+            behind = comments.workloads if section == "workloads" else {}
+            entries = [_Entry(name, item, behind.get(name, "")) for name, item in value.items()]
+            lines += _entry_lines(entries, _PART_WIDTH if section == "parts" else _WIDTH)
+    return "\n".join(lines) + "\n"
+
+
+def _item(item: Any) -> str:
+    """Return an item of a list: a text, or one key with its value."""
+    if isinstance(item, dict):
+        return ", ".join(f"{key}: {_flow(value)}" for key, value in item.items())
+    return _flow(item)
+
+
+def _entry_lines(entries: Sequence[_Entry], most: int = _WIDTH) -> Iterator[str]:
+    """Yield the lines of a section, the values of its one-line entries in one column."""
+    short = {
+        entry.key
+        for entry in entries
+        if not isinstance(entry.value, dict) or len(f"  {entry.key}: {_flow(entry.value)}") <= most
+    }
+    widths = [len(key) + 1 for key in short if len(key) < _WIDEST_KEY]
+    width = max(widths, default=0)
+    for entry in entries:
+        yield from (f"  # {line}" for line in entry.above)
+        name = f"{entry.key}:"
+        if entry.key in short:
+            yield _commented(f"  {name:<{width}} {_flow(entry.value)}", entry.comment)
+            continue
+        yield _commented(f"  {name}", entry.comment)
+        for key, value in entry.value.items():
+            yield from _wrapped(f"    {key}: ", value)
+
+
+def _wrapped(lead: str, value: Any) -> Iterator[str]:
+    """Yield a key with its value, a long list over several lines."""
+    if not isinstance(value, list):
+        yield lead + _flow(value)
+        return
+    indent, line = " " * (len(lead) + 1), f"{lead}["
+    for at, item in enumerate(value):
+        text = _flow(item) + ("]" if at == len(value) - 1 else ", ")
+        if len(line) + len(text) > _WIDTH and line.strip():
+            yield line.rstrip()
+            line = indent
+        line += text
+    yield line
+
+
+def _flow(value: Any) -> str:
+    """Return a value on one line."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items())
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_flow(item) for item in value)}]"
+    return _scalar(str(value))
+
+
+def _scalar(text: str) -> str:
+    """Return text as YAML takes it for text anywhere, in quotes where it needs them."""
+    if _ADDRESS.fullmatch(text) or (_PLAIN_TEXT.fullmatch(text) and not text.endswith(" ")):
+        return text
+    return dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _commented(line: str, comment: str) -> str:
+    return f"{line}  # {comment}" if comment else line
+
+
+# --- devices in ranges ----------------------------------------------------------------------------
+
+
+def stem_of(name: str) -> str:
+    """Return a name without its number."""
+    return name.rstrip("0123456789")
+
+
+def selection(names: Sequence[str], all_names: Mapping[str, list[str]]) -> str:
+    """Write names as a topology file selects them: ``gpu``, ``gpu[0-3]``, ``gpu[0,2]``.
+
+    Parameters
+    ----------
+    names
+        Names of one stem, in order.
+    all_names
+        All names of the file by stem, in order.
+    """
+    stem = stem_of(names[0])
+    if len(names) == 1:
+        return names[0]
+    if names == all_names.get(stem):
+        return stem
+    return f"{stem}[{number_ranges(int(name.removeprefix(stem)) for name in names)}]"
+
+
+def _device_entries(devices: Mapping[str, Any], comments: Comments) -> Iterator[_Entry]:
+    """Yield one entry for each run of devices that it can define."""
+    runs: list[dict[str, Plain]] = []
+    for name, value in devices.items():
+        entries = value if isinstance(value, dict) else {"part": value}
+        if runs and _continues(runs[-1], name, entries):
+            runs[-1][name] = entries
+        else:
+            runs.append({name: entries})
+    for run in runs:
+        names = list(run)
+        key, stem = names[0], stem_of(names[0])
+        if len(names) > 1:
+            key = f"{stem}[{names[0].removeprefix(stem)}-{names[-1].removeprefix(stem)}]"
+        shared = _shared(list(run.values()))
+        texts = list(dict.fromkeys(text for name in names if (text := comments.devices.get(name))))
+        comment = texts[0] if len(texts) == 1 else f"{texts[0]}; others differ" if texts else ""
+        about: dict[str, list[str]] = {}
+        for name in names:
+            for text in comments.above.get(name, ()):
+                about.setdefault(text, []).append(name)
+        above = tuple(f"{selection(among, {})}: {text}" for text, among in about.items())
+        yield _Entry(key, shared["part"] if len(shared) == 1 else shared, comment, above)
+
+
+def _continues(run: dict[str, Plain], name: str, entries: Plain) -> bool:
+    """Whether a device has the number after the last of a run, and the same keys and part."""
+    last, last_entries = next(reversed(run.items()))
+    stem = stem_of(name)
+    digits, last_digits = name.removeprefix(stem), last.removeprefix(stem)
+    return (
+        stem_of(last) == stem
+        and bool(last_digits)
+        and digits == str(int(last_digits) + 1)
+        and list(last_entries) == list(entries)
+        and last_entries["part"] == entries["part"]
+        and not any(
+            isinstance(value, dict) and value != last_entries[key] for key, value in entries.items()
+        )
+    )
+
+
+def _shared(values: list[Plain]) -> Plain:
+    """Return one value for all where they agree, else a list with one for each."""
+    if len(values) == 1:
+        return values[0]
+    shared: Plain = {}
+    for key, first in values[0].items():
+        column = [entries[key] for entries in values]
+        agree = all(value == first for value in column) and not isinstance(first, list)
+        shared[key] = first if agree else column
+    return shared
+
+
+# --- links in lines -------------------------------------------------------------------------------
+
+
+def _link_lines(
+    links: list[Plain], devices: Mapping[str, Any], comments: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield the lines of `links:`; a comment that the line before has goes without saying."""
+    all_names: dict[str, list[str]] = {}
+    for name in devices:
+        all_names.setdefault(stem_of(name), []).append(name)
+    groups: dict[tuple[str, str, str], list[_Link]] = {}
+    for at, item in enumerate(links):
+        ((ends, cable),) = item.items()
+        a, _, b = ends.partition(" -- ")
+        key = (stem_of(a), stem_of(b), _flow(cable))
+        groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
+    comment_before = ""
+    for group in groups.values():
+        for a, b, cable, comment in _grouped(group, all_names):
+            new_comment = "" if comment == comment_before else comment
+            text = cable if isinstance(cable, str) else _flow(cable)
+            yield _commented(f"  - {a} -- {b}: {text}", new_comment)
+            comment_before = comment
+
+
+def _grouped(group: list[_Link], all_names: Mapping[str, list[str]]) -> list[_Link]:
+    """Return the fewest lines that make these links, which have the same stems and cable."""
+    line = _one_line(group, all_names)
+    if line is not None:
+        return [line]
+    by_parent = sorted(group, key=lambda link: _by_number(link.b))
+    lines = []
+    for parent, children in groupby(by_parent, key=lambda link: link.b):
+        links = list(children)
+        names = [link.a for link in links]
+        lines.append(_Link(selection(names, all_names), parent, group[0].cable, _said(links)))
+    return lines
+
+
+def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:
+    """Return the one line that makes exactly these links, `None` when there is none."""
+    children = sorted({link.a for link in group}, key=_by_number)
+    parents = sorted({link.b for link in group}, key=_by_number)
+    cable, comment = group[0].cable, _said(group)
+    if stem_of(children[0]) == stem_of(parents[0]):
+        mesh = sorted({*children, *parents}, key=_by_number)
+        pairs = {frozenset((link.a, link.b)) for link in group}
+        if len(mesh) > 2 and len(pairs) == len(group) == math.comb(len(mesh), 2):  # noqa: PLR2004
+            names = selection(mesh, all_names)
+            return _Link(names, f"{names} all to all", cable, comment)
+        if len(group) == 1:
+            return group[0]
+        if set(children) & set(parents):
+            return None
+    if len(parents) == 1 and len(children) == len(group):
+        return _Link(selection(children, all_names), parents[0], cable, comment)
+    if len(children) == 1 and len(parents) == len(group):
+        return _Link(children[0], selection(parents, all_names), cable, comment)
+    if len(children) != len(group) or len(group) % len(parents):
+        return None
+    size = len(group) // len(parents)
+    in_blocks = [name for name in parents for _ in range(size)]
+    if [link.b for link in sorted(group, key=lambda link: _by_number(link.a))] != in_blocks:
+        return None
+    blocks = " in blocks" if size > 1 else ""
+    ends = selection(children, all_names), f"{selection(parents, all_names)}{blocks}"
+    return _Link(*ends, cable, comment)
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    stem = stem_of(name)
+    return stem, int(name.removeprefix(stem) or 0)
+
+
+def _said(links: Iterable[_Link]) -> str:
+    """Return the comment of links in one line: the first, and whether there are others."""
+    texts = list(dict.fromkeys(link.comment for link in links if link.comment))
+    return texts[0] if len(texts) == 1 else f"{texts[0]} and others" if texts else ""
