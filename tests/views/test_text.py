@@ -9,8 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topo.catalogue.part import Figure
-from topo.views.text.page import Bullets, Cell, Column, Heading, Lines, Table, Text, render
-from topo.views.text.words import figure_text, shortened, sourced
+from topo.phrases import shortened
+from topo.views.text.page import (
+    Bullets,
+    Cell,
+    Column,
+    Heading,
+    Lines,
+    Table,
+    Text,
+    figure_text,
+    render,
+    sourced,
+)
 
 
 def test_blocks_stand_apart_by_one_empty_line():

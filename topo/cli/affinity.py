@@ -36,6 +36,6 @@ def command(machine: Machine, rules: Any, as_json: bool) -> int:
         from topo.views.documents import affinity_document
 
         return put_document(affinity_document(found), topology.findings)
-    from topo.views.text.affinity import affinity_page
+    from topo.views.text.locality import affinity_page
 
     return put_page(affinity_page(found), topology.findings)

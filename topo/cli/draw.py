@@ -82,7 +82,7 @@ def command(
 
     topology = machine.load()
     answer = None if no_routes else _answer(topology, question, how)
-    overlay = overlay_of(answer) if answer else Overlay({}, {}, {})
+    overlay = overlay_of(answer) if answer else Overlay()
     picture = draw(
         topology,
         routes=overlay.routes,

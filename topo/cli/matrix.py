@@ -44,7 +44,7 @@ def command(
         from topo.views.documents import matrix_document
 
         return put_document(matrix_document(topology, classes, numa=numa), topology.findings)
-    from topo.views.text.machine import matrix_page
+    from topo.views.text.locality import matrix_page
 
     return put_page(matrix_page(topology, classes, numa=numa), topology.findings)
 
@@ -53,18 +53,18 @@ def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: boo
     """Print NCCL's types, or the GDS driver's ranking."""
     from topo.topology.gds_ranking import gds_ranking
     from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
-    from topo.views import documents
-    from topo.views.text import rules as pages
+    from topo.views.documents import gds_document, nccl_document
+    from topo.views.text.locality import gds_page, nccl_page
 
     topology = machine.load()
     if rules == "gds":
         ranking = gds_ranking(topology)
         if as_json:
-            return put_document(documents.gds_document(topology, ranking), topology.findings)
-        return put_page(pages.gds_page(ranking), topology.findings)
+            return put_document(gds_document(topology, ranking), topology.findings)
+        return put_page(gds_page(ranking), topology.findings)
     numbers = nccl_numbers(release or NEWEST)
     paths = nccl_matrix(topology, release=numbers.release)
     if as_json:
-        document = documents.nccl_document(topology, paths, numbers)
+        document = nccl_document(topology, paths, numbers)
         return put_document(document, topology.findings)
-    return put_page(pages.nccl_page(paths, numbers), topology.findings)
+    return put_page(nccl_page(paths, numbers), topology.findings)

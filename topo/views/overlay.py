@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from topo.phrases import listed
-from topo.units import format_duration, format_rate
-from topo.views.sentences import class_words, sentences
+from topo.views.sentences import limit_words, rate_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.routes.route import Route
-    from topo.study import PathAnswer, WorkloadAnswer
+    from topo.study import WorkloadAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """Routes to draw over a machine by data path, with resource ids that bind and a sentence."""
 
-    routes: Mapping[str, Route]
-    bottlenecks: Mapping[str, tuple[str, ...]]
-    captions: Mapping[str, str]
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    bottlenecks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    captions: Mapping[str, str] = field(default_factory=dict)
 
 
-def overlay_of(found: WorkloadAnswer) -> Overlay:
+def overlay_of(answer: WorkloadAnswer) -> Overlay:
     """Return the overlay of one workload: of each data path the first GPU's route."""
+    captions = {}
+    for path in answer.paths:
+        if path.rate is not None:
+            words = limit_words(path)
+            rate_and_time = ", ".join(filter(None, (rate_words(path), time_words(path))))
+            captions[path.name] = rate_and_time + (f": limited by {words}" if words else "")
     return Overlay(
-        routes={path.name: path.routes[0] for path in found.paths},
+        routes={path.name: path.routes[0] for path in answer.paths},
         bottlenecks={
-            path.name: tuple(one.resource.id for one in path.bottlenecks) for path in found.paths
+            path.name: tuple(bottleneck.resource.id for bottleneck in path.bottlenecks)
+            for path in answer.paths
         },
-        captions={path.name: _caption(path) for path in found.paths if path.rate is not None},
+        captions=captions,
     )
-
-
-def _caption(path: PathAnswer) -> str:
-    assert path.rate is not None
-    rate = "at most " * path.at_most + format_rate(path.rate)
-    if path.time is not None:
-        rate += ", " + "at least " * path.at_most + format_duration(path.time)
-    counts: dict[str, int] = {}
-    for one in path.bottlenecks:
-        counts[one.resource.kind] = counts.get(one.resource.kind, 0) + 1
-    words = listed((class_words(kind, count) for kind, count in counts.items()), most=4)
-    words = words or listed(sentences(path.own_limits), most=4)
-    return f"{rate}: limited by {words}" if words else rate

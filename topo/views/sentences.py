@@ -152,6 +152,23 @@ def cited(topology: Topology, reason: Reason) -> str:
     return f"{reason.text} ({place.file}:{place.line})"
 
 
+def rate_words(path: PathAnswer) -> str:
+    """Return "at most 50 GB/s"; nothing for a refused path."""
+    return "" if path.rate is None else "at most " * path.at_most + format_rate(path.rate)
+
+
+def time_words(path: PathAnswer) -> str:
+    """Return "at least 6.4 s"; nothing for a refused path, or where nobody said a size."""
+    return "" if path.time is None else "at least " * path.at_most + format_duration(path.time)
+
+
+def limit_words(path: PathAnswer) -> str:
+    """Return what stops a path: "the cards' chips and the RAM buses", else its own limits."""
+    kinds = [bottleneck.resource.kind for bottleneck in path.bottlenecks]
+    words = (class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
+    return listed(words if kinds else sentences(path.own_limits), most=_MOST)
+
+
 # --- one fact, one sentence -----------------------------------------------------------------------
 
 

@@ -1,20 +1,43 @@
-"""Pages that answer a question: compare and bottleneck."""
+"""Pages that answer a question: compare and bottleneck, and what stands behind a rate."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
-from topo.phrases import listed, shortened
+from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
-from topo.views.sentences import at_once_sentence, binds, class_words, sentence, sentences
-from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
-from topo.views.text.shares import explanation_blocks
-from topo.views.text.words import sourced, spanned, title_of, verdict_cell, workload_sentence
+from topo.views.sentences import (
+    at_once_sentence,
+    binds,
+    class_words,
+    limit_words,
+    price_sentences,
+    rate_words,
+    sentence,
+    sentences,
+    time_words,
+)
+from topo.views.text.page import (
+    Bullets,
+    Cell,
+    Heading,
+    Text,
+    grouped,
+    right,
+    sourced,
+    spanned,
+    table,
+    title_of,
+    verdict_cell,
+    wide,
+    workload_sentence,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.description.description import Basis
+    from topo.description.description import Basis, Workload
     from topo.study import (
         AtOnce,
         Bottleneck,
@@ -22,38 +45,70 @@ if TYPE_CHECKING:
         Explanation,
         Ladder,
         PathAnswer,
+        Prices,
+        Use,
         WorkloadAnswer,
     )
+    from topo.topology.resources import Resource
     from topo.topology.topology import Topology
-    from topo.views.text.page import Block
+    from topo.views.text.page import Block, Row, Table
 
 
 _NONE: Final = "-"
-_MOST: Final = 4  # names in a list before "and 3 more"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
+_BASIS_NOTES: Final[Mapping[Basis, str]] = {
+    "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
+    "overhead not. --at achievable and --at measured take the other figures.",
+    "achievable": "Rates are achievable: theoretical figures times the efficiency of medium or "
+    "part.",
+    "measured": "Rates are measured where somebody measured, else achievable, else theoretical.",
+}
+
+
+def basis_note(basis: Basis) -> Text:
+    """Return what the figures of a page are."""
+    return Text(_BASIS_NOTES[basis], dim=True)
+
+
+def bound_words(resources: Iterable[Resource]) -> str:
+    """Return "the cards' chips: slot[1-2]/chip" for resources by class."""
+    words = []
+    for kind, group in grouped(resources, lambda resource: resource.kind).items():
+        names = dict.fromkeys(resource.name for resource in group)
+        words.append(f"{class_words(kind, len(names))}: {shortened(names)}")
+    return "; ".join(words) or "nothing that the file states"
+
+
+def stopped_words(stopped_by: Sequence[Resource]) -> str:
+    """Return what stops a demand: full resources by class, else itself."""
+    return bound_words(stopped_by) if stopped_by else "its own limit"
 
 
 # --- compare ------------------------------------------------------------------------------------
 
 
-def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterator[Block]:
+def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> Iterator[Block]:
     """Yield a comparison: for each workload the paths side by side, their ways, what follows.
 
     `meeting` adds what happens when all workloads run at once.
     """
-    yield Heading(title_of(found.topology))
-    for answer in found.workloads:
+    yield Heading(title_of(comparison.topology))
+    for answer in comparison.workloads:
         yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
-        for paths in _abreast(answer.paths):
-            yield _table(answer, paths, found.basis)
-        yield _ways(answer)
+        # As many tables as are needed, about as many paths in each.
+        tables = max(-(-len(answer.paths) // _ABREAST), 1)
+        size = -(-len(answer.paths) // tables)
+        for start in range(0, len(answer.paths), size):
+            paths = answer.paths[start : start + size]
+            yield _paths_table(answer, paths, comparison.basis)
+        yield table(("", wide()), ((path.name, _way(path)) for path in answer.paths))
         if answer.insights:
             yield Bullets(sentences(answer.insights))
     if meeting is not None:
         yield Text(at_once_sentence(meeting))
-    yield Text(basis_note(found.basis), dim=True)
-    if any(path.ram_traffic for answer in found.workloads for path in answer.paths):
+    yield basis_note(comparison.basis)
+    if any(path.ram_traffic for answer in comparison.workloads for path in answer.paths):
         yield Text(
             "`through RAM buffers` counts each stay of the payload once, `on the memory buses` "
             "every write and read (no cache hits, streaming stores). Their times are the least "
@@ -62,274 +117,213 @@ def comparison_page(found: Comparison, meeting: AtOnce | None = None) -> Iterato
         )
 
 
-def _abreast(paths: tuple[PathAnswer, ...]) -> Iterator[tuple[PathAnswer, ...]]:
-    """Yield the paths of one table after another, about as many in each."""
-    tables = -(-len(paths) // _ABREAST)
-    size = -(-len(paths) // max(tables, 1))
-    for start in range(0, len(paths), size):
-        yield paths[start : start + size]
+def _paths_table(answer: WorkloadAnswer, paths: Sequence[PathAnswer], basis: Basis) -> Table:
+    """Return the paths side by side; a row of which nothing is known for any is left out."""
+    columns = [_column(path, answer.workload, basis) for path in paths]
+    rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
+    for label in columns[0]:
+        texts = [column[label] or _NONE for column in columns]
+        if label == "rate" or any(text != _NONE for text in texts):
+            rows.append((label, *(map(Cell, texts) if label in ("rate", "time") else texts)))
+    return table(("", *(wide(path.name) for path in paths)), rows)
 
 
-def basis_note(basis: Basis) -> str:
-    """Say what the figures of a page are."""
-    if basis == "theoretical":
-        return (
-            "Rates are theoretical: formula or datasheet, encoding taken off, protocol overhead "
-            "not. --at achievable and --at measured take the other figures."
+def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str]:
+    """Return what is said of one path by row: empty where nothing is, as for a refused one."""
+    refused, counts, cores = path.rate is None, path.counts, path.cores
+    column = {
+        "hops": "" if refused else spanned(path.hops_range),
+        "links walked": "" if refused else spanned(path.links_range),
+        "RAM traversals": "" if refused else str(counts.ram_traversals),
+        "CPU memory copies": "" if refused else str(counts.cpu_memory_copies),
+        "copies by a core": "" if refused else str(counts.core_copies),
+        "through RAM buffers": _traffic(path.ram_traffic, path.ram_floor),
+        "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
+        "rate": rate_words(path),
+        "each GPU": "",
+        "time": time_words(path),
+    }
+    if len(path.rates) > 1:
+        slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
+        column["each GPU"] = slowest if slowest == fastest else f"{slowest} to {fastest}"
+    if workload.efficiency is not None:
+        low, high = map(format_ratio, workload.efficiency)
+        times = " to ".join(map(format_duration, path.time_range or ()))
+        column[f"time at {low.removesuffix(' %')}-{high}"] = (
+            times and "at least " * path.at_most + times
         )
-    if basis == "achievable":
-        return "Rates are achievable: theoretical figures times the efficiency of medium or part."
-    return "Rates are measured where somebody measured, else achievable, else theoretical."
+    column["limited by"] = _limits(path)
+    column["cores busy copying"] = ""
+    if cores is not None:
+        kind = cores.source.partition(":")[0]
+        per_core = format_rate(cores.rate_per_core)
+        column["cores busy copying"] = f"{cores.cores:.3g} ({kind}: {per_core} a core)"
+    serial = path.serial_rate
+    column["one worker a GPU"] = "" if serial is None else format_rate(serial)
+    for other_basis in _BASES:
+        if other_basis != basis:
+            column[f"rate, {other_basis}"] = "" if refused else _rate_at(path, other_basis)
+    return column
 
 
-def _table(answer: WorkloadAnswer, paths: tuple[PathAnswer, ...], basis: Basis) -> Table:
-    rows: list[tuple[str | Cell, ...]] = [
-        ("verdict", *(verdict_cell(path.verdict) for path in paths))
-    ]
-    for label, cell in _ROWS:
-        cells = tuple(cell(path, basis) for path in paths)
-        if label == "rate" or any(text != _NONE for text in cells):
-            strong = label in _STRONG
-            rows.append((label, *(Cell(text) if strong else text for text in cells)))
-    if answer.workload.efficiency and any(path.time_range for path in paths):
-        rows.insert(_place_of(rows, "time") + 1, _range_row(answer, paths))
-    rows += _basis_rows(paths, basis)
-    columns = (Column(), *(Column(path.name, breaks=True) for path in paths))
-    return Table(columns, tuple(row for row in rows if any(cell != _NONE for cell in row[1:])))
-
-
-def _place_of(rows: list[tuple[str | Cell, ...]], label: str) -> int:
-    return next(place for place, row in enumerate(rows) if row[0] == label)
-
-
-def _range_row(answer: WorkloadAnswer, paths: tuple[PathAnswer, ...]) -> tuple[str, ...]:
-    assert answer.workload.efficiency is not None
-    low, high = answer.workload.efficiency
-    label = f"time at {format_ratio(low).removesuffix(' %')}-{format_ratio(high)}"
-    return (label, *(_time_range(path) for path in paths))
-
-
-def _time_range(path: PathAnswer) -> str:
-    if path.time_range is None:
-        return _NONE
-    fast, slow = path.time_range
-    return "at least " * path.at_most + f"{format_duration(fast)} to {format_duration(slow)}"
-
-
-def _basis_rows(paths: tuple[PathAnswer, ...], basis: Basis) -> Iterator[tuple[str, ...]]:
-    for other in _BASES:
-        if other != basis and any(path.rate is not None for path in paths):
-            yield (f"rate, {other}", *(_rate_at(path, other) for path in paths))
+def _traffic(size: float | None, floor: float | None) -> str:
+    if not size:
+        return ""
+    return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
 
 
 def _rate_at(path: PathAnswer, basis: Basis) -> str:
-    if path.rate is None:
-        return _NONE
     rate = path.rate_at(basis)
     if rate is None:
         return "nothing measured"
     return "at most " * path.at_most_at(basis) + format_rate(rate)
 
 
-def _hops(path: PathAnswer, _: Basis) -> str:
-    return spanned(path.hops_range) if path.rate is not None else _NONE
-
-
-def _links(path: PathAnswer, _: Basis) -> str:
-    return spanned(path.links_range) if path.rate is not None else _NONE
-
-
-def _counted(path: PathAnswer, count: int) -> str:
-    return str(count) if path.rate is not None else _NONE
-
-
-def _ram(path: PathAnswer, _: Basis) -> str:
-    return _traffic(path.ram_traffic, path.ram_floor)
-
-
-def _dram(path: PathAnswer, _: Basis) -> str:
-    return _traffic(path.dram_bytes, path.dram_floor)
-
-
-def _traffic(size: float | None, floor: float | None) -> str:
-    if not size:
-        return _NONE
-    return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
-
-
-def _rate(path: PathAnswer, _: Basis) -> str:
-    if path.rate is None:
-        return _NONE
-    return "at most " * path.at_most + format_rate(path.rate)
-
-
-def _each(path: PathAnswer, _: Basis) -> str:
-    """Return what each GPU gets, or from the slowest to the fastest."""
-    if len(path.rates) < 2:  # noqa: PLR2004  (one GPU has the rate above)
-        return _NONE
-    slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
-    return slowest if slowest == fastest else f"{slowest} to {fastest}"
-
-
-def _time(path: PathAnswer, _: Basis) -> str:
-    if path.time is None:
-        return _NONE
-    return "at least " * path.at_most + format_duration(path.time)
-
-
-def _limits(path: PathAnswer, basis: Basis) -> str:
-    full = (_limit(kind, group, basis) for kind, group in _classes(path.bottlenecks))
-    return "\n".join([*full, *sentences(path.own_limits)])
-
-
-def _limit(kind: str, group: Sequence[Bottleneck], basis: Basis) -> str:
-    """Return one class of full resources: names, what each has, what kind of figure it is."""
-    rates = dict.fromkeys(format_rate(one.capacity) for one in group)
-    kinds = dict.fromkeys(one.resource.capacity.at(basis).kind for one in group)
-    each = " each" if len(group) > 1 and len(rates) == 1 else ""
-    names = shortened(one.resource.name for one in group)
-    return (
-        f"{class_words(kind, len(group))}: {names}, {' and '.join(rates)}{each} "
-        f"({', '.join(kinds)})"
-    )
-
-
-def _classes(bottlenecks: Sequence[Bottleneck]) -> list[tuple[str, list[Bottleneck]]]:
-    groups: dict[str, list[Bottleneck]] = {}
-    for one in bottlenecks:
-        groups.setdefault(one.resource.kind, []).append(one)
-    return list(groups.items())
-
-
-def _limited(path: PathAnswer, basis: Basis) -> str:
-    return _limits(path, basis) or _NONE
-
-
-def _cores(path: PathAnswer, _: Basis) -> str:
-    if path.cores is None:
-        return _NONE
-    kind = path.cores.source.partition(":")[0]
-    return f"{path.cores.cores:.3g} ({kind}: {format_rate(path.cores.rate_per_core)} a core)"
-
-
-def _serial(path: PathAnswer, _: Basis) -> str:
-    return format_rate(path.serial_rate) if path.serial_rate is not None else _NONE
-
-
-_ROWS: Final[tuple[tuple[str, Callable[[PathAnswer, Basis], str]], ...]] = (
-    ("hops", _hops),
-    ("links walked", _links),
-    ("RAM traversals", lambda path, _: _counted(path, path.counts.ram_traversals)),
-    ("CPU memory copies", lambda path, _: _counted(path, path.counts.cpu_memory_copies)),
-    ("copies by a core", lambda path, _: _counted(path, path.counts.core_copies)),
-    ("through RAM buffers", _ram),
-    ("on the memory buses", _dram),
-    ("rate", _rate),
-    ("each GPU", _each),
-    ("time", _time),
-    ("limited by", _limited),
-    ("cores busy copying", _cores),
-    ("one worker a GPU", _serial),
-)
-_STRONG: Final = ("rate", "time")
-
-
-def _ways(answer: WorkloadAnswer) -> Table:
-    """Return the way of each path as a line of arrows, RAM buffers marked."""
-    return Table(
-        (Column(), Column(breaks=True)),
-        tuple((path.name, _way(path)) for path in answer.paths),
-    )
+def _limits(path: PathAnswer) -> str:
+    """Return each class of full resources: names, what each has, what kind of figure it is."""
+    lines = []
+    classes = grouped(path.bottlenecks, lambda bottleneck: bottleneck.resource.kind)
+    for kind, group in classes.items():
+        rates = dict.fromkeys(format_rate(bottleneck.capacity) for bottleneck in group)
+        kinds = dict.fromkeys(bottleneck.figure.kind for bottleneck in group)
+        names = shortened(bottleneck.resource.name for bottleneck in group)
+        each = " each" * (len(group) > 1 and len(rates) == 1)
+        words = class_words(kind, len(group))
+        lines.append(f"{words}: {names}, {' and '.join(rates)}{each} ({', '.join(kinds)})")
+    return "\n".join([*lines, *sentences(path.own_limits)])
 
 
 def _way(path: PathAnswer) -> str:
+    """Return a path's way as a line of arrows, RAM buffers marked."""
     if path.rate is None:
         why = (reason.text for reason in path.reasons if reason.effect == "refused")
         return f"refused: {shortened(why)}"
-    waypoints = path.routes[0].waypoints
-    return " -> ".join(f"{one} (RAM)" if one in path.counts.buffers else one for one in waypoints)
+    buffers = path.counts.buffers
+    return " -> ".join(
+        f"{waypoint} (RAM)" if waypoint in buffers else waypoint
+        for waypoint in path.routes[0].waypoints
+    )
 
 
 # --- bottleneck ---------------------------------------------------------------------------------
 
 
 def bottleneck_page(
-    topology: Topology, found: Ladder, explained: Explanation | None = None
+    topology: Topology, ladder: Ladder, explained: Explanation | None = None
 ) -> Iterator[Block]:
     """Yield what binds, by how much, who is stopped, the ladder, and what stands behind it."""
-    path, workload = found.answer, found.workload
+    path, workload = ladder.answer, ladder.workload
     yield Heading(title_of(topology))
     yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
     if path.rate is None:
-        yield Text(sentence(found.end))
+        yield Text(sentence(ladder.end))
         return
-    yield Text(_sentence(path))
+    outcome = ", ".join(filter(None, (f"{rate_words(path)} in all", time_words(path))))
+    bound = [bottleneck.resource for bottleneck in path.bottlenecks]
+    if bound:
+        tie = " together (a tie)" * (len({resource.kind for resource in bound}) > 1)
+        yield Text(f"{outcome}: {limit_words(path)} {binds(bound)}{tie}.")
+    else:
+        yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
-        yield _binding(path, found.basis)
-    if found.rungs:
+        yield _full_resources(path)
+    if ladder.rungs:
         yield Heading("The ladder: what binds, and what would bind next")
-        yield _ladder(found)
-    yield Text(f"It ends there: {sentence(found.end)}.")
+        yield _rungs(ladder)
+    yield Text(f"It ends there: {sentence(ladder.end)}.")
     if explained is not None:
-        yield from explanation_blocks(explained)
-    yield Text(basis_note(found.basis), dim=True)
+        yield from _explanation(explained)
+    yield basis_note(ladder.basis)
 
 
-def _sentence(found: PathAnswer) -> str:
-    assert found.rate is not None
-    start = "at most " * found.at_most + f"{format_rate(found.rate)} in all"
-    if found.time is not None:
-        start += ", " + "at least " * found.at_most + format_duration(found.time)
-    if not found.bottlenecks:
-        limits = listed(sentences(found.own_limits), most=_MOST)
-        return f"{start}: no capacity is full; it stops at {limits}."
-    words = [class_words(kind, len(group)) for kind, group in _classes(found.bottlenecks)]
-    tie = " together (a tie)" if len(words) > 1 else ""
-    bind = binds(one.resource for one in found.bottlenecks)
-    return f"{start}: {listed(words, most=_MOST)} {bind}{tie}."
-
-
-def _binding(found: PathAnswer, basis: Basis) -> Table:
+def _full_resources(path: PathAnswer) -> Table:
     """Return the full resources, those that differ in nothing but their names on one row."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for one in found.bottlenecks:
-        row = (
-            format_rate(one.load),
-            format_rate(one.capacity),
-            shortened(name.rpartition(" ")[2] for name in one.stops),
-            sourced(one.resource.capacity.at(basis)),
+
+    def figures(bottleneck: Bottleneck) -> tuple[str, ...]:
+        return (
+            bottleneck.resource.kind,
+            format_rate(bottleneck.load),
+            format_rate(bottleneck.capacity),
+            shortened(demand.rpartition(" ")[2] for demand in bottleneck.stops),
+            sourced(bottleneck.figure),
         )
-        groups.setdefault((one.resource.kind, *row), []).append(one.resource.name)
-    rows: list[tuple[str | Cell, ...]] = []
-    for (_, load, capacity, stops, source), names in groups.items():
-        each = " each" * (len(names) > 1)
-        rows.append((Cell(shortened(names)), load + each, capacity + each, stops, source))
+
+    rows: list[Row] = []
+    for (_, load, capacity, stops, source), group in grouped(path.bottlenecks, figures).items():
+        each = " each" * (len(group) > 1)
+        names = shortened(bottleneck.resource.name for bottleneck in group)
+        rows.append((Cell(names), load + each, capacity + each, stops, source))
     columns = (
-        Column("full", breaks=True),
-        Column("load", right=True),
-        Column("capacity", right=True),
-        Column("stops", breaks=True),
-        Column("the capacity's source", breaks=True),
+        wide("full"),
+        right("load"),
+        right("capacity"),
+        wide("stops"),
+        wide("the capacity's source"),
     )
-    return Table(columns, tuple(rows))
+    return table(columns, rows)
 
 
-def _ladder(ladder: Ladder) -> Table:
-    rows: list[tuple[str | Cell, ...]] = []
-    for number, rung in enumerate(ladder.rungs, start=1):
-        for place, (kind, group) in enumerate(rung.classes):
-            rows.append(
-                (
-                    "" if place else str(number),
-                    "" if place else Cell(format_rate(rung.rate)),
-                    class_words(kind, len(group)),
-                    shortened(one.resource.name for one in group),
-                )
+def _rungs(ladder: Ladder) -> Table:
+    return table(
+        (right("step"), right("rate"), "limited by", wide("namely")),
+        (
+            (
+                "" if place else str(step),
+                "" if place else Cell(format_rate(rung.rate)),
+                class_words(kind, len(group)),
+                shortened(bottleneck.resource.name for bottleneck in group),
             )
-    columns = (
-        Column("step", right=True),
-        Column("rate", right=True),
-        Column("limited by"),
-        Column("namely", breaks=True),
+            for step, rung in enumerate(ladder.rungs, start=1)
+            for place, (kind, group) in enumerate(rung.classes)
+        ),
     )
-    return Table(columns, tuple(rows))
+
+
+def _explanation(explained: Explanation) -> Iterator[Block]:
+    """Yield the table by demand, the table by resource, and the prices in words."""
+    several = any(len(share.demands) > 1 for share in explained.shares)
+    yield Heading(
+        "Who gets what" + " (equal demands on one line: --each lists them)" * several,
+    )
+    yield table(
+        (wide("GPUs"), right("rate of each"), right("share of each"), wide("stopped by")),
+        (
+            (
+                shortened(demand.gpu for demand in share.demands),
+                Cell(format_rate(share.rate)),
+                format_ratio(share.share),
+                stopped_words(share.stopped_by),
+            )
+            for share in explained.shares
+        ),
+    )
+    yield Heading("What is used, the fullest first")
+    yield table(
+        (wide("resource"), right("load"), right("capacity"), right("used"), wide("by")),
+        map(_used, explained.uses),
+    )
+    yield Heading("What one GB/s more is worth, and what one less costs")
+    if explained.prices.rule == "largest-total":
+        yield Text(_largest_total(explained.prices))
+    yield Bullets(price_sentences(explained.prices))
+
+
+def _used(use: Use) -> Row:
+    if use.capacity is None:
+        capacity = "unknown"
+    else:
+        capacity = format_rate(use.capacity) if math.isfinite(use.capacity) else "unlimited"
+    return (
+        shortened(resource.name for resource in use.resources),
+        format_rate(use.load),
+        capacity + " each" * (len(use.resources) > 1),
+        _NONE if use.utilisation is None else format_ratio(use.utilisation),
+        shortened(demand.gpu for demand in use.users),
+    )
+
+
+def _largest_total(prices: Prices) -> str:
+    largest, fair = format_rate(prices.total), format_rate(prices.fair_total)
+    if math.isclose(prices.total, prices.fair_total, rel_tol=1e-6):
+        return f"The largest total is {largest}: max-min fair rates reach it as well."
+    return f"The largest total is {largest}; max-min fair rates add up to {fair}."

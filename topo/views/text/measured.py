@@ -6,27 +6,33 @@ from typing import TYPE_CHECKING, Final
 
 from topo.units import format_rate, format_ratio
 from topo.views.sentences import class_words, limited_by, measured_ends
-from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
-from topo.views.text.words import title_of
+from topo.views.text.page import (
+    Bullets,
+    Cell,
+    Heading,
+    Text,
+    grouped,
+    right,
+    table,
+    title_of,
+    wide,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study.prediction import Reading
+    from topo.study.prediction import Judged, Reading
     from topo.topology.topology import Topology
-    from topo.views.text.page import Block
+    from topo.views.text.page import Block, Row, Tone
 
 
 _MOST: Final = 16  # rates of one test that have rows of their own
-_TONES: Final = {"fits": "good", "above": "bad", "below": "warn", "impossible": "bad"}
-_COLUMNS: Final = (
-    Column("from and to"),
-    Column("theoretical", right=True),
-    Column("achievable", right=True),
-    Column("measured", right=True),
-    Column("of achievable", right=True),
-    Column("limit", breaks=True),
-)
+_TONES: Final[Mapping[Judged, Tone]] = {
+    "fits": "good",
+    "above": "bad",
+    "below": "warn",
+    "impossible": "bad",
+}
 
 
 def measured_page(
@@ -46,12 +52,18 @@ def measured_page(
         The sentence that says what became of them.
     """
     yield Heading(title_of(topology))
-    tests: dict[tuple[str, str], list[Reading]] = {}
-    for one in readings:
-        tests.setdefault((one.sample.test, one.sample.unwritten), []).append(one)
-    for (test, why), found in tests.items():
+    columns = (
+        "from and to",
+        right("theoretical"),
+        right("achievable"),
+        right("measured"),
+        right("of achievable"),
+        wide("limit"),
+    )
+    tests = grouped(readings, lambda reading: (reading.sample.test, reading.sample.unwritten))
+    for (test, why), of_test in tests.items():
         yield Heading(test)
-        yield Table(_COLUMNS, tuple(_rows(found)))
+        yield table(columns, _rows(of_test))
         if why:
             yield Text(f"Not written: {why}.", dim=True)
     if unmapped:
@@ -60,48 +72,50 @@ def measured_page(
     yield Text(written)
 
 
-def _rows(readings: Sequence[Reading]) -> Iterator[tuple[str | Cell, ...]]:
+def _rows(readings: Sequence[Reading]) -> Iterator[Row]:
     """Yield one row a rate; where there are many, one for all of which the same was expected."""
-    groups: dict[tuple[object, ...], list[Reading]] = {}
-    for at, one in enumerate(readings):
-        alike = (one.judged, one.forecast.theoretical, one.forecast.achievable)
-        groups.setdefault(alike if len(readings) > _MOST else (at,), []).append(one)
-    for found in groups.values():
-        row = _row(found[0])
-        if len(found) > 1:
-            least, most = min(found, key=_measured), max(found, key=_measured)
-            limit = found[0].forecast.limit
+    if len(readings) <= _MOST:
+        yield from map(_row, readings)
+        return
+    for group in grouped(readings, _expected).values():
+        row = _row(group[0])
+        if len(group) > 1:
+            by_rate = sorted(group, key=lambda reading: reading.sample.rate)
+            limit = group[0].forecast.limit
             row = (
-                f"{row[0]} and {len(found) - 1} more",
+                f"{row[0]} and {len(group) - 1} more",
                 *row[1:3],
-                f"{format_rate(least.sample.rate)} to {format_rate(most.sample.rate)}",
-                f"{_ratio(least)} to {_ratio(most)}",
-                class_words(limit.kind, len(found)) if limit else row[5],
+                " to ".join(format_rate(reading.sample.rate) for reading in _ends(by_rate)),
+                " to ".join(map(_ratio, _ends(by_rate))),
+                class_words(limit.kind, len(group)) if limit else row[5],
             )
         yield row
 
 
-def _measured(reading: Reading) -> float:
-    return reading.sample.rate
+def _expected(reading: Reading) -> tuple[Judged, float | None, float | None]:
+    return reading.judged, reading.forecast.theoretical, reading.forecast.achievable
 
 
-def _ratio(reading: Reading) -> str:
-    return reading.judged if reading.ratio is None else format_ratio(reading.ratio)
+def _ends(readings: Sequence[Reading]) -> tuple[Reading, Reading]:
+    return readings[0], readings[-1]
 
 
-def _row(reading: Reading) -> tuple[str | Cell, ...]:
+def _row(reading: Reading) -> Row:
     forecast = reading.forecast
-    tone = _TONES.get(reading.judged)
-    shown = _ratio(reading)
+    tone, ratio = _TONES.get(reading.judged), _ratio(reading)
     return (
         measured_ends(reading.sample),
         _rate(forecast.theoretical),
         _rate(forecast.achievable),
         format_rate(reading.sample.rate),
-        Cell(shown, tone) if tone else shown,  # type: ignore[arg-type]
+        Cell(ratio, tone) if tone else ratio,
         limited_by([forecast.limit]) if forecast.limit else forecast.refused,
     )
 
 
 def _rate(value: float | None) -> str:
     return "unknown" if value is None else format_rate(value)
+
+
+def _ratio(reading: Reading) -> str:
+    return reading.judged if reading.ratio is None else format_ratio(reading.ratio)

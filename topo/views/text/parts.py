@@ -5,53 +5,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topo.catalogue.keys import KEYS
-from topo.views.text.page import Cell, Column, Heading, Table, Text
-from topo.views.text.words import figure_text, sourced
+from topo.views.text.page import (
+    Cell,
+    Heading,
+    Text,
+    figure_text,
+    grouped,
+    origin,
+    right,
+    sourced,
+    table,
+    wide,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from topo.catalogue.part import Medium, Part, PeerCap, Ports
+    from topo.catalogue.part import Medium, Part, Ports
     from topo.topology.topology import Topology
-    from topo.views.text.page import Block
-
-
-_Fact = tuple[str, str, str]
+    from topo.views.text.page import Block, Row, Table
 
 
 def catalogue_page(parts: Iterable[Part], media: Iterable[Medium]) -> Iterator[Block]:
     """Yield parts by kind, then media: names to write in a file."""
-    kinds: dict[str, list[Part]] = {}
-    for part in parts:
-        kinds.setdefault(part.kind, []).append(part)
-    for kind, found in kinds.items():
+    for kind, of_kind in grouped(parts, lambda part: part.kind).items():
         yield Heading(kind)
-        rows = tuple((Cell(part.name), part.title) for part in found)
-        yield Table((Column(), Column(breaks=True)), rows)
-    families: dict[str, list[str]] = {}
-    for medium in media:
-        families.setdefault(medium.family, []).append(medium.name)
+        yield table(("", wide()), ((Cell(part.name), part.title) for part in of_kind))
+    families = grouped(media, lambda medium: medium.family)
     if families:
         yield Heading("media")
-        rows = tuple((Cell(family), ", ".join(names)) for family, names in families.items())
-        yield Table((Column(), Column(breaks=True)), rows)
+        yield table(
+            ("", wide()),
+            (
+                (Cell(family), ", ".join(medium.name for medium in of_family))
+                for family, of_family in families.items()
+            ),
+        )
 
 
 def part_page(part: Part) -> Iterator[Block]:
     """Yield a part in full, each figure with its kind and source, and what the keys mean."""
     yield Heading(f"{part.name}: {part.title}" if part.title else part.name)
     yield Text(f"A part of kind {part.kind}." + f" Source: {part.source}." * bool(part.source))
-    rows = tuple(
-        (Cell(key), value, source, KEYS[key].meaning if key in KEYS else "")
-        for key, value, source in _facts(part)
+    yield table(
+        ("key", "value", wide("kind and source"), wide("meaning")),
+        (
+            (Cell(key), value, source, KEYS[key].meaning if key in KEYS else "")
+            for key, value, source in _facts(part)
+        ),
     )
-    columns = (
-        Column("key"),
-        Column("value"),
-        Column("kind and source", breaks=True),
-        Column("meaning", breaks=True),
-    )
-    yield Table(columns, rows)
 
 
 def medium_page(medium: Medium) -> Iterator[Block]:
@@ -61,57 +63,45 @@ def medium_page(medium: Medium) -> Iterator[Block]:
         f"A medium of the family {medium.family}, reach {medium.reach}."
         + f" Source: {medium.source}." * bool(medium.source)
     )
-    columns = (Column("key"), Column("value"), Column("kind and source", breaks=True))
-    yield Table(columns, tuple(_medium_facts(medium)))
+    yield table(("key", "value", wide("kind and source")), _medium_facts(medium))
 
 
 def machines_page(machines: Sequence[Topology]) -> Iterator[Block]:
     """Yield the machines that topo ships: names to type instead of a file."""
-    rows = tuple(
+    yield table(
+        ("machine", right("GPUs"), "workloads", wide()),
         (
-            Cell(machine.name),
-            str(len(machine.of_kind("gpu"))),
-            ", ".join(workload.name for workload in machine.description.workloads),
-            machine.title,
-        )
-        for machine in machines
+            (
+                Cell(machine.name),
+                str(len(machine.of_kind("gpu"))),
+                ", ".join(workload.name for workload in machine.description.workloads),
+                machine.title,
+            )
+            for machine in machines
+        ),
     )
-    columns = (
-        Column("machine"),
-        Column("GPUs", right=True),
-        Column("workloads"),
-        Column("", breaks=True),
-    )
-    yield Table(columns, rows)
 
 
 def facts_table(parts: Iterable[Part]) -> Table:
     """Return what several parts are known for, one fact a row, each with kind and source."""
-    rows: list[tuple[str | Cell, ...]] = []
-    for part in parts:
-        for place, (key, value, source) in enumerate(_facts(part)):
-            rows.append(("" if place else Cell(part.name), key, value, source))
-    columns = (
-        Column("part"),
-        Column("key"),
-        Column("value"),
-        Column("kind and source", breaks=True),
+    return table(
+        ("part", "key", "value", wide("kind and source")),
+        (
+            ("" if place else Cell(part.name), *fact)
+            for part in parts
+            for place, fact in enumerate(_facts(part))
+        ),
     )
-    return Table(columns, tuple(rows))
 
 
-# --- facts --------------------------------------------------------------------------------------
-
-
-def _facts(part: Part) -> Iterator[_Fact]:
+def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
     """Yield key, value, and kind and source of everything that is known of a part."""
     if part.slot is not None:
         lanes = f" x{part.slot.lanes}" if part.slot.lanes else ""
-        source = _origin(part.slot.kind, part.slot.source)
-        yield "pcie", f"{part.slot.generation}{lanes}", source
+        yield "pcie", f"{part.slot.generation}{lanes}", origin(part.slot.kind, part.slot.source)
     for key, ports in (("ports", part.ports), ("fabric", part.fabric)):
         if ports is not None:
-            yield key, _ports(ports), _ports_source(ports)
+            yield key, *_ports(ports)
     for key, figure in part.figures.items():
         yield key, figure_text(figure, KEYS[key].quantity), sourced(figure)
     for key, flag in part.flags.items():
@@ -120,36 +110,26 @@ def _facts(part: Part) -> Iterator[_Fact]:
     for key, fact in part.facts.items():
         yield key, fact, part.sources.get(key, part.source)
     if part.peer_caps is not None:
-        for name, cap in (
-            ("p2p posted", part.peer_caps.posted),
-            ("p2p non-posted", part.peer_caps.non_posted),
-        ):
+        caps = (("posted", part.peer_caps.posted), ("non-posted", part.peer_caps.non_posted))
+        for direction, cap in caps:
             if cap is not None:
-                yield name, _cap(cap), sourced(cap.rate)
+                rate = figure_text(cap.rate) + " a flow" * cap.per_flow
+                yield f"p2p {direction}", rate, sourced(cap.rate)
 
 
-def _ports(ports: Ports) -> str:
+def _ports(ports: Ports) -> tuple[str, str]:
+    """Return how many of what, and where the count and the rate come from."""
     count = "unknown" if ports.count is None else str(ports.count)
-    each = ports.medium or (figure_text(ports.rate) if ports.rate is not None else "")
-    return f"{count}x {each}" if each else count
+    source = origin(ports.kind, ports.source)
+    if ports.rate is None:
+        return f"{count}x {ports.medium}" if ports.medium else count, source
+    rate = figure_text(ports.rate)
+    if sourced(ports.rate) != source:
+        source = f"{source}; {rate} each: {sourced(ports.rate)}"
+    return f"{count}x {ports.medium or rate}", source
 
 
-def _ports_source(ports: Ports) -> str:
-    count = _origin(ports.kind, ports.source)
-    if ports.rate is None or sourced(ports.rate) == count:
-        return count
-    return f"{count}; {figure_text(ports.rate)} each: {sourced(ports.rate)}"
-
-
-def _cap(cap: PeerCap) -> str:
-    return figure_text(cap.rate) + " a flow" * cap.per_flow
-
-
-def _origin(kind: str, source: str) -> str:
-    return f"{kind}: {source}" if source else kind
-
-
-def _medium_facts(medium: Medium) -> Iterator[tuple[str | Cell, ...]]:
+def _medium_facts(medium: Medium) -> Iterator[Row]:
     each = "of a lane" if medium.per_lane else "of a cable"
     if medium.rate is not None:
         yield Cell("rate"), f"{figure_text(medium.rate)} {each}", sourced(medium.rate)
@@ -162,8 +142,5 @@ def _medium_facts(medium: Medium) -> Iterator[tuple[str | Cell, ...]]:
         value = figure_text(medium.bytes_per_transfer, "count")
         yield Cell("bytes-per-transfer"), value, sourced(medium.bytes_per_transfer)
     if medium.efficiency is not None:
-        yield (
-            Cell("efficiency"),
-            figure_text(medium.efficiency, "ratio"),
-            sourced(medium.efficiency),
-        )
+        value = figure_text(medium.efficiency, "ratio")
+        yield Cell("efficiency"), value, sourced(medium.efficiency)

@@ -8,190 +8,175 @@ from typing import TYPE_CHECKING, Final
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate
 from topo.views.sentences import upgrade_reason
-from topo.views.text.answers import basis_note
-from topo.views.text.page import Bullets, Cell, Column, Heading, Table, Text
-from topo.views.text.shares import bound_words
-from topo.views.text.words import title_of
+from topo.views.text.answers import basis_note, bound_words, stopped_words
+from topo.views.text.page import (
+    Bullets,
+    Cell,
+    Column,
+    Heading,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study import Moment, Simulation, Upgrade, Upgrades, WorkloadRate
-    from topo.topology.topology import Topology
-    from topo.views.text.page import Block
+    from topo.study import Moment, Simulation, Upgrade, Upgrades
+    from topo.views.text.page import Block, Row
 
 
 _BAR: Final = 40  # characters of the longest bar
 _NONE: Final = "-"
+_CHANGED: Final = 0.005  # of the time: less is the same
 
 
-def simulation_page(found: Simulation) -> Iterator[Block]:
+def simulation_page(simulation: Simulation) -> Iterator[Block]:
     """Yield the timeline: when each workload is done, and what each gets in every span."""
-    yield Heading(title_of(found.topology))
-    yield _runs(found)
-    yield Heading("Spans: what runs, what it gets, what stops it")
-    yield Table(
+    yield Heading(title_of(simulation.topology))
+    end = simulation.end or 1.0
+    yield table(
         (
-            Column("from", right=True),
-            Column("to", right=True),
-            Column("workload"),
-            Column("rate", right=True),
-            Column("GPUs"),
-            Column("stopped by", breaks=True),
+            "workload",
+            "by",
+            right("start"),
+            right("done"),
+            f"0 to {format_duration(simulation.end)}",
         ),
-        tuple(row for moment in found.moments for row in _span_rows(moment)),
-    )
-    yield Text(basis_note(found.basis), dim=True)
-
-
-def together_page(found: tuple[tuple[str, Simulation], ...]) -> Iterator[Block]:
-    """Yield the workloads run together, once by each data path."""
-    first = found[0][1]
-    yield Heading(f"{title_of(first.topology)}: the workloads together")
-    yield Table(
-        (Column("workload"), *(Column(name, right=True) for name, _ in found)),
         (
-            *(
-                (
-                    run.workload.name,
-                    *(format_duration(one[run.workload.name].finish) for _, one in found),
-                )
-                for run in first.runs
-            ),
-            ("all done", *(Cell(format_duration(one.end)) for _, one in found)),
-        ),
-    )
-    yield Bullets(tuple(_first_limit(name, one) for name, one in found))
-    yield Text(basis_note(first.basis), dim=True)
-
-
-def upgrades_page(found: Upgrades, *, most: int) -> Iterator[Block]:
-    """Yield what each change would make of the time, best first, and what was rejected."""
-    names = ", ".join(workload.name for workload in found.workloads)
-    yield Heading(title_of(found.topology))
-    yield Text(
-        f"{names} by {found.via} now: {_times(found.now.times)}, limited by "
-        f"{bound_words(found.now.bound)}."
-    )
-    rows = found.rows
-    priced = any(one.cost is not None for one in found.ranked)
-    yield Table(
-        (
-            Column("", right=True),
-            *(Column(name, right=True) for name in _time_titles(found)),
-            Column("change", right=True),
-            *((Column("cost", right=True),) if priced else ()),
-            Column("what", breaks=True),
-            Column("limited by", breaks=True),
-        ),
-        tuple(
-            _upgrade_row(number, title, group[0], found, priced=priced)
-            for number, (title, group) in enumerate(rows[:most], start=1)
-        ),
-    )
-    if len(rows) > most:
-        yield Text(f"And {len(rows) - most} more: --most {len(rows)} shows all.", dim=True)
-    best = found.ranked[0] if found.ranked else None
-    if best is not None and best.outcome.time < found.now.time:
-        yield Text(f"To see the first for yourself: {_command(best, found)}", hang=2)
-    if found.rejected:
-        yield Heading("Not possible")
-        yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in found.obstacles))
-    yield Text(basis_note(found.basis), dim=True)
-
-
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def _runs(found: Simulation) -> Table:
-    end = found.end or 1.0
-    return Table(
-        (
-            Column("workload"),
-            Column("by"),
-            Column("start", right=True),
-            Column("done", right=True),
-            Column(f"0 to {format_duration(found.end)}"),
-        ),
-        tuple(
             (
                 run.workload.name,
                 run.data_path,
                 format_duration(run.start),
                 Cell(format_duration(run.finish)),
-                _bar(run.start / end, run.finish / end),
+                _bar(round(run.start / end * _BAR), round(run.finish / end * _BAR)),
             )
-            for run in found.runs
+            for run in simulation.runs
         ),
     )
+    yield Heading("Spans: what runs, what it gets, what stops it")
+    yield table(
+        (
+            right("from"),
+            right("to"),
+            "workload",
+            right("rate"),
+            "GPUs",
+            wide("stopped by"),
+        ),
+        (row for moment in simulation.moments for row in _span_rows(moment)),
+    )
+    yield basis_note(simulation.basis)
 
 
-def _bar(start: float, finish: float) -> str:
-    first, last = round(start * _BAR), max(round(finish * _BAR), round(start * _BAR) + 1)
-    return " " * first + "#" * (last - first)
+def _bar(first: int, last: int) -> str:
+    return " " * first + "#" * max(last - first, 1)
 
 
-def _span_rows(moment: Moment) -> Iterator[tuple[str | Cell, ...]]:
-    for number, one in enumerate(moment.rates):
+def _span_rows(moment: Moment) -> Iterator[Row]:
+    for place, rate in enumerate(moment.rates):
         yield (
-            format_duration(moment.start) if number == 0 else "",
-            format_duration(moment.end) if number == 0 else "",
-            one.workload,
-            format_rate(one.rate),
-            shortened(one.gpus),
-            _stopped(one),
+            "" if place else format_duration(moment.start),
+            "" if place else format_duration(moment.end),
+            rate.workload,
+            format_rate(rate.rate),
+            shortened(rate.gpus),
+            stopped_words(rate.stopped_by),
         )
 
 
-def _stopped(one: WorkloadRate) -> str:
-    return bound_words(one.stopped_by) if one.stopped_by else "its own limit"
+def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Block]:
+    """Yield the workloads run together, once by each data path."""
+    first = simulations[0][1]
+    yield Heading(f"{title_of(first.topology)}: the workloads together")
+    rows: list[Row] = [
+        (
+            run.workload.name,
+            *(
+                format_duration(simulation[run.workload.name].finish)
+                for _, simulation in simulations
+            ),
+        )
+        for run in first.runs
+    ]
+    ends = (Cell(format_duration(simulation.end)) for _, simulation in simulations)
+    yield table(
+        ("workload", *(right(name) for name, _ in simulations)), [*rows, ("all done", *ends)]
+    )
+    yield Bullets(tuple(_first_limit(name, simulation) for name, simulation in simulations))
+    yield basis_note(first.basis)
 
 
-def _first_limit(name: str, found: Simulation) -> str:
-    opening = found.moments[0]
-    resources = dict.fromkeys(one for rate in opening.rates for one in rate.stopped_by)
-    rates = ", ".join(f"{one.workload} {format_rate(one.rate)}" for one in opening.rates)
+def _first_limit(name: str, simulation: Simulation) -> str:
+    opening = simulation.moments[0].rates
+    resources = dict.fromkeys(resource for rate in opening for resource in rate.stopped_by)
+    rates = ", ".join(f"{rate.workload} {format_rate(rate.rate)}" for rate in opening)
     return f"{name}: at first {rates}; {bound_words(resources)}."
 
 
+def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
+    """Yield what each change would make of the time, best first, and what was rejected."""
+    names = ", ".join(workload.name for workload in upgrades.workloads)
+    now = upgrades.now
+    yield Heading(title_of(upgrades.topology))
+    yield Text(
+        f"{names} by {upgrades.via} now: {_times(now.times)}, limited by {bound_words(now.bound)}."
+    )
+    rows = upgrades.rows
+    priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
+    columns: list[Column | str] = [right("")]
+    columns += [right(name) for name in (now.times if len(now.times) > 1 else ("time",))]
+    columns += [right("change"), *([right("cost")] if priced else [])]
+    yield table(
+        (*columns, wide("what"), wide("limited by")),
+        (
+            _upgrade_row(number, title, group[0], upgrades, priced=priced)
+            for number, (title, group) in enumerate(rows[:most], start=1)
+        ),
+    )
+    if len(rows) > most:
+        yield Text(f"And {len(rows) - most} more: --most {len(rows)} shows all.", dim=True)
+    best = upgrades.ranked[0] if upgrades.ranked else None
+    if best is not None and best.outcome.time < now.time:
+        yield Text(f"To see the first for yourself: {_command(best, upgrades)}", hang=2)
+    if upgrades.rejected:
+        yield Heading("Not possible")
+        yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
+    yield basis_note(upgrades.basis)
+
+
 def _times(times: Mapping[str, float]) -> str:
-    pairs = [(name, format_duration(value)) for name, value in times.items()]
-    return pairs[0][1] if len(pairs) == 1 else ", ".join(f"{name} {time}" for name, time in pairs)
-
-
-def _time_titles(found: Upgrades) -> tuple[str, ...]:
-    names = tuple(found.now.times)
-    return ("time",) if len(names) == 1 else names
+    if len(times) == 1:
+        return format_duration(*times.values())
+    return ", ".join(f"{name} {format_duration(time)}" for name, time in times.items())
 
 
 def _upgrade_row(
-    number: int, title: str, one: Upgrade, found: Upgrades, *, priced: bool
-) -> tuple[str | Cell, ...]:
-    change = one.outcome.time / found.now.time - 1.0
-    shown = f"{change:+.0%}" if abs(change) >= 0.005 else "same"  # noqa: PLR2004
+    number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
+) -> Row:
+    change = upgrade.outcome.time / upgrades.now.time - 1.0
+    cost = _NONE if upgrade.cost is None else f"{upgrade.cost:,.0f}"
     return (
         str(number),
-        *(format_duration(time) for time in one.outcome.times.values()),
-        shown,
-        *(((_NONE if one.cost is None else f"{one.cost:,.0f}"),) if priced else ()),
+        *map(format_duration, upgrade.outcome.times.values()),
+        f"{change:+.0%}" if abs(change) >= _CHANGED else "same",
+        *((cost,) if priced else ()),
         title,
-        upgrade_reason(found, one),
+        upgrade_reason(upgrades, upgrade),
     )
 
 
-def _command(one: Upgrade, found: Upgrades) -> str:
-    words = ["topo", "compare", _file(found.topology)]
-    if len(found.workloads) == 1:
-        words += ["--workload", found.workloads[0].name]
+def _command(upgrade: Upgrade, upgrades: Upgrades) -> str:
+    """Return what to type to see the upgrade: for a built-in its name, else the file as given."""
+    name, file = upgrades.topology.name, upgrades.topology.description.file
+    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
+    if len(upgrades.workloads) == 1:
+        words += ["--workload", upgrades.workloads[0].name]
     else:
         words += ["--together"]
-    words += ["--via", one.via or found.via]
-    for key, value in one.changes.items():
+    words += ["--via", upgrade.via or upgrades.via]
+    for key, value in upgrade.changes.items():
         words += ["--set", f"{key}={value}"]
     return shlex.join(words)
-
-
-def _file(topology: Topology) -> str:
-    """Return what to type for the machine: a built-in's name, or the file as it was given."""
-    file = topology.description.file
-    return topology.name if file in ("", f"topologies/{topology.name}.yaml") else file

@@ -1,0 +1,243 @@
+"""Pages about what is near to what: the matrices of three programs, and who should use what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.phrases import counted, shortened
+from topo.units import format_rate
+from topo.views.text.page import (
+    Cell,
+    Heading,
+    Lines,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from topo.study.affinity import Affinities, GpuAffinity, Purpose
+    from topo.study.nearness import Nearness
+    from topo.topology.gds_ranking import GdsPeer
+    from topo.topology.nccl_paths import NcclNumbers, Path
+    from topo.topology.topology import Topology
+    from topo.views.text.page import Block, Row
+
+
+# --- matrices -------------------------------------------------------------------------------------
+
+_LEGEND: Final = """\
+Legend:
+
+  X    = Self
+  SYS  = Across the link between NUMA nodes or sockets (UPI, xGMI)
+  NODE = Across several PCIe host bridges of one NUMA node
+  PHB  = Across one PCIe host bridge (a CPU's root complex)
+  PXB  = Across several PCIe switches, no host bridge
+  PIX  = Across at most one PCIe switch
+  NV#  = Across a bonded set of # NVLinks"""
+_NCCL_LEGEND: Final = """\
+Legend: NCCL's type and the GB/s it plans with
+
+  LOC = Self
+  NVL = NVLink, directly or through NVSwitches
+  NVB = NVLink by way of another GPU
+  C2C = NVLink-C2C between CPU and GPU
+  PIX = Across one PCIe switch
+  PXB = Across several PCIe switches
+  PHB = Across the CPU of one NUMA node (nvidia-smi's PHB and NODE)
+  SYS = Across the link between NUMA nodes"""
+_GDS_LEGEND: Final = """\
+distance = PCI bridges between the two: 3 under one switch; from 127 on the way leads through a root
+           complex, from 254 on to another NUMA node
+link     = PCIe generation times lanes, which breaks ties; 0 is unknown"""
+
+
+def matrix_page(
+    topology: Topology,
+    classes: Mapping[str, Mapping[str, str]],
+    *,
+    numa: Mapping[str, Sequence[int]],
+) -> Iterator[Block]:
+    """Yield the matrix in the layout of ``nvidia-smi topo -m``: tabs between aligned columns.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    classes
+        Class by row and column.
+    numa
+        OS numbers of the NUMA nodes that each row is attached to.
+    """
+    names = list(classes)
+    affinity = any(numa[name] for name in names)
+    grid = [["", *names, *(["NUMA Affinity"] if affinity else [])]]
+    for name, row in classes.items():
+        cells = [name, *(f" {row[column] or '-'} " for column in names)]
+        if affinity:
+            cells.append(",".join(map(str, numa[name])) or "N/A")
+        grid.append(cells)
+    yield Lines(_aligned(grid))
+    yield Lines(_LEGEND)
+    cards = [name for name in names if topology[name.partition("/")[0]].is_nic]
+    if cards:
+        yield Lines("\n".join(["NIC Legend:", "", *(_card(topology, name) for name in cards)]))
+
+
+def nccl_page(
+    paths: Mapping[str, Mapping[str, Path | None]], numbers: NcclNumbers
+) -> Iterator[Block]:
+    """Yield NCCL's types and bandwidths between all GPUs and cards.
+
+    Parameters
+    ----------
+    paths
+        By row and column.
+    numbers
+        Those that were used.
+    """
+
+    def cell(row: str, column: str) -> str:
+        path = paths[row][column]
+        if row == column:
+            return "LOC"
+        return f"{path.type} {path.bandwidth:.4g}" if path else "-"
+
+    rows = ([name, *(cell(name, column) for column in paths)] for name in paths)
+    yield Lines(_aligned([["", *paths], *rows]))
+    yield Lines(_NCCL_LEGEND)
+    yield Text(
+        f"Before NCCL decides on peer-to-peer, GPUDirect RDMA and PXN. Numbers: {numbers.source}."
+    )
+
+
+def gds_page(ranking: Mapping[str, Sequence[GdsPeer]]) -> Iterator[Block]:
+    """Yield for each GPU its cards and drives as the GDS driver ranks them."""
+    rows = [
+        (
+            "" if place else gpu,
+            peer.name,
+            str(peer.distance),
+            str(peer.bandwidth),
+            "yes" if peer.crosses else "no",
+        )
+        for gpu, peers in ranking.items()
+        for place, peer in enumerate(peers)
+    ]
+    if not rows:
+        yield Text("No GPU here has a network card or drive that the driver could rank.")
+        return
+    columns = ("GPU", "peer", right("distance"), right("link"), "over the root complex")
+    yield table(columns, rows)
+    yield Lines(_GDS_LEGEND)
+
+
+def _aligned(grid: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    lines = (
+        "\t".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip(" ")
+        for row in grid
+    )
+    return "\n".join(lines)
+
+
+def _card(topology: Topology, name: str) -> str:
+    """Return a card's line: its RDMA names, label and PCI addresses, one of each for a function."""
+    device_name, _, function = name.partition("/f")
+    device = topology[device_name]
+    functions = slice(int(function), int(function) + 1) if function else slice(None)
+    facts = (", ".join(device.rdma[functions]), device.label, ", ".join(device.pci[functions]))
+    return f"  {name}: {'; '.join(fact for fact in facts if fact) or device.part.name}"
+
+
+# --- affinity -------------------------------------------------------------------------------------
+
+_PURPOSES: Final[Mapping[Purpose, str]] = {
+    "compute": "compute",
+    "storage": "storage",
+    "any": "network",
+    "drive": "local drive",
+}
+_CLASSES: Final[Mapping[str, str]] = {
+    "P2C": "over NVLink-C2C, then PCIe",
+    "PXN": "through another GPU over NVLink",
+    "PIX": "through one PCIe switch",
+    "PXB": "through several PCIe switches",
+    "PHB": "through a host bridge",
+    "NODE": "through several host bridges of one NUMA node",
+    "SYS": "over the link between NUMA nodes or sockets",
+}
+_NOTES: Final[Mapping[str, str]] = {
+    "nvidia-smi": "Nearest is the best class of `nvidia-smi topo -m`, then the fewest links, then "
+    "the widest.",
+    "nccl": "Nearest is NCCL's best path: type, then bandwidth, then hops. NCCL knows no drives: "
+    "they go by nvidia-smi's classes.",
+    "gds": "Nearest is the GDS driver's smallest distance, then the widest link. From 127 on the "
+    "way leads through a root complex, from 254 on to another NUMA node.",
+}
+
+
+def affinity_page(affinities: Affinities) -> Iterator[Block]:
+    """Yield each GPU with its cards and drives, then each of those with its GPUs."""
+    yield Heading(title_of(affinities.topology))
+    rows = [row for gpu in affinities.gpus for row in _gpu_rows(gpu)]
+    if not rows:
+        yield Text("No GPU here reaches a network card or a drive inside its server.")
+        return
+    yield table(
+        ("GPU", "on", "for", "use", wide("why"), wide("shared with"), wide("as near")), rows
+    )
+    yield Heading("The other way round")
+    yield table(
+        ("device", "for", wide("GPUs")),
+        (
+            (device, _PURPOSES[purpose], shortened(gpus) or "none is nearest to it")
+            for purpose, devices in affinities.users.items()
+            for device, gpus in devices.items()
+        ),
+    )
+    yield Lines(_classes_used(affinities))
+    yield Text(_NOTES[affinities.rules], dim=True)
+    yield Text(
+        "Where several are as near, the GPUs are dealt out evenly; any of the others does as well.",
+        dim=True,
+    )
+
+
+def _gpu_rows(gpu: GpuAffinity) -> Iterator[Row]:
+    nodes = ",".join(map(str, gpu.numa))
+    host = f"{gpu.cpu}, NUMA {nodes}" if gpu.numa else gpu.cpu or "no host"
+    if not gpu.choices:
+        yield gpu.gpu, host, "", "-", "nothing near", "", ""
+    for place, choice in enumerate(gpu.choices):
+        yield (
+            "" if place else gpu.gpu,
+            "" if place else host,
+            _PURPOSES[choice.purpose],
+            Cell(choice.device),
+            _nearness(choice.nearness),
+            shortened(choice.shared_with) or "-",
+            shortened(choice.as_near) or "-",
+        )
+
+
+def _nearness(nearness: Nearness) -> str:
+    """Return how near two devices are: ``PXB, 1 link, 63.02 GB/s``."""
+    facts = [nearness.said]
+    if nearness.links is not None:
+        facts.append(counted(nearness.links, "link"))
+    if nearness.rate is not None:
+        facts.append(format_rate(nearness.rate))
+    return ", ".join(facts)
+
+
+def _classes_used(affinities: Affinities) -> str:
+    """Return what the classes on the page mean, best first, or what a distance is."""
+    used = {choice.nearness.said for gpu in affinities.gpus for choice in gpu.choices}
+    lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
+    return "\n".join(lines) or "distance = PCI bridges between the two: 3 under one switch"
