@@ -23,7 +23,7 @@ from topo.study import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix, rank
 from topo.topology.nccl_paths import Graph, nccl_graph, paths_from
-from topo.views.diagram import draw
+from topo.views.diagram.sheet import draw
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 KINDS = {"nccl-xml": "nccl", "nvidia-smi": "nvidia-smi"}

@@ -14,7 +14,7 @@ from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.study import compare
 from topo.topology.build import build_topology
-from topo.views.diagram import draw
+from topo.views.diagram.sheet import draw
 from topo.views.overlay import overlay_of
 
 FOLDERS = ("nccl-xml", "hwloc-xml", "nvidia-smi", "lspci", "sysfs")

@@ -25,7 +25,7 @@ from topo.exports import EXPORTS, export_text
 from topo.study import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
-from topo.views.diagram import draw
+from topo.views.diagram.sheet import draw
 
 CHECKED: Counter[tuple[str, str]] = Counter()
 REFUSED = {

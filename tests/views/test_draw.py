@@ -21,15 +21,13 @@ from topo.errors import DrawError
 from topo.routes.router import Router
 from topo.topology.build import build_topology
 from topo.topology.topology import Topology
-from topo.views.diagram import THEMES, Picture, draw
-from topo.views.diagram import engine as engines
-from topo.views.diagram.canvas import Canvas
-from topo.views.diagram.crossings import tangles
-from topo.views.diagram.labels import BAND, bands, blocks
-from topo.views.diagram.legend import _rows, legend_items
-from topo.views.diagram.paint import Painter
-from topo.views.diagram.polylines import buffer_places, courses
-from topo.views.diagram.sheet import WIDEST, _Sheet
+from topo.views.diagram import picture as pictures
+from topo.views.diagram.hops import hops_of
+from topo.views.diagram.paint import BAND, Painter, bands, label_blocks
+from topo.views.diagram.picture import Canvas, Picture
+from topo.views.diagram.polylines import crossings, hop_lines
+from topo.views.diagram.sheet import WIDEST, Sheet, arranged, draw, legend_rows, legend_signs
+from topo.views.diagram.themes import THEMES
 
 MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 
@@ -229,7 +227,7 @@ def test_every_card_of_a_route_leads_to_its_gpu_and_none_back_to_the_storage(two
     # four cards feed gpu0: they share the last hop, and each has its own way through the CPUs
     topology, route = two_targets
     (scene,) = scenes(topology, direct=route)
-    drawn = courses(scene)
+    drawn = hop_lines(scene).polylines
     (last,) = [course for course in drawn if course.label == "3"]
     ends = [course.pieces[-1][-1] for course in drawn if course.label == "2"]
     assert ends == [last.pieces[0][0]] * 4
@@ -281,11 +279,9 @@ def test_a_refused_route_says_why():
 @pytest.mark.parametrize("path", ["legacy", "legacy-pageable", "direct", "odirect-pinned", "mmap"])
 @pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "l40s-two-switches"])
 def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
-    from topo.views.diagram.hops import hops
-
     topology = build_topology(load(name))
     route = routes_of(topology, path, gpu="gpu5", direction=direction)[path]
-    found = hops(topology, route.subflows[0])
+    found = hops_of(topology, route.subflows[0])
     labels = [part for hop in found for part in hop.label.split("-")]
     assert labels[0] == "1"
     assert int(labels[-1]) == route.logical_hops
@@ -385,7 +381,7 @@ def test_identical_servers_are_drawn_once():
 
 
 def scenes(topology, **routes):
-    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
+    sheet = Sheet(topology, routes, {}, {}, "theoretical", side_by_side=True)
     return [panel.scene for panel in sheet.panels("auto")]
 
 
@@ -400,9 +396,9 @@ def overlap(one, other):
 
 def labels(scene):
     """Return the rectangles of each wire's label."""
-    drawn = courses(scene)
+    drawn = hop_lines(scene).polylines
     for key in scene.labels:
-        for place, block in enumerate(blocks(scene, drawn, key)):
+        for place, block in enumerate(label_blocks(scene, drawn, key)):
             yield (key, place), block.rect
 
 
@@ -414,7 +410,7 @@ def drawn_scenes(name, path, alarms):
     limits = {path or "all": tuple(topology.resources)} if alarms else {}
     found = data_path(topology.description, path) if path else None
     routes = {path: Router(topology).route(found, storage, gpu, "read")} if found else {}
-    sheet = _Sheet(topology, routes, limits, {}, THEMES["light"], "theoretical", apart=True)
+    sheet = Sheet(topology, routes, limits, {}, "theoretical", side_by_side=True)
     return [panel.scene for panel in sheet.panels("auto")]
 
 
@@ -451,7 +447,7 @@ def test_labels_keep_clear_of_wires_bands_and_frames(name, path, alarms):
         lines = [
             (key, x, top, bottom, BAND / 2 if key in scene.alarms else 2.5)
             for key, track in scene.layout.tracks.items()
-            for points in bands(scene, courses(scene), key)
+            for points in bands(scene, hop_lines(scene).polylines, key)
             for x, top, bottom in uprights(points)
         ]
         for (key, _), rect in labels(scene):
@@ -479,12 +475,12 @@ def test_the_border_of_a_bottleneck_is_inside_its_rectangle():
 @pytest.mark.parametrize("name", ["dgx-a100", "l40s-two-switches"])
 def test_what_a_wire_is_stands_below_the_text_of_its_alarm(name):
     (scene,) = drawn_scenes(name, "direct", True)
-    drawn = courses(scene)
+    drawn = hop_lines(scene).polylines
     beside = [key for key in scene.labels if not scene.layout.tracks[key].across]
     alarmed = [key for key in beside if key in scene.alarms]
     assert alarmed
     for key in alarmed:
-        alarm, said = blocks(scene, drawn, key)
+        alarm, said = label_blocks(scene, drawn, key)
         assert said.rect.y == pytest.approx(alarm.rect.bottom)
         assert said.rect.x == alarm.rect.x + 5
 
@@ -505,16 +501,16 @@ def test_the_hops_of_a_route_do_not_cross(name, path, direction):
     for gpu in (gpus[0], gpus[len(gpus) // 2], gpus[-1]):
         route = router.route(data_path(topology.description, path), storage, gpu.name, direction)
         (scene,) = scenes(topology, **{path: route})
-        crossed = [(one.label, other.label) for one, other in tangles(courses(scene))]
+        crossed = [(one.label, other.label) for one, other in crossings(hop_lines(scene).polylines)]
         assert not crossed, gpu.name
 
 
 def test_the_first_buffer_stands_nearer_to_a_card_on_the_right():
     (scene,) = drawn_scenes("gds-textbook", "legacy", False)
     assert scene.layout.boxes["slot1"].x > scene.layout.boxes["ram0"].right
-    places = buffer_places(scene, "ram0", scene.order)
+    places = hop_lines(scene).buffers["ram0"]
     assert places["user-buffer"].right < places["kernel-buffer"].x
-    (copy,) = [course for course in courses(scene) if course.source == course.target]
+    (copy,) = [course for course in hop_lines(scene).polylines if course.source == course.target]
     ((start, stop),) = copy.pieces
     assert start[0] > stop[0]
 
@@ -525,7 +521,7 @@ def test_two_drives_join_at_one_port_of_the_buffer():
     path = data_path(topology.description, "legacy")
     route = router.route(path, ("nvme0", "nvme1"), "gpu0", "read")
     (scene,) = scenes(topology, legacy=route)
-    first = [course for course in courses(scene) if course.label == "1"]
+    first = [course for course in hop_lines(scene).polylines if course.label == "1"]
     assert len(first) == 2
     assert len({course.pieces[-1][-1] for course in first}) == 1
 
@@ -534,8 +530,8 @@ def test_hops_in_and_out_of_one_buffer_stand_side_by_side(small):
     route = routes_of(small, "odirect-pinned")["odirect-pinned"]
     (scene,) = scenes(small, odirect=route)
     (name,) = [buffer.name for buffer in scene.buffers["ram0"]]
-    rect = buffer_places(scene, "ram0", scene.order)[name]
-    drawn = courses(scene)
+    rect = hop_lines(scene).buffers["ram0"][name]
+    drawn = hop_lines(scene).polylines
     ends = [x for one in drawn for points in one.pieces for x, y in points if y == rect.bottom]
     assert len(ends) == 2
     assert abs(ends[0] - ends[1]) >= 20
@@ -632,8 +628,8 @@ def test_control_characters_do_not_break_the_svg(small):
 SCRIPT = """
 import sys
 from topo.description.loading import load
-from topo.topology import build_topology
-from topo.views.diagram import draw
+from topo.topology.build import build_topology
+from topo.views.diagram.sheet import draw
 sys.stdout.write(draw(build_topology(load("dgx-a100"))).dot)
 """
 
@@ -698,7 +694,7 @@ def test_a_failed_picture_leaves_the_old_one(both, tmp_path):
     ("engine", "advice"), [("graphviz-pure", "pip install"), ("dot", "Graphviz")]
 )
 def test_a_missing_engine_is_named(both, monkeypatch, engine, advice):
-    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(pictures.shutil, "which", lambda *_, **__: None)
     with pytest.raises(DrawError, match=rf"no program {engine} .*{advice}"):
         both.svg(engine=engine)
 
@@ -706,7 +702,7 @@ def test_a_missing_engine_is_named(both, monkeypatch, engine, advice):
 def test_pdf_needs_a_system_graphviz(both, monkeypatch, tmp_path):
     with pytest.raises(DrawError, match="makes no PDF"):
         both.pdf(engine="graphviz-pure")
-    monkeypatch.setattr(engines.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(pictures.shutil, "which", lambda *_, **__: None)
     with pytest.raises(DrawError, match="no program dot"):
         both.write(tmp_path / "picture.pdf")
 
@@ -742,9 +738,9 @@ def test_the_legend_explains_what_is_there_and_nothing_else(small, both):
 
 def test_a_legend_of_two_rows_is_balanced():
     (scene,) = drawn_scenes("gds-loses", "legacy", True)
-    items = legend_items((scene,))
+    items = legend_signs((scene,))
     for wide in range(300, 1400, 20):
-        rows = _rows(items, float(wide))
+        rows = legend_rows(items, float(wide))
         assert [item for row in rows for item in row] == list(items)
         assert all(sum(item.width for item in row) - 18 <= wide for row in rows)
         if len(rows) == 2:
@@ -754,7 +750,7 @@ def test_a_legend_of_two_rows_is_balanced():
 def test_panels_below_each_other_are_equally_wide():
     topology = build_topology(load("dgx-a100"))
     routes = routes_of(topology, "legacy", "direct")
-    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
-    panels = sheet._aligned(sheet.panels("auto"))
-    assert sheet._width(panels) > WIDEST
+    sheet = Sheet(topology, routes, {}, {}, "theoretical", side_by_side=True)
+    panels, places = arranged(sheet.panels("auto"))
+    assert {x for x, _ in places} == {0}
     assert len({panel.size[0] for panel in panels}) == 1

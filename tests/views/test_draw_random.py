@@ -12,8 +12,7 @@ from tests.machines import built
 from tests.random_machines import sketches
 from topo.datapaths.registry import data_path
 from topo.routes.router import Router
-from topo.views.diagram import THEMES, draw
-from topo.views.diagram.sheet import _Sheet
+from topo.views.diagram.sheet import Sheet, draw
 
 
 @given(sketches(), st.sampled_from(["legacy", "direct", "legacy-pageable"]), st.booleans())
@@ -25,9 +24,9 @@ def test_boxes_never_overlap(sketch, path, routed):
         gpu, storage = topology.of_kind("gpu")[0], topology.of_kind("storage")[0]
         found = data_path(topology.description, path)
         routes = {path: Router(topology).route(found, (storage.name,), gpu.name, "read")}
-    sheet = _Sheet(topology, routes, {}, {}, THEMES["light"], "theoretical", apart=True)
+    sheet = Sheet(topology, routes, {}, {}, "theoretical", side_by_side=True)
     for level in range(5):
-        for panel in sheet._at(level):
+        for panel in sheet.panels_at(level):
             layout = panel.scene.layout
             for one, other in combinations(layout.boxes.values(), 2):
                 beside = one.right <= other.x + 0.1 or other.right <= one.x + 0.1
@@ -42,8 +41,8 @@ def test_boxes_never_overlap(sketch, path, routed):
 @given(sketches())
 def test_every_upright_wire_ends_at_its_two_boxes(sketch):
     topology = built(sketch.text())
-    sheet = _Sheet(topology, {}, {}, {}, THEMES["light"], "theoretical", apart=False)
-    (panel,) = sheet._at(0)
+    sheet = Sheet(topology, {}, {}, {}, "theoretical", side_by_side=False)
+    (panel,) = sheet.panels_at(0)
     layout = panel.scene.layout
     for track in layout.tracks.values():
         for box, (x, y) in ((track.a, track.points[0]), (track.b, track.points[-1])):

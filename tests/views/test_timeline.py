@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 import topo
 from tests.machines import ONE_SOCKET, built, shipped
 from topo.errors import DrawError
-from topo.views.diagram.spans import bars_of, notes_of, panel_title, round_up, ticks
-from topo.views.diagram.timeline import draw_timeline, draw_timelines
+from topo.views.diagram.timeline import (
+    bars_of,
+    draw_timeline,
+    draw_timelines,
+    notes_of,
+    panel_title,
+    round_up,
+    ticks,
+)
 
 
 def written(picture):

@@ -77,7 +77,7 @@ def command(
     of --workload, or of --from and --to; a file without workloads is drawn alone.
     """
     output = _destination(output, as_json)
-    from topo.views.diagram import draw
+    from topo.views.diagram.sheet import draw
     from topo.views.overlay import Overlay, overlay_of
 
     topology = machine.load()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topo.exports import Exported
-from topo.views.diagram import draw
+from topo.views.diagram.sheet import draw
 
 if TYPE_CHECKING:
     from topo.topology.topology import Topology

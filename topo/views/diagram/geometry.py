@@ -1,24 +1,43 @@
-"""Points, rectangles, and what a laid-out picture is. Points are 1/72 inch, y grows downwards."""
+"""Points, rectangles and lines of text: what room things take, in points (1/72 inch), y downwards.
+
+No engine is asked how wide a text is. The widths are those of Arial and its metric twins
+(Helvetica, Liberation Sans, Arimo), which every engine has one of; what the table does not know is
+taken to be wide.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-
-
-BUFFER = (82.0, 32.0)  # a RAM buffer's size
-BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
-ASIDE = 20.0  # between two hops along one wire
-LANE = 16.0  # a route's way inside a bar
-PORT = 28.0  # between two hops that end at one buffer
-EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
+from typing import Literal
 
 Point = tuple[float, float]
 Side = Literal["top", "bottom", "left", "right"]
+Tone = Literal["ink", "soft", "alarm"]
+
+_LEADING = 1.22  # line height over font size
+_BOLD = 1.08
+_ALARM = 12.0  # what the ground of an alarm adds, above and below and at the sides
+_WIDE, _UNLISTED = 1.0, 0.72
+_WIDTHS = {
+    **dict.fromkeys("ijl'", 0.222),
+    **dict.fromkeys(" !/,.:;I[]\\ft·", 0.278),
+    **dict.fromkeys("()-r`|{}", 0.334),
+    **dict.fromkeys('*"^', 0.43),
+    **dict.fromkeys("Jckvsxyz", 0.5),
+    **dict.fromkeys("#$?_0123456789abdeghnopquL", 0.556),
+    **dict.fromkeys("+<=>~FTZ", 0.611),
+    **dict.fromkeys("&ABEKPSVXY", 0.667),
+    **dict.fromkeys("CDHNRUw", 0.722),
+    **dict.fromkeys("GOQ", 0.778),
+    **dict.fromkeys("Mm", 0.833),
+    **dict.fromkeys("%@W→←…", 1.0),
+}
+
+
+# --- places ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,48 +78,10 @@ class Rect:
         return Rect(self.x + edge, self.y + edge, self.w - 2 * edge, self.h - 2 * edge)
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """The course of a wire from its end `a` to its end `b`, leaving each box by a side.
-
-    `label` is the point beside which its text stands, with the wire on the left of it.
-    """
-
-    a: str
-    b: str
-    points: tuple[Point, ...]
-    a_side: Side
-    b_side: Side
-    label: Point
-    across: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A rectangle round what belongs together, with a title in its upper strip."""
-
-    title: str
-    rect: Rect
-    kind: Literal["socket", "server"]
-    title_x: float
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A laid-out machine, from (0, 0) to (`width`, `height`)."""
-
-    width: float
-    height: float
-    boxes: Mapping[str, Rect]
-    tracks: Mapping[Hashable, Track]
-    frames: tuple[Frame, ...]
-    bars: frozenset[str] = field(default_factory=frozenset)
-
-
 def spread(
-    widths: tuple[float, ...], left: float, width: float, gap: float
+    widths: tuple[float, ...], left: float, room: float, gap: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return ``(left, width)`` of slots side by side that fill `width`, each wide enough.
+    """Return ``(left, width)`` of slots side by side that fill `room`, each wide enough.
 
     Examples
     --------
@@ -109,25 +90,110 @@ def spread(
     """
     if not widths:
         return ()
-    extra = (width - sum(widths) - gap * (len(widths) - 1)) / len(widths)
+    extra = (room - sum(widths) - gap * (len(widths) - 1)) / len(widths)
     slots = []
-    for own in widths:
-        slots.append((left, own + extra))
-        left += own + extra + gap
+    for needed in widths:
+        slots.append((left, needed + extra))
+        left += needed + extra + gap
     return tuple(slots)
 
 
-def free_place(left: float, right: float, taken: tuple[float, ...], width: float) -> float:
-    """Return the middle of a place for `width` in ``left..right`` that no `taken` x crosses.
+def free_place(left: float, right: float, taken: tuple[float, ...], room: float) -> float:
+    """Return the middle of a place for `room` in ``left..right`` that no `taken` x crosses.
 
     The one nearest to the middle of the whole; without room the widest.
     """
     middle = (left + right) / 2
-    bounds = [left, *sorted(x for x in taken if left < x < right), right]
-    gaps = list(pairwise(bounds))
-    wide = [gap for gap in gaps if gap[1] - gap[0] >= width]
+    gaps = list(pairwise([left, *sorted(x for x in taken if left < x < right), right]))
+    wide = [gap for gap in gaps if gap[1] - gap[0] >= room]
     if not wide:
         widest = max(gaps, key=lambda gap: gap[1] - gap[0])
         return (widest[0] + widest[1]) / 2
-    middles = [min(max(middle, low + width / 2), high - width / 2) for low, high in wide]
+    middles = [min(max(middle, low + room / 2), high - room / 2) for low, high in wide]
     return min(middles, key=lambda x: (abs(x - middle), x))
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a label: text, size in points, weight, and what it is for the theme."""
+
+    text: str
+    size: float = 10.0
+    bold: bool = False
+    tone: Tone = "ink"
+
+    @property
+    def width(self) -> float:
+        """Points that it takes."""
+        ground = _ALARM if self.tone == "alarm" else 0.0
+        return width(self.text, self.size, bold=self.bold) + ground
+
+
+@cache
+def _em(character: str) -> float:
+    if character in _WIDTHS:
+        return _WIDTHS[character]
+    if unicodedata.combining(character):
+        return 0.0
+    return _WIDE if unicodedata.east_asian_width(character) in "WF" else _UNLISTED
+
+
+def width(text: str, size: float = 10.0, *, bold: bool = False) -> float:
+    """Return the points that `text` takes, a little more rather than less.
+
+    Examples
+    --------
+    >>> round(width("PCIe 5 x16"))
+    51
+    """
+    return 1.03 * size * (_BOLD if bold else 1.0) * sum(_em(character) for character in text)
+
+
+def widest(lines: tuple[Line, ...]) -> float:
+    """Return the points that the widest of the lines takes."""
+    return max(line.width for line in lines)
+
+
+def height(lines: tuple[Line, ...]) -> float:
+    """Return the points that the lines take, one below the other."""
+    alarms = any(line.tone == "alarm" for line in lines)
+    return sum(line.size * _LEADING for line in lines) + (_ALARM if alarms else 0.0)
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return `text` with at most `limit` characters, the last an ellipsis where some went.
+
+    Examples
+    --------
+    >>> clipped("ConnectX-7", 6)
+    'Conne…'
+    """
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def wrapped(text: str, points: float, size: float = 10.0, *, lines: int = 3) -> tuple[str, ...]:
+    """Return `text` in at most `lines` lines of at most `points` each, broken at spaces.
+
+    What does not fit in the last line ends with an ellipsis.
+    """
+    broken: list[str] = []
+    words = text.split()
+    while words and len(broken) < lines:
+        line = words.pop(0)
+        while words and width(f"{line} {words[0]}", size) <= points:
+            line = f"{line} {words.pop(0)}"
+        broken.append(line)
+    if words:
+        broken[-1] += " …"
+    return tuple(_cut(line, points, size) for line in broken)
+
+
+def _cut(line: str, points: float, size: float) -> str:
+    while len(line) > 1 and width(line, size) > points:
+        line = line.removesuffix("…")[:-1].rstrip() + "…"
+        if line == "…":
+            break
+    return line

@@ -8,8 +8,10 @@ three, however many links each of them walks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from topo.catalogue.kinds import HOSTS
 from topo.datapaths.registry import is_ram
 
 if TYPE_CHECKING:
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 
     from topo.routes.route import Route, Subflow, Transfer
     from topo.topology.topology import Step, Topology
+    from topo.views.diagram.geometry import Side
+    from topo.views.diagram.grouping import Grouping, WireKey, Wiring, Zones
+
+
+# Boxes that a hop runs through in a lane of its own.
+BARS = (*HOSTS, "pcie-switch", "hba", "network-switch", "nvswitch", "mesh")
+_SUBFLOWS = 4  # subflows of one route that are drawn with arrows; more are only coloured
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +54,98 @@ class Buffer:
     memory: str
 
 
-def hops(topology: Topology, subflow: Subflow) -> tuple[Hop, ...]:
-    """Return the hops of one branch in the order of travel."""
-    found: list[Hop] = []
+# --- of a route -----------------------------------------------------------------------------------
+
+
+def hops_of(topology: Topology, subflow: Subflow) -> tuple[Hop, ...]:
+    """Return the hops of one subflow in the order of travel."""
+    hops: list[Hop] = []
     number = 1
     for transfer in subflow.transfers:
-        own = tuple(_leg_hops(topology, transfer, number))
-        found.extend(own)
-        number += len(_between(topology, transfer)) + 1
-    return tuple(found)
+        cuts = _waypoints(topology, transfer)
+        hops += _hops_of_transfer(transfer, cuts, number)
+        number += len(cuts) + 1
+    return tuple(hops)
 
 
-def buffers(subflow: Subflow) -> tuple[Buffer, ...]:
-    """Return the RAM buffers of one branch in the order in which the data fills them."""
-    where: dict[str, str] = {}
+def _waypoints(topology: Topology, transfer: Transfer) -> tuple[int, ...]:
+    """Return where a walk passes a waypoint: links walked before the card, before the medium."""
+    cuts: list[int] = []
+    ends = (transfer.source, transfer.target)
+    if transfer.move.mover in ("nic", "drive") and transfer.engine not in ends:
+        names = [step.target for step in transfer.walk]
+        cuts.append(names.index(transfer.engine) + 1 if transfer.engine in names else 0)
+    if transfer.walk and topology[transfer.source].kind == "gpu":
+        cuts.append(1)
+    elif transfer.walk and topology[transfer.target].kind == "gpu":
+        cuts.append(len(transfer.walk) - 1)
+    return tuple(sorted(cuts))
+
+
+def _hops_of_transfer(transfer: Transfer, cuts: tuple[int, ...], number: int) -> Iterator[Hop]:
+    source = transfer.move.source if is_ram(transfer.move.source) else ""
+    target = transfer.move.target if is_ram(transfer.move.target) else ""
+    if not transfer.walk:
+        yield Hop(str(number), transfer.source, transfer.target, (), source, target)
+        return
+    pieces: list[tuple[str, tuple[Step, ...]]] = []
+    first = number  # an empty piece lends its number to the next
+    for last, (start, stop) in enumerate(pairwise((0, *cuts, len(transfer.walk))), number):
+        if start < stop:
+            label = str(last) if first == last else f"{first}-{last}"
+            pieces.append((label, transfer.walk[start:stop]))
+            first = last + 1
+    for place, (label, steps) in enumerate(pieces):
+        following = pieces[place + 1][1] if place + 1 < len(pieces) else ()
+        yield Hop(
+            label,
+            source=steps[0].source,
+            target=steps[-1].target,
+            steps=steps,
+            source_buffer=source if place == 0 else "",
+            target_buffer="" if following else target,
+            onward=following[0] if following else None,
+        )
+
+
+def _buffers_of(subflow: Subflow) -> tuple[Buffer, ...]:
+    """Return the RAM buffers of one subflow in the order in which the data fills them."""
+    memories: dict[str, str] = {}
     for transfer in subflow.transfers:
         for end, device in (
             (transfer.move.source, transfer.source),
             (transfer.move.target, transfer.target),
         ):
             if is_ram(end):
-                where.setdefault(end, device)
+                memories.setdefault(end, device)
     return tuple(
-        Buffer(number, name, memory) for number, (name, memory) in enumerate(where.items(), 1)
+        Buffer(number, name, memory) for number, (name, memory) in enumerate(memories.items(), 1)
     )
 
 
-def touched(route: Route) -> tuple[frozenset[str], frozenset[int]]:
-    """Return the devices that a route's data is in or passes, and the links (by `id`) it walks."""
+# --- on a picture ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRoute:
+    """One route to draw: its label, which look it has, its hops, what it runs through.
+
+    `devices` and `links` (by `id`) are what its data is in or passes, `buffers` in which boxes.
+    """
+
+    label: str
+    look: int
+    route: Route
+    hops: tuple[Hop, ...]
+    buffers: tuple[tuple[str, Buffer], ...]
+    devices: frozenset[str]
+    links: frozenset[int]
+
+
+def drawn_route(
+    topology: Topology, grouping: Grouping, label: str, look: int, route: Route
+) -> DrawnRoute:
+    """Return a route to draw; hops of several subflows that look the same are one."""
     devices: set[str] = set()
     links: set[int] = set()
     for subflow in route.subflows:
@@ -81,53 +154,96 @@ def touched(route: Route) -> tuple[frozenset[str], frozenset[int]]:
             for step in (*transfer.walk, *(step for step, _ in transfer.shares)):
                 devices |= {step.source, step.target}
                 links.add(id(step.link))
-    return frozenset(devices), frozenset(links)
-
-
-def _leg_hops(topology: Topology, transfer: Transfer, number: int) -> Iterator[Hop]:
-    source = transfer.move.source if is_ram(transfer.move.source) else ""
-    target = transfer.move.target if is_ram(transfer.move.target) else ""
-    if not transfer.walk:
-        yield Hop(str(number), transfer.source, transfer.target, (), source, target)
-        return
-    pieces = tuple(_pieces(transfer, _between(topology, transfer), number))
-    for place, (label, steps) in enumerate(pieces):
-        yield Hop(
-            label,
-            steps[0].source,
-            steps[-1].target,
-            steps,
-            source if place == 0 else "",
-            target if place == len(pieces) - 1 else "",
-            None if place == len(pieces) - 1 else pieces[place + 1][1][0],
-        )
-
-
-def _pieces(
-    transfer: Transfer, between: tuple[int, ...], number: int
-) -> Iterator[tuple[str, tuple[Step, ...]]]:
-    """Yield the parts of a walk between waypoints; an empty part lends its number to the next."""
-    first = number
-    for start, stop in zip((0, *between), (*between, len(transfer.walk)), strict=True):
-        if start < stop:
-            label = str(number) if first == number else f"{first}-{number}"
-            yield label, transfer.walk[start:stop]
-            first = number + 1
-        number += 1
-
-
-def _between(topology: Topology, transfer: Transfer) -> tuple[int, ...]:
-    """Return where a walk passes a waypoint: links walked before the card, before the medium."""
-    cuts: list[int] = []
-    carried = transfer.move.mover in ("nic", "drive") and transfer.engine not in (
-        transfer.source,
-        transfer.target,
+    hops: dict[object, Hop] = {}
+    buffers: list[tuple[str, Buffer]] = []
+    for subflow in route.subflows[:_SUBFLOWS]:
+        for hop in hops_of(topology, subflow):
+            ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
+            looks = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
+            hops.setdefault(looks, hop)
+        buffers += [(grouping.box_of[each.memory], each) for each in _buffers_of(subflow)]
+    return DrawnRoute(
+        label,
+        look,
+        route,
+        tuple(hops.values()),
+        tuple(buffers),
+        frozenset(devices),
+        frozenset(links),
     )
-    if carried:
-        names = [step.target for step in transfer.walk]
-        cuts.append(names.index(transfer.engine) + 1 if transfer.engine in names else 0)
-    if transfer.walk and topology[transfer.source].kind == "gpu":
-        cuts.append(1)
-    elif transfer.walk and topology[transfer.target].kind == "gpu":
-        cuts.append(len(transfer.walk) - 1)
-    return tuple(sorted(cuts))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One wire of a hop, walked from one box to another."""
+
+    wire: WireKey
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A hop's way through a bar: in by one wire, out by another, in a lane of its own."""
+
+    bar: str
+    entry: WireKey
+    leave: WireKey
+    strip: Side
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnHop:
+    """A hop with the wires that it runs along, the bars it runs through, and where it goes on."""
+
+    route: DrawnRoute
+    hop: Hop
+    stretches: tuple[Stretch, ...]
+    passages: tuple[Passage, ...]
+    onward: Stretch | None
+
+    def port(self, *, into: bool) -> tuple[int, str, bool]:
+        """Return where it ends at a buffer: hops with one number and one direction join there."""
+        return (self.route.look, self.hop.label, into)
+
+    def goes_on_in(self, following: DrawnHop) -> bool:
+        """Whether its move goes on with `following`: subflows may share the latter."""
+        onward, steps = self.hop.onward, following.hop.steps
+        if self.route is not following.route or onward is None or not steps:
+            return False
+        return steps[0].link is onward.link and steps[0].source == onward.source
+
+
+def drawn_hops(
+    grouping: Grouping, zones: Zones, wiring: Wiring, routes: tuple[DrawnRoute, ...]
+) -> tuple[DrawnHop, ...]:
+    """Return every hop of the routes on the wires and bars of the picture."""
+    wire_of = {id(link): wire for wire in grouping.wires for link in wire.links}
+
+    def stretches_of(step: Step) -> tuple[Stretch, ...]:
+        source, target = grouping.box_of[step.source], grouping.box_of[step.target]
+        wire = wire_of[id(step.link)]
+        if wire.key in wiring.ends:
+            return (Stretch(wire.key, source, target),)
+        mesh = next((mesh.key for mesh in zones.meshes if wire in mesh.wires), "")
+        if not mesh:
+            return ()
+        return (Stretch((mesh, source), source, mesh), Stretch((mesh, target), mesh, target))
+
+    hops = []
+    for route in routes:
+        for hop in route.hops:
+            stretches = tuple(part for step in hop.steps for part in stretches_of(step))
+            onward = None
+            if hop.onward and stretches and grouping.kind(stretches[-1].target) in BARS:
+                onward = next(iter(stretches_of(hop.onward)), None)
+            chain = (*stretches, onward) if onward else stretches
+            passages = []
+            for entry, leave in pairwise(chain):
+                bar = entry.target
+                if grouping.kind(bar) in BARS:
+                    sides = {wiring.ends[part.wire].side(bar) for part in (entry, leave)}
+                    strip: Side = "top" if "top" in sides and "bottom" not in sides else "bottom"
+                    passages.append(Passage(bar, entry.wire, leave.wire, strip))
+            hops.append(DrawnHop(route, hop, stretches, tuple(passages), onward))
+    return tuple(hops)

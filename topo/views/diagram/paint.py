@@ -1,26 +1,36 @@
-"""Scenes on a canvas: boxes, wires, frames, then the routes over them."""
+"""Scenes on a canvas: boxes, wires with their labels, frames, then the routes over them."""
 
 from __future__ import annotations
 
-from itertools import groupby
+import math
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from topo.views.diagram.geometry import LANE, Rect, free_place
-from topo.views.diagram.labels import BAND, bands, blocks
-from topo.views.diagram.metrics import Line, height
-from topo.views.diagram.polylines import buffer_places, courses, crossings
-from topo.views.diagram.strokes import hollow, pieces, stroke
-from topo.views.diagram.words import pen, rate_of
+from topo.views.diagram.geometry import Line, Rect, free_place, height, widest
+from topo.views.diagram.polylines import hop_lines
+from topo.views.diagram.scene import LANE, rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from topo.views.diagram.canvas import Canvas
-    from topo.views.diagram.geometry import Point, Track
-    from topo.views.diagram.group import Wire
-    from topo.views.diagram.polylines import Course
+    from topo.views.diagram.geometry import Point
+    from topo.views.diagram.grouping import WireKey
+    from topo.views.diagram.layout import Track
+    from topo.views.diagram.picture import Canvas
+    from topo.views.diagram.polylines import Polyline
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import RouteLook, Theme
+
+
+BAND = 13.0  # the width of the band under a wire that binds
+_LABEL = 6.0  # between a wire and its text
+_ROUTE_LABEL = 13.0  # the same where a number or a band is on the wire
+_INSET = 5.0  # of the text in the ground of an alarm
+_PEN = 5.0  # of a route
+_HEAD = 15.0  # the length of an arrow's head
+# Bytes/s up to which a wire is drawn with so many points.
+_PENS = ((10e9, 0.8), (40e9, 1.4), (70e9, 2.0), (150e9, 2.8), (350e9, 3.8), (math.inf, 5.0))
 
 
 class Painter:
@@ -30,9 +40,16 @@ class Painter:
         self.canvas, self.scene, self.at, self.prefix = canvas, scene, at, prefix
         self.theme: Theme = canvas.theme
         self.layout = scene.layout
-        self.courses = courses(scene)
-        self.devices = frozenset[str]().union(*(one.devices for one in scene.overlays))
-        self.links = frozenset[int]().union(*(one.links for one in scene.overlays))
+        lines = hop_lines(scene)
+        self.polylines, self.buffers = lines.polylines, lines.buffers
+
+    def _name(self, key: str) -> str:
+        return f"{self.prefix}{key}"
+
+    def _moved(self, point: Point) -> Point:
+        return (point[0] + self.at[0], point[1] + self.at[1])
+
+    # --- boxes ----------------------------------------------------------------------------------
 
     def frames(self) -> None:
         """Paint the frames round servers and sockets."""
@@ -46,72 +63,33 @@ class Painter:
         """Paint the frames' titles, the boxes, and the buffers in memories."""
         for place, frame in enumerate(self.layout.frames):
             at = self._moved((frame.title_x, frame.rect.y + 12))
-            line = Line(frame.title, 10.0, bold=True, tone="soft")
+            line = Line(frame.title, bold=True, tone="soft")
             self.canvas.words(self._name(f"frame {place}"), at, (line,), left=True)
         for key in self.layout.boxes:
             self._box(key)
-            self._buffers(key)
-
-    def wires(self) -> None:
-        """Paint the wires with their labels."""
-        walked = self.scene.walked
-        drawn = {key for course in self.courses for key, _ in course.lines}
-        for key, track in self.layout.tracks.items():
-            if key not in drawn or key in self.scene.alarms:
-                self._wire(key, track)
-            if key in self.scene.labels:
-                self._label(key, on=key in walked)
-
-    def routes(self) -> None:
-        """Paint the routes, all lines first and then all numbers.
-
-        An engine draws edges in the order of the nodes that they start from, so every hop starts
-        from a node of its own, made after everything that it runs over. Hops with one number are
-        painted as one, so that they join without a seam.
-        """
-        numbered = enumerate(self.courses)
-        for _, group in groupby(numbered, key=lambda pair: (pair[1].look, pair[1].label)):
-            alike = list(group)
-            for place, course in alike:
-                self._course(course, f"hop {course.label}.{place}", stroke)
-            if self.theme.routes[alike[0][1].look].stroke == "hollow":
-                for place, course in alike:
-                    self._course(course, f"hollow {course.label}.{place}", hollow)
-        for place, course in enumerate(self.courses):
-            look = self.theme.routes[course.look]
-            ends = (self._anchor(f"number {course.label}.{place}"), self._name(course.target))
-            for _, badge in course.badges:
-                self.canvas.badge(
-                    *ends,
-                    self._moved(badge),
-                    course.label,
-                    fill=look.colour,
-                    border=self.theme.paper,
-                    text=look.text,
+            for buffer in self.scene.buffers.get(key, ()):
+                lines = (Line(buffer.name, bold=True), Line(f"RAM traversal {buffer.number}"))
+                self.canvas.box(
+                    self._name(f"{buffer.name} in {key}"),
+                    self.buffers[key][buffer.name].moved(*self.at),
+                    self.canvas.html(lines),
+                    fillcolor=self.theme.chip,
+                    color=self.theme.routes[self.scene.routes[0].look].colour,
+                    penwidth="2",
                 )
-
-    def _course(self, course: Course, key: str, painted: Callable[..., None]) -> None:
-        """Paint a hop's line; only its last piece has an arrow's head."""
-        ends = (self._anchor(key), self._name(course.target))
-        look = self.theme.routes[course.look]
-        for place, piece in enumerate(course.pieces, 1):
-            moved = [self._moved(point) for point in piece]
-            head = course.ends and place == len(course.pieces)
-            painted(self.canvas, ends, moved, look, head=head)
-
-    def _anchor(self, key: str) -> str:
-        """Return a new node that is not seen."""
-        corner = self._moved((0.0, 0.0))
-        self.canvas.box(self._name(key), Rect(*corner, 1, 1), style="invis")
-        return self._name(key)
-
-    # --- boxes ----------------------------------------------------------------------------------
 
     def _box(self, key: str) -> None:
         rect = self.scene.inner(key).moved(*self.at)
-        lines, on = self.scene.lines[key], self._on(key)
-        attributes = self._colours(key, on=on)
+        lines, on = self.scene.lines[key], self._on_a_route(key)
+        fill, border = self.theme.box(self.scene.grouping.kind(key))
+        attributes = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
+        if not on:
+            attributes |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
         box = self.scene.grouping.boxes.get(key)
+        if box and box.devices[0].outside:
+            attributes["style"] = "filled,rounded,dashed"
+        if key in self.scene.alarms:
+            attributes |= {"color": self.theme.alarm, "penwidth": "2.6", "peripheries": "2"}
         names = ", ".join(device.name for device in box.devices[:32]) if box else key
         attributes["tooltip"] = names
         if box and len(box.devices) > 1 and key not in self.scene.alarms:
@@ -119,25 +97,22 @@ class Painter:
                 shadow = rect.moved(3.0 * step, 3.0 * step)
                 self.canvas.box(self._name(f"{key} behind {step}"), shadow, **attributes)
         at = self._text_at(key, rect, lines)
-        colour = "" if on else self.theme.faint
-        if at is None and not colour:
+        if at is None and on:
             self.canvas.box(self._name(key), rect, self.canvas.html(lines), **attributes)
         else:
             self.canvas.box(self._name(key), rect, **attributes)
-            text = self._name(f"text of {key}")
+            text, colour = self._name(f"text of {key}"), "" if on else self.theme.faint
             self.canvas.words(text, at or (rect.cx, rect.cy), lines, colour=colour)
 
-    def _colours(self, key: str, *, on: bool) -> dict[str, str]:
+    def _on_a_route(self, key: str) -> bool:
+        """Whether a box does not step back."""
+        if not self.scene.dimmed or key in self.scene.alarms:
+            return True
         box = self.scene.grouping.boxes.get(key)
-        fill, border = self.theme.box(box.kind if box else "mesh")
-        found = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
-        if not on:
-            found |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
-        if box and box.devices[0].outside:
-            found["style"] = "filled,rounded,dashed"
-        if key in self.scene.alarms:
-            found |= {"color": self.theme.alarm, "penwidth": "2.6", "peripheries": "2"}
-        return found
+        if box is None:
+            mesh = next(mesh for mesh in self.scene.zones.meshes if mesh.key == key)
+            return any(wire.key in self.scene.walked for wire in mesh.wires)
+        return any(device.name in self.scene.devices for device in box.devices)
 
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
         """Return where a box's text stands, `None` for its middle."""
@@ -147,11 +122,18 @@ class Painter:
         if key not in self.scene.lanes and not behind:
             return None
         above, below = self.scene.lanes.get(key, (0, 0))
-        crossing = (*crossings(self.scene, key, self.courses), *behind)
-        taken = tuple(x + self.at[0] for x in crossing)
-        wide = max(line.width for line in lines) + 20
-        x = free_place(rect.x + 4, rect.right - 4, taken, wide)
+        taken = tuple(x + self.at[0] for x in (*self._through(key), *behind))
+        x = free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20)
         return (x, rect.cy + (above - below) * LANE / 2)
+
+    def _through(self, bar: str) -> Iterator[float]:
+        """Yield the x of every upright hop that runs through the middle of a bar."""
+        rect = self.layout.boxes[bar]
+        for piece in (piece for polyline in self.polylines for piece in polyline.pieces):
+            for (x, y), (end_x, end_y) in pairwise(piece):
+                upright = abs(x - end_x) < 1 and rect.x < x < rect.right
+                if upright and min(y, end_y) < rect.cy + 8 and max(y, end_y) > rect.cy - 8:
+                    yield x
 
     def _behind(self, key: str) -> Iterator[float]:
         """Yield the x of wires that pass behind a box."""
@@ -163,93 +145,218 @@ class Painter:
             if upright and over and key not in (track.a, track.b):
                 yield x
 
-    def _buffers(self, key: str) -> None:
-        for buffer in self.scene.buffers.get(key, ()):
-            places = buffer_places(self.scene, key, self.scene.order)
-            rect = places[buffer.name].moved(*self.at)
-            look = self.theme.routes[self.scene.overlays[0].look]
-            lines = (
-                Line(buffer.name, 10.0, bold=True),
-                Line(f"RAM traversal {buffer.number}", 10.0),
-            )
-            self.canvas.box(
-                self._name(f"{buffer.name} in {key}"),
-                rect,
-                self.canvas.html(lines),
-                fillcolor=self.theme.chip,
-                color=look.colour,
-                penwidth="2",
-            )
-
     # --- wires ----------------------------------------------------------------------------------
 
-    def _wire(self, key: Hashable, track: Track) -> None:
-        names = (self._name(track.a), self._name(track.b))
-        if key in self.scene.alarms:
-            self._alarm(key, names)
-            return
-        attributes = self._stroke_of(key)
-        for points, hidden in pieces(track, self.layout.boxes):
-            style = {"style": "dotted", "penwidth": "1"} if hidden else {}
-            moved = [self._moved(point) for point in points]
-            self.canvas.line(*names, moved, **{**attributes, **style})
+    def wires(self) -> None:
+        """Paint the wires with their labels."""
+        covered = {key for polyline in self.polylines for key, _ in polyline.lines}
+        for key, track in self.layout.tracks.items():
+            names = (self._name(track.a), self._name(track.b))
+            if key in self.scene.alarms:  # under the hops that run along it
+                for points in bands(self.scene, self.polylines, key):
+                    moved = [self._moved(point) for point in points]
+                    self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
+            elif key not in covered:
+                stroke = self._stroke_of(key)
+                for points, hidden in _pieces(track, self.layout.boxes):
+                    style = {"style": "dotted", "penwidth": "1"} if hidden else {}
+                    moved = [self._moved(point) for point in points]
+                    self.canvas.line(*names, moved, **{**stroke, **style})
+            if key in self.scene.labels:
+                faint = self.scene.dimmed and key not in self.scene.walked
+                name, colour = self._name(f"label {key}"), self.theme.faint if faint else ""
+                for place, block in enumerate(label_blocks(self.scene, self.polylines, key)):
+                    at = self._moved(block.at)
+                    block_name = f"{name}.{place}" if place else name
+                    self.canvas.words(block_name, at, block.lines, colour=colour, left=block.left)
 
-    def _alarm(self, key: Hashable, names: tuple[str, str]) -> None:
-        """Paint a wire that binds, under the hops that run along it."""
-        for points in bands(self.scene, self.courses, key):
-            moved = [self._moved(point) for point in points]
-            self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
-
-    def _stroke_of(self, key: Hashable) -> dict[str, str]:
-        wires = {wire.key: wire for wire in self.scene.grouping.wires}
-        wire = wires[key] if isinstance(key, int) else self._mesh_wire(key)
-        rate = rate_of(self.scene.topology, wire, self.scene.basis) if wire else None
-        found = {
+    def _stroke_of(self, key: WireKey) -> dict[str, str]:
+        wire = self.scene.wire(key)
+        rate = rate_of(self.scene.topology, wire, self.scene.basis)
+        pen = next(points for limit, points in _PENS if (rate or 0.0) <= limit)
+        stroke = {
             "color": self.theme.frame if self.scene.dimmed else self.theme.wire,
-            "penwidth": f"{pen(rate):g}",
+            "penwidth": f"{pen:g}",
         }
         if rate is None:
-            found["style"] = "dashed"
-        if key in self.scene.walked:  # a way as good as the one whose hops are drawn
-            found |= {"color": self._look_of(key).colour, "penwidth": "2"}
-        return found
+            stroke["style"] = "dashed"
+        if key in self.scene.walked:  # by a route that is as good as the one whose hops are drawn
+            links = {id(link) for link in wire.links}
+            look = next(route.look for route in self.scene.routes if links & route.links)
+            stroke |= {"color": self.theme.routes[look].colour, "penwidth": "2"}
+        return stroke
 
-    def _look_of(self, key: Hashable) -> RouteLook:
-        """Return the look of the first route that runs along a wire."""
-        wire = next(wire for wire in self.scene.grouping.wires if wire.key == key)
-        links = {id(link) for link in wire.links}
-        looks = (one.look for one in self.scene.overlays if links & one.links)
-        return self.theme.routes[next(looks)]
+    # --- routes ---------------------------------------------------------------------------------
 
-    def _mesh_wire(self, key: Hashable) -> Wire | None:
-        for mesh in self.scene.zones.meshes:
-            if isinstance(key, tuple) and key[0] == mesh.key:
-                return mesh.wires[0]
-        return None
+    def routes(self) -> None:
+        """Paint the routes, all lines first and then all numbers.
 
-    def _label(self, key: Hashable, *, on: bool) -> None:
-        name = self._name(f"label {key}")
-        colour = "" if on or not self.scene.dimmed else self.theme.faint
-        for place, block in enumerate(blocks(self.scene, self.courses, key)):
-            own = f"{name}.{place}" if place else name
-            at = self._moved(block.at)
-            self.canvas.words(own, at, block.lines, colour=colour, left=block.left)
+        An engine draws edges in the order of the nodes that they start from, so every hop starts
+        from a node of its own, made after everything that it runs over. Hops with one number are
+        painted as one, so that they join without a seam.
+        """
+        numbered = list(enumerate(self.polylines))
+        for (look, _), group in groupby(numbered, key=lambda pair: (pair[1].look, pair[1].label)):
+            joined = list(group)
+            for place, polyline in joined:
+                self._polyline(polyline, f"hop {polyline.label}.{place}", _stroke)
+            if self.theme.routes[look].stroke == "hollow":
+                for place, polyline in joined:
+                    self._polyline(polyline, f"hollow {polyline.label}.{place}", _hollow)
+        for place, polyline in numbered:
+            look = self.theme.routes[polyline.look]
+            tail = self._anchor(f"number {polyline.label}.{place}")
+            for _, badge in polyline.badges:
+                self.canvas.badge(
+                    tail,
+                    self._name(polyline.target),
+                    self._moved(badge),
+                    polyline.label,
+                    fill=look.colour,
+                    border=self.theme.paper,
+                    text=look.text,
+                )
 
-    # --- what is on a route ---------------------------------------------------------------------
+    def _polyline(self, polyline: Polyline, key: str, paint: Callable[..., None]) -> None:
+        """Paint a hop's line; only its last piece has an arrow's head."""
+        ends = (self._anchor(key), self._name(polyline.target))
+        look = self.theme.routes[polyline.look]
+        for place, piece in enumerate(polyline.pieces, 1):
+            moved = [self._moved(point) for point in piece]
+            head = polyline.ends and place == len(polyline.pieces)
+            paint(self.canvas, ends, moved, look, head=head)
 
-    def _on(self, key: str) -> bool:
-        if not self.scene.dimmed or key in self.scene.alarms:
-            return True
-        box = self.scene.grouping.boxes.get(key)
-        if box is None:
-            mesh = next(mesh for mesh in self.scene.zones.meshes if mesh.key == key)
-            return any(id(link) in self.links for wire in mesh.wires for link in wire.links)
-        return any(device.name in self.devices for device in box.devices)
+    def _anchor(self, key: str) -> str:
+        """Return a new node that is not seen."""
+        corner = self._moved((0.0, 0.0))
+        self.canvas.box(self._name(key), Rect(*corner, 1, 1), style="invis")
+        return self._name(key)
 
-    # --- names and places -----------------------------------------------------------------------
 
-    def _name(self, key: str) -> str:
-        return f"{self.prefix}{key}"
+# --- lines ----------------------------------------------------------------------------------------
 
-    def _moved(self, point: Point) -> Point:
-        return (point[0] + self.at[0], point[1] + self.at[1])
+
+def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
+    """Draw a piece of a route that explains it."""
+    _stroke(canvas, (name, name), points, look)
+    if look.stroke == "hollow":
+        _hollow(canvas, (name, name), points, look)
+
+
+def _stroke(
+    canvas: Canvas,
+    ends: tuple[str, str],
+    points: list[Point],
+    look: RouteLook,
+    *,
+    head: bool = True,
+) -> None:
+    """Draw a route's line in its own stroke, with an arrow's head or to its end without one."""
+    style = look.stroke if look.stroke in ("dashed", "dotted") else "solid"
+    pen = _PEN - 2 if style != "solid" else _PEN
+    arrow = {"dir": "forward", "arrowsize": "1.1"} if head else {}
+    canvas.line(*ends, points, color=look.colour, penwidth=f"{pen:g}", style=style, **arrow)
+
+
+def _hollow(
+    canvas: Canvas,
+    ends: tuple[str, str],
+    points: list[Point],
+    _look: RouteLook,
+    *,
+    head: bool = True,
+) -> None:
+    """Draw the inside of a hollow line, up to its arrow's head, after all lines that join it."""
+    if head:
+        (x, y), (end_x, end_y) = points[-2:]
+        length = max(abs(end_x - x), abs(end_y - y), 1e-9)
+        part = max(1 - _HEAD / length, 0.0)
+        points = [*points[:-1], (x + (end_x - x) * part, y + (end_y - y) * part)]
+    canvas.line(*ends, points, color=canvas.theme.paper, penwidth=f"{_PEN * 0.4:g}")
+
+
+def _pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
+    """Yield the parts of a wire, and whether a box hides them."""
+    if track.across or len(track.points) != 2:  # noqa: PLR2004
+        yield track.points, False
+        return
+    (x, y), (end_x, end_y) = sorted(track.points, key=lambda point: point[1])
+    if abs(x - end_x) > 1:
+        yield track.points, False
+        return
+    over = sorted(
+        (rect.y, rect.bottom)
+        for name, rect in boxes.items()
+        if name not in (track.a, track.b) and rect.x < x < rect.right and y < rect.cy < end_y
+    )
+    for top, bottom in over:
+        yield ((x, y), (x, top)), False
+        yield ((x, top), (x, bottom)), True
+        y = bottom
+    yield ((x, y), (x, end_y)), False
+
+
+def bands(scene: Scene, polylines: tuple[Polyline, ...], key: WireKey) -> list[tuple[Point, ...]]:
+    """Return the lines under which the band of a wire that binds lies: its hops, or itself."""
+    hops = [line for polyline in polylines for wire, line in polyline.lines if wire == key]
+    return hops or [scene.layout.tracks[key].points]
+
+
+# --- labels of wires ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LabelBlock:
+    """Lines of one label, and the rectangle that they take; `left` says how they are aligned."""
+
+    lines: tuple[Line, ...]
+    rect: Rect
+    left: bool
+
+    @property
+    def at(self) -> Point:
+        """The middle, or the middle of the left side."""
+        return (self.rect.x if self.left else self.rect.cx, self.rect.cy)
+
+
+def label_blocks(
+    scene: Scene, polylines: tuple[Polyline, ...], key: WireKey
+) -> Iterator[LabelBlock]:
+    """Yield the parts of a wire's label: what cries out, and what the wire is.
+
+    They stand clear of the lines along the wire: above a level one, where no upright wire runs
+    through, and on the right of an upright one, between its hops or after them, both at one x.
+    """
+    lines, track = scene.labels[key], scene.layout.tracks[key]
+    wide, high, y = widest(lines), height(lines), track.label[1]
+    busy = key in scene.walked or key in scene.alarms
+    badges = [at for polyline in polylines for wire, at in polyline.badges if wire == key]
+    if track.across:
+        bottom = min([y, *(at[1] for at in badges)]) - (12 if busy else 5)
+        x = _middle_above(scene, key, (bottom - high, bottom), wide)
+        yield LabelBlock(lines, Rect(x - wide / 2, bottom - high, wide, high), left=False)
+        return
+    xs = sorted(at[0] for at in badges)
+    after = xs[-1] if xs else track.label[0]
+    between = (x for x, following in pairwise(xs) if following - x > wide + 2 * _ROUTE_LABEL)
+    left = next(between, after) + (_ROUTE_LABEL if busy else _LABEL)
+    top = y - high / 2
+    for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
+        part = tuple(group)
+        inset = _INSET if key in scene.alarms and not alarm else 0.0
+        yield LabelBlock(part, Rect(left + inset, top, widest(part), height(part)), left=True)
+        top += height(part)
+
+
+def _middle_above(scene: Scene, key: WireKey, rows: tuple[float, float], wide: float) -> float:
+    """Return the middle of a label over a level wire: where no upright wire runs through it."""
+    tracks = scene.layout.tracks
+    taken = tuple(
+        x
+        for wire, track in tracks.items()
+        if wire != key
+        for (x, y), (end_x, end_y) in pairwise(track.points)
+        if abs(x - end_x) < 1 and min(y, end_y) < rows[1] and max(y, end_y) > rows[0]
+    )
+    left, right = sorted(x for x, _ in tracks[key].points)
+    return free_place(left, right, taken, wide + 2 * _LABEL)

@@ -1,15 +1,37 @@
-"""A finished picture: DOT text, and what engines make of it."""
+"""A picture: shapes at given places as DOT text, and what engines make of it.
+
+The text asks for Graphviz's engine `nop2`, which draws what has its place and moves nothing: any
+Graphviz program makes the same picture of it (``dot -Tsvg picture.dot``).
+"""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sysconfig
+import unicodedata
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
-from topo.views.diagram.engine import Engine, render
+from topo.views.diagram.geometry import height, widest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topo.views.diagram.geometry import Line, Point, Rect
+    from topo.views.diagram.themes import Theme
+
+
+Engine = Literal["graphviz-pure", "dot"]
 
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
+_SECONDS = 120  # that an engine may take
+_FONT = "Arial"
+_ROUND = 7.0  # radius of a corner
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +58,7 @@ class Picture:
         DrawError
             If the engine is missing or fails.
         """
-        return render(self.dot, "svg", engine=engine).decode()
+        return _render(self.dot, "svg", engine).decode()
 
     def png(self, *, engine: Engine = "graphviz-pure", width: int = 1600) -> bytes:
         """Return the picture as PNG, `width` pixels wide.
@@ -46,7 +68,8 @@ class Picture:
         DrawError
             If the engine is missing or fails.
         """
-        return render(self.dot, "png", engine=engine, options=(f"-Gdpi={self._dpi(width):.4f}",))
+        resolution = 72.0 * width / self.width
+        return _render(self.dot, "png", engine, f"-Gdpi={resolution:.4f}")
 
     def pdf(self, *, engine: Engine = "dot") -> bytes:
         """Return the picture as PDF, which a system Graphviz alone makes.
@@ -57,14 +80,9 @@ class Picture:
             If the engine is missing or fails.
         """
         if engine != "dot":
-            raise DrawError(
-                Finding(
-                    "engine-cannot",
-                    f"{engine} makes no PDF",
-                    help="a system Graphviz does: --engine dot",
-                )
-            )
-        return render(self.dot, "pdf", engine=engine)
+            help_text = "a system Graphviz does: --engine dot"
+            raise DrawError(Finding("engine-cannot", f"{engine} makes no PDF", help=help_text))
+        return _render(self.dot, "pdf", engine)
 
     def write(self, path: str | Path, *, engine: Engine | None = None, width: int = 1600) -> Path:
         """Write the picture in the format that the suffix of `path` says, whole or not at all.
@@ -75,7 +93,19 @@ class Picture:
             If there is no such format, the engine fails, or the file cannot be written.
         """
         target = Path(path)
-        data = self._as(target.suffix.lower(), engine, width)
+        match target.suffix.lower():
+            case ".dot" | ".gv":
+                data = self.dot.encode()
+            case ".svg":
+                data = self.svg(engine=engine or "graphviz-pure").encode()
+            case ".png":
+                data = self.png(engine=engine or "graphviz-pure", width=width)
+            case ".pdf":
+                data = self.pdf(engine=engine or "dot")
+            case suffix:
+                message = f"no picture format {suffix or 'without a suffix'}"
+                help_text = f"one of {' '.join(_FORMATS)}"
+                raise DrawError(Finding("unknown-format", message, help=help_text))
         try:
             replace_file(target, data)
         except OSError as error:
@@ -83,26 +113,255 @@ class Picture:
             raise DrawError(Finding("not-written", f"{target}: {reason}")) from error
         return target
 
-    def _as(self, suffix: str, engine: Engine | None, width: int) -> bytes:
-        if suffix in (".dot", ".gv"):
-            return self.dot.encode()
-        if suffix == ".svg":
-            return self.svg(engine=engine or "graphviz-pure").encode()
-        if suffix == ".png":
-            return self.png(engine=engine or "graphviz-pure", width=width)
-        if suffix == ".pdf":
-            return self.pdf(engine=engine or "dot")
-        raise DrawError(
-            Finding(
-                "unknown-format",
-                f"no picture format {suffix or 'without a suffix'}",
-                help=f"one of {' '.join(_FORMATS)}",
-            )
-        )
-
-    def _dpi(self, width: int) -> float:
-        """Return the resolution at which the picture is so many pixels wide."""
-        return 72.0 * width / self.width
-
     def _repr_svg_(self) -> str:
         return self.svg()
+
+
+def _render(text: str, form: str, engine: Engine, *options: str) -> bytes:
+    """Return the picture that `engine` makes of DOT `text`.
+
+    The engine that came with topo is beside this Python, or on the search path as any other.
+    """
+    program = shutil.which(engine)
+    if engine == "graphviz-pure":
+        program = shutil.which(engine, path=sysconfig.get_path("scripts")) or program
+        advice = "pip install graphviz-pure, or use a system Graphviz: --engine dot"
+    else:
+        advice = "install Graphviz, or leave the engine out for the one that came with topo"
+    if program is None:
+        raise DrawError(Finding("no-engine", f"no program {engine} on this machine", help=advice))
+    try:
+        done = subprocess.run(  # noqa: S603  (a program found by its own name)
+            [program, f"-T{form}", *options],
+            input=text.encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DrawError(Finding("engine-failed", f"{engine} did not run: {error}")) from error
+    if done.returncode or not done.stdout:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"exit status {done.returncode}"
+        raise DrawError(Finding("engine-failed", f"{engine} made no {form.upper()}: {reason}"))
+    return done.stdout
+
+
+# --- DOT text ------------------------------------------------------------------------------------
+
+
+class Canvas:
+    """Collects nodes, edges and clusters of one picture; `text` is their DOT.
+
+    Parameters
+    ----------
+    size
+        Width and height in points; y grows downwards here and upwards in DOT.
+    theme
+        Colours of text.
+    name
+        The graph's name.
+    """
+
+    def __init__(self, size: tuple[float, float], theme: Theme, name: str) -> None:
+        import graphviz
+
+        self.width, self.height, self.theme = *size, theme
+        self._escape = graphviz.escape
+        self._graph = graphviz.Digraph(name=graphviz.escape(name))
+        self._graph.attr(
+            "graph",
+            layout="nop2",
+            bgcolor=theme.paper,
+            outputorder="nodesfirst",
+            pad="0",
+            fontname=_FONT,
+            fontcolor=theme.ink,
+        )
+        self._graph.attr(
+            "node",
+            shape="box",
+            style="filled,rounded",
+            fixedsize="true",
+            margin="0",
+            fontname=_FONT,
+            fontsize="10",
+            fontcolor=theme.ink,
+            label="",
+        )
+        self._graph.attr("edge", fontname=_FONT, fontsize="10", dir="none", arrowsize="0.8")
+        self._clusters = 0
+
+    @property
+    def text(self) -> str:
+        """The DOT text."""
+        return str(self._graph.source)
+
+    def frame(self, rect: Rect, *, fill: str, border: str, dashed: bool = False) -> None:
+        """Draw a rectangle behind everything."""
+        self._clusters += 1
+        with self._graph.subgraph(name=f"cluster_{self._clusters}") as cluster:
+            low, high = self.height - rect.bottom, self.height - rect.y
+            cluster.attr(
+                "graph",
+                bb=f"{_n(rect.x)},{_n(low)},{_n(rect.right)},{_n(high)}",
+                style="filled,rounded,dashed" if dashed else "filled,rounded",
+                fillcolor=fill,
+                color=border,
+                label="",
+            )
+            # An engine leaves out a cluster without nodes.
+            cluster.node(
+                f"corner {self._clusters}",
+                style="invis",
+                pos=self._pos((rect.cx, rect.cy)),
+                width="0.01",
+                height="0.01",
+            )
+
+    def box(self, name: str, rect: Rect, label: str = "", **attributes: str) -> None:
+        """Draw a device, with a label (of `html`) in the middle."""
+        if label:
+            attributes["label"] = label
+        self._graph.node(
+            self._escape(name),
+            pos=self._pos((rect.cx, rect.cy)),
+            width=_n(rect.w / 72, 4),
+            height=_n(rect.h / 72, 4),
+            **attributes,
+        )
+
+    def words(
+        self, name: str, at: Point, lines: Sequence[Line], *, colour: str = "", left: bool = False
+    ) -> None:
+        """Write lines with their middle (or, `left`, the middle of their left side) at a point."""
+        wide = widest(tuple(lines))
+        x = at[0] + wide / 2 if left else at[0]
+        self._graph.node(
+            self._escape(name),
+            pos=self._pos((x, at[1])),
+            shape="none",
+            style="",
+            width=_n(wide / 72, 4),
+            height=_n(height(tuple(lines)) / 72, 4),
+            label=self.html(lines, colour=colour, left=left, width=wide),
+        )
+
+    def line(self, tail: str, head: str, points: Sequence[Point], **attributes: str) -> None:
+        """Draw a line with rounded corners; with `arrow`, its last point is the arrow's tip."""
+        points = list(points)
+        arrow = attributes.get("dir") == "forward"
+        tip = points[-1]
+        if arrow:
+            (x, y), size = points[-2], 10 * float(attributes.get("arrowsize", "0.8"))
+            length = abs(tip[0] - x) + abs(tip[1] - y)
+            part = max(1 - size / length, 0.0) if length else 0.0
+            points[-1] = (x + (tip[0] - x) * part, y + (tip[1] - y) * part)
+        pos = " ".join(self._pos(point) for point in _curve(points))
+        attributes["pos"] = f"e,{self._pos(tip)} {pos}" if arrow else pos
+        self._graph.edge(self._node(tail), self._node(head), **attributes)
+
+    def badge(self, tail: str, head: str, at: Point, number: str, **colours: str) -> None:
+        """Write a number on a line, above everything that is drawn before it."""
+        label = (
+            f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" STYLE="ROUNDED" '
+            f'BGCOLOR="{colours["fill"]}" COLOR="{colours["border"]}"><TR><TD WIDTH="13">'
+            f'<FONT COLOR="{colours["text"]}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
+        )
+        place = self._pos(at)
+        self._graph.edge(
+            self._node(tail),
+            self._node(head),
+            pos=" ".join([place] * 4),
+            color="#00000000",
+            label=label,
+            lp=place,
+        )
+
+    def html(
+        self, lines: Sequence[Line], *, colour: str = "", left: bool = False, width: float = 0.0
+    ) -> str:
+        """Return an HTML-like label: a row for each line."""
+        tones = {"ink": colour or self.theme.ink, "soft": colour or self.theme.soft}
+        side = ' ALIGN="LEFT"' if left else ""
+        rows = []
+        for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
+            if alarm:  # a table, so that its ground has an edge
+                text = "<BR/>".join(_font(line, self.theme.on_alarm) for line in group)
+                rows.append(
+                    f'<TR><TD CELLPADDING="2"{side}><TABLE BORDER="0" CELLBORDER="0" '
+                    f'CELLSPACING="0" CELLPADDING="3" STYLE="ROUNDED" BGCOLOR="{self.theme.alarm}">'
+                    f"<TR><TD>{text}</TD></TR></TABLE></TD></TR>"
+                )
+            else:
+                texts = (_font(line, tones[line.tone]) for line in group)
+                rows += [f"<TR><TD{side}>{text}</TD></TR>" for text in texts]
+        wide = f' WIDTH="{int(width)}"' if width else ""
+        start = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
+        return f"<{start}{wide}>{''.join(rows)}</TABLE>>"
+
+    def _node(self, name: str) -> str:
+        """Return a node's name for the end of an edge, where a colon would start a port."""
+        assert ":" not in name, name
+        return str(self._escape(name))
+
+    def _pos(self, point: Point) -> str:
+        return f"{_n(point[0])},{_n(self.height - point[1])}"
+
+
+def _font(line: Line, colour: str) -> str:
+    text = f"<B>{_escaped(line.text)}</B>" if line.bold else _escaped(line.text)
+    return f'<FONT POINT-SIZE="{line.size:g}" COLOR="{colour}">{text or " "}</FONT>'
+
+
+def _n(value: float, digits: int = 2) -> str:
+    """Return a number without needless digits, and never minus zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def _curve(points: Sequence[Point]) -> list[Point]:
+    """Return the control points of a Bézier curve: straight pieces, corners rounded off."""
+    curve = [points[0]]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        curve += [*_straight(curve[-1], _rounded(corner, before)), corner]
+        curve += [corner, _rounded(corner, after)]
+    return [*curve, *_straight(curve[-1], points[-1])]
+
+
+def _rounded(corner: Point, end: Point) -> Point:
+    """Return the point on the way from a corner to an end where the rounding is over."""
+    length = max(abs(end[0] - corner[0]), abs(end[1] - corner[1]), 1e-9)
+    part = min(_ROUND / length, 0.5)
+    return (corner[0] + (end[0] - corner[0]) * part, corner[1] + (end[1] - corner[1]) * part)
+
+
+def _straight(start: Point, stop: Point) -> list[Point]:
+    (x, y), (end_x, end_y) = start, stop
+    return [
+        ((2 * x + end_x) / 3, (2 * y + end_y) / 3),
+        ((x + 2 * end_x) / 3, (y + 2 * end_y) / 3),
+        stop,
+    ]
+
+
+def _escaped(text: str) -> str:
+    r"""Return `text` for a place between the tags of an HTML-like label.
+
+    Backslashes are doubled, since Graphviz reads ``\N`` in a label as the node's name. Control
+    characters, which XML forbids, and lone surrogates, which no file can hold, become a
+    replacement character.
+
+    Examples
+    --------
+    >>> _escaped('"<b>&')
+    '&quot;&lt;b&gt;&amp;'
+    """
+    refused = ("Cc", "Cs", "Cn")
+    plain = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in refused else character
+        for character in text
+    )
+    plain = plain.replace("\\", "\\\\")
+    for raw, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        plain = plain.replace(raw, entity)
+    return plain

@@ -1,32 +1,52 @@
-"""The course of each hop over a laid-out scene: polylines along the wires and through the bars."""
+"""The hops over a laid-out scene: polylines along the wires and through the bars, none crossing.
+
+Buffers of a memory, lanes of a bar, hops along one wire, ports of a buffer: each of these groups
+stands side by side in any order. Many pictures have no crossing as they come; in the others all
+orders are tried where they are few. Where they are many, one group after the other, then two at
+once, are put in every order, as long as that helps: once from the order that they come in, once
+with all buffers the other way round.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations, product
 from typing import TYPE_CHECKING
 
-from topo.views.diagram.geometry import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT, Rect
-from topo.views.diagram.lanes import BARS, kind_of, placed, ports_of, ways_of
+from topo.views.diagram.geometry import Rect
+from topo.views.diagram.hops import BARS
+from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from topo.views.diagram.geometry import Point
-    from topo.views.diagram.hops import Hop
-    from topo.views.diagram.lanes import Move, Order, Pass, Way
+    from topo.views.diagram.grouping import WireKey
+    from topo.views.diagram.hops import DrawnHop, Hop, Passage, Stretch
     from topo.views.diagram.scene import Scene
 
 
 _STUB = 9.0
-_JOG = 30.0  # a course is not bent for less
-_COPY = 12.0  # the same for a copy, from the border of the buffer that it leaves
+_JOG = 30.0  # a polyline is not bent for less
+_COPY = 12.0  # a number's distance from the border of the buffer that a copy leaves
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
+
+_TRIES = 300  # orders of a whole picture
+_SWAPS = 24  # orders of one large group
+_SAME_ROUTE, _TWO_ROUTES = 100, 1  # how bad a crossing of one route is, and one of two routes
+_NEAR, _ALONG = 6.0, 8.0  # lines as near as this, for longer than that, look like one
+
+# What is side by side, by what it is (lanes of a strip, hops along a wire, buffers of a memory,
+# ports of a buffer), and at which place each of them stands; without an entry, as it comes.
+Group = tuple[object, ...]
+Order = dict[Group, tuple[int, ...]]
+Segment = tuple["Point", "Point"]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Polyline:
     """One hop's line: broken where it runs through a box that has no room for it.
 
     `badges` are the places of its number, `lines` its parts along wires, each by wire. `ends` is
@@ -38,122 +58,119 @@ class Course:
     source: str
     target: str
     pieces: tuple[tuple[Point, ...], ...]
-    badges: tuple[tuple[Hashable, Point], ...]
-    lines: tuple[tuple[Hashable, tuple[Point, ...]], ...] = ()
+    badges: tuple[tuple[WireKey | None, Point], ...]
+    lines: tuple[tuple[WireKey, tuple[Point, ...]], ...] = ()
     ends: bool = True
 
 
-def courses(scene: Scene) -> tuple[Course, ...]:
-    """Return the course of every hop of a laid-out scene."""
-    return Tracer(scene).courses(scene.order)
+@dataclass(frozen=True, slots=True)
+class HopLines:
+    """The polyline of each hop of a scene, and where each buffer stands, by memory and name."""
+
+    polylines: tuple[Polyline, ...]
+    buffers: Mapping[str, Mapping[str, Rect]]
 
 
-def crossings(scene: Scene, bar: str, drawn: tuple[Course, ...]) -> tuple[float, ...]:
-    """Return the x of every upright line that runs through the middle of a bar."""
-    rect = scene.layout.boxes[bar]
-    found = []
-    for course in drawn:
-        for piece in course.pieces:
-            for (x, y), (end_x, end_y) in pairwise(piece):
-                upright = abs(x - end_x) < 1 and rect.x < x < rect.right
-                if upright and min(y, end_y) < rect.cy + 8 and max(y, end_y) > rect.cy - 8:
-                    found.append(x)
-    return tuple(found)
+def hop_lines(scene: Scene) -> HopLines:
+    """Return the polylines of a laid-out scene's hops, in the order in which the fewest cross."""
+    tracer = _Tracer(scene)
+    order = _least_crossings(tracer)
+    buffers = {box: buffer_places(scene, box, order) for box in scene.buffers}
+    return HopLines(tracer.polylines(order), buffers)
 
 
 def buffer_places(scene: Scene, box: str, order: Order) -> Mapping[str, Rect]:
     """Return where each buffer of a memory stands, by its name."""
-    own = scene.buffers.get(box, ())
-    if not own:
+    buffers = scene.buffers.get(box, ())
+    if not buffers:
         return {}
     rect = scene.inner(box)
-    wide = len(own) * BUFFER[0] + (len(own) - 1) * BUFFER_GAP
-    left, top = rect.cx - wide / 2, rect.bottom - 6 - BUFFER[1]
+    step = BUFFER[0] + BUFFER_GAP
+    left = rect.cx - (len(buffers) * BUFFER[0] + (len(buffers) - 1) * BUFFER_GAP) / 2
+    top = rect.bottom - 6 - BUFFER[1]
     return {
-        buffer.name: Rect(
-            left + placed(order, ("buffers", box), number) * (BUFFER[0] + BUFFER_GAP), top, *BUFFER
-        )
-        for number, buffer in enumerate(own)
+        buffer.name: Rect(left + _placed(order, ("buffers", box), number) * step, top, *BUFFER)
+        for number, buffer in enumerate(buffers)
     }
 
 
-def _follows(way: Way, following: Way) -> bool:
-    """Whether the move of `way` goes on with `following`: branches may share the latter."""
-    hop = way.hop
-    if way.overlay is not following.overlay or hop.onward is None or not following.hop.steps:
-        return False
-    first = following.hop.steps[0]
-    return first.link is hop.onward.link and first.source == hop.onward.source
+def _placed(order: Order, group: Group, number: int) -> int:
+    """Return the place of the `number`-th of a group."""
+    return order[group][number] if group in order else number
 
 
-class Tracer:
+# --- one order ------------------------------------------------------------------------------------
+
+
+class _Tracer:
     """Draws hops one after the other, remembering which lanes and places beside wires are taken."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.ways = ways_of(scene)
-        self.uses = Counter(move.track for way in self.ways for move in way.moves)
-        self.ports = ports_of(scene)
         self.onward = [
-            next((place for place, one in enumerate(self.ways) if _follows(way, one)), None)
-            for way in self.ways
+            next((at for at, next_hop in enumerate(scene.hops) if hop.goes_on_in(next_hop)), None)
+            for hop in scene.hops
         ]
         self.order: Order = {}
-        self.used: Counter[Hashable] = Counter()
+        self.used: Counter[WireKey] = Counter()
         self.lanes: Counter[tuple[str, str]] = Counter()
 
-    def courses(self, order: Order) -> tuple[Course, ...]:
-        """Return the course of every hop, with what is side by side in this order."""
+    def polylines(self, order: Order) -> tuple[Polyline, ...]:
+        """Return the polyline of every hop, with what is side by side in this order."""
         self.order = order
         self.used, self.lanes = Counter(), Counter()
-        offsets = [self._offsets(way) for way in self.ways]
-        drawn: list[list[tuple[Point, ...]]] = []
-        for place, way in enumerate(self.ways):
-            before = (lines for lines, to in zip(drawn, self.onward, strict=False) if to == place)
-            entry = next((lines[-1][-1] for lines in before), None)
-            drawn.append(self._lines(way, offsets[place], entry))
+        offsets = [self._offsets(hop) for hop in self.scene.hops]
+        lines: list[list[tuple[Point, ...]]] = []
+        for place, hop in enumerate(self.scene.hops):
+            before = (line for line, to in zip(lines, self.onward, strict=False) if to == place)
+            entry = next((line[-1][-1] for line in before), None)
+            lines.append(self._lines(hop, offsets[place], entry))
         return tuple(
-            self._course(way, drawn[place], drawn[to] if to is not None else [])
-            for place, (way, to) in enumerate(zip(self.ways, self.onward, strict=True))
+            self._polyline(hop, lines[place], lines[to] if to is not None else [])
+            for place, (hop, to) in enumerate(zip(self.scene.hops, self.onward, strict=True))
         )
 
-    def _offsets(self, way: Way) -> list[float]:
-        found = []
-        for move in way.moves:
-            count = self.uses[move.track]
-            place = placed(self.order, ("wire", move.track), self.used[move.track])
-            found.append((place - (count - 1) / 2) * ASIDE)
-            self.used[move.track] += 1
-        return found
+    def _offsets(self, drawn: DrawnHop) -> list[float]:
+        """Return how far beside each wire a hop runs."""
+        offsets = []
+        for stretch in drawn.stretches:
+            place = _placed(self.order, ("wire", stretch.wire), self.used[stretch.wire])
+            offsets.append((place - (self.scene.uses[stretch.wire] - 1) / 2) * ASIDE)
+            self.used[stretch.wire] += 1
+        return offsets
 
     def _lines(
-        self, way: Way, offsets: list[float], entry: Point | None
+        self, drawn: DrawnHop, offsets: list[float], entry: Point | None
     ) -> list[tuple[Point, ...]]:
         """Return the line along each wire of a hop; `entry` is where it comes in."""
-        hop, moves = way.hop, way.moves
-        found: list[tuple[Point, ...]] = []
-        for place, (move, offset) in enumerate(zip(moves, offsets, strict=True)):
-            track = self.scene.layout.tracks[move.track]
-            points = track.points if track.a == move.source else track.points[::-1]
+        lines: list[tuple[Point, ...]] = []
+        last = len(drawn.stretches) - 1
+        for place, (stretch, offset) in enumerate(zip(drawn.stretches, offsets, strict=True)):
+            track = self.scene.layout.tracks[stretch.wire]
+            points = track.points if track.a == stretch.source else track.points[::-1]
             if track.across:
                 line = [(x, y + offset) for x, y in points]
             else:
                 line = [(x + offset, y) for x, y in points]
-            if place == 0 and hop.source_buffer:
-                line = self._at_buffer(way, line[::-1], into=False)[::-1]
-            if place == len(moves) - 1 and hop.target_buffer:
-                line = self._at_buffer(way, line, into=True)
-            if entry and not (hop.target_buffer and place == len(moves) - 1):
-                line = self._straightened(move, entry, line)
-            found.append(tuple(line))
-            entry = found[-1][-1]
-        return found
+            ends_at_buffer = place == last and bool(drawn.hop.target_buffer)
+            if place == 0 and drawn.hop.source_buffer:
+                line = self._at_buffer(drawn, line[::-1], into=False)[::-1]
+            if ends_at_buffer:
+                line = self._at_buffer(drawn, line, into=True)
+            if entry and not ends_at_buffer:
+                line = self._straightened(stretch, entry, line)
+            lines.append(tuple(line))
+            entry = line[-1]
+        return lines
 
-    def _straightened(self, move: Move, entry: Point, line: list[Point]) -> list[Point]:
+    def _straightened(self, stretch: Stretch, entry: Point, line: list[Point]) -> list[Point]:
         """Return a line moved a little to the side, where that saves a small bend in a bar."""
         (x, y), (end_x, end_y) = line[0], line[-1]
-        rect = self.scene.layout.boxes[move.target]
-        if self.uses[move.track] > 1 or kind_of(self.scene, move.source) not in BARS:
+        rect = self.scene.layout.boxes[stretch.target]
+        if (
+            self.scene.uses[stretch.wire] > 1
+            or self.scene.grouping.kind(stretch.source) not in BARS
+        ):
             return line
         fits = rect.x + 12 < entry[0] < rect.right - 12
         down = (end_y - y) * (y - entry[1]) > 0
@@ -161,73 +178,69 @@ class Tracer:
             return [(entry[0], y), (entry[0], end_y)]
         return line
 
-    def _at_buffer(self, way: Way, line: list[Point], *, into: bool) -> list[Point]:
+    def _at_buffer(self, drawn: DrawnHop, line: list[Point], *, into: bool) -> list[Point]:
         """Return a line that ends at a port of a buffer's lower side."""
-        hop = way.hop
-        name = hop.target_buffer if into else hop.source_buffer
-        box = way.moves[-1].target if into else way.moves[0].source
+        name = drawn.hop.target_buffer if into else drawn.hop.source_buffer
+        box = drawn.stretches[-1].target if into else drawn.stretches[0].source
         rect = buffer_places(self.scene, box, self.order).get(name)
         if rect is None:
             return line
-        ports = self.ports[box, name]
-        port = ports.index((way.overlay.look, hop.label, into))
-        place = placed(self.order, ("ports", box, name), port)
-        apart = min(PORT, rect.w / len(ports))
-        x = rect.cx + (place - (len(ports) - 1) / 2) * apart
+        ports = self.scene.ports[box, name]
+        place = _placed(self.order, ("ports", box, name), ports.index(drawn.port(into=into)))
+        x = rect.cx + (place - (len(ports) - 1) / 2) * min(PORT, rect.w / len(ports))
         return [*((x, y) for _, y in line[:-1]), (x, rect.bottom)]
 
-    def _course(
-        self, way: Way, lines: list[tuple[Point, ...]], onward: list[tuple[Point, ...]]
-    ) -> Course:
+    def _polyline(
+        self, drawn: DrawnHop, lines: list[tuple[Point, ...]], onward: list[tuple[Point, ...]]
+    ) -> Polyline:
+        """Return a hop's polyline from its lines along wires and those of the hop after it."""
         box_of = self.scene.grouping.box_of
-        hop, look = way.hop, way.overlay.look
+        hop, look = drawn.hop, drawn.route.look
         source, target = box_of[hop.source], box_of[hop.target]
         if not lines:
-            piece, badge = self._copy(source, hop)
-            drawn = (piece,) if piece else ()
-            return Course(look, hop.label, source, target, drawn, ((None, badge),))
-        passes = {(one.entry, one.leave): one for one in way.passes}
+            copy, badge = self._copy(source, hop)
+            return Polyline(
+                look, hop.label, source, target, (copy,) if copy else (), ((None, badge),)
+            )
+        passages = {(passage.entry, passage.leave): passage for passage in drawn.passages}
+        wires = [stretch.wire for stretch in drawn.stretches]
         pieces: list[list[Point]] = [list(lines[0])]
-        for place in range(1, len(way.moves)):
-            through = passes.get((way.moves[place - 1].track, way.moves[place].track))
-            if through is None:
-                pieces.append(list(lines[place]))
+        for (entry, leave), line in zip(pairwise(wires), lines[1:], strict=True):
+            if (entry, leave) in passages:
+                pieces[-1] += self._through(passages[entry, leave], pieces[-1][-1], line[0])
+                pieces[-1] += line
             else:
-                pieces[-1] += self._through(through, pieces[-1][-1], lines[place][0])
-                pieces[-1] += lines[place]
-        goes_on = way.onward is not None and bool(onward)
-        if way.onward is not None and onward:
-            through = passes[way.moves[-1].track, way.onward.track]
-            pieces[-1] += [
-                *self._through(through, pieces[-1][-1], onward[0][0]),
-                onward[0][0],
-            ]
-        return Course(
+                pieces.append(list(line))
+        goes_on = drawn.onward is not None and bool(onward)
+        if drawn.onward is not None and onward:
+            passage = passages[wires[-1], drawn.onward.wire]
+            start = onward[0][0]
+            pieces[-1] += [*self._through(passage, pieces[-1][-1], start), start]
+        return Polyline(
             look,
             hop.label,
             source,
             target,
             tuple(tuple(piece) for piece in pieces),
-            tuple(
-                (move.track, self._badge(move, line))
-                for move, line in zip(way.moves, lines, strict=True)
-            ),
-            tuple(zip((move.track for move in way.moves), lines, strict=True)),
+            tuple((wire, self._badge(wire, line)) for wire, line in zip(wires, lines, strict=True)),
+            tuple(zip(wires, lines, strict=True)),
             ends=not goes_on,
         )
 
-    def _through(self, one: Pass, entry: Point, leave: Point) -> list[Point]:
+    def _through(self, passage: Passage, entry: Point, leave: Point) -> list[Point]:
         """Return the points inside a bar, between the ends of two wires at its border."""
-        rect = self.scene.inner(one.bar)
-        lane = placed(self.order, ("lanes", one.bar, one.strip), self.lanes[one.bar, one.strip])
-        self.lanes[one.bar, one.strip] += 1
+        rect = self.scene.inner(passage.bar)
+        strip = (passage.bar, passage.strip)
+        lane = _placed(self.order, ("lanes", *strip), self.lanes[strip])
+        self.lanes[strip] += 1
         down = LANE * (lane + 0.5) + 2
-        y = rect.y + down if one.strip == "top" else rect.bottom - down
+        y = rect.y + down if passage.strip == "top" else rect.bottom - down
         if abs(entry[0] - leave[0]) < 1:
             return []
-        return [*self._turn(one.bar, entry, y), *reversed(self._turn(one.bar, leave, y))]
+        corners = self._corners(passage.bar, leave, y)
+        return [*self._corners(passage.bar, entry, y), *reversed(corners)]
 
-    def _turn(self, bar: str, point: Point, y: float) -> list[Point]:
+    def _corners(self, bar: str, point: Point, y: float) -> list[Point]:
         """Return the corners between a point on a bar's border and a lane inside."""
         rect, inner = self.scene.layout.boxes[bar], self.scene.inner(bar)
         for side, x in ((rect.x, inner.x + _STUB), (rect.right, inner.right - _STUB)):
@@ -235,14 +248,14 @@ class Tracer:
                 return [(x, point[1]), (x, y)]
         return [(point[0], y)]
 
-    def _badge(self, move: Move, line: tuple[Point, ...]) -> Point:
-        track = self.scene.layout.tracks[move.track]
+    def _badge(self, wire: WireKey, line: tuple[Point, ...]) -> Point:
+        """Return where a hop's number stands on a wire."""
+        track = self.scene.layout.tracks[wire]
         (x, y), (end_x, end_y) = line[0], line[-1]
         if track.across:
             return ((x + end_x) / 2, y)
         if abs(x - end_x) < 1:
-            back = _BACK if end_y > y else -_BACK
-            return (x, track.label[1] - back)
+            return (x, track.label[1] - (_BACK if end_y > y else -_BACK))
         return ((x + end_x) / 2, (y + end_y) / 2)
 
     def _copy(self, box: str, hop: Hop) -> tuple[tuple[Point, ...], Point]:
@@ -255,3 +268,144 @@ class Tracer:
         if start.x < stop.x:
             return ((start.right, start.cy), (stop.x, stop.cy)), (start.right + _COPY, start.cy)
         return ((start.x, start.cy), (stop.right, stop.cy)), (start.x - _COPY, start.cy)
+
+
+# --- the order with the fewest crossings ----------------------------------------------------------
+
+
+def _least_crossings(tracer: _Tracer) -> Order:
+    """Return the order in which the fewest hops of a laid-out scene cross."""
+    best: Order = {}
+    least = _cost(tracer, best)
+    if not least:
+        return best
+    scene = tracer.scene
+    lanes = Counter((each.bar, each.strip) for hop in scene.hops for each in hop.passages)
+    sizes: dict[Group, int] = {("buffers", box): len(each) for box, each in scene.buffers.items()}
+    sizes |= {("lanes", *strip): count for strip, count in lanes.items()}
+    sizes |= {("wire", wire): count for wire, count in scene.uses.items()}
+    sizes |= {("ports", *buffer): len(ports) for buffer, ports in scene.ports.items()}
+    sizes = {group: size for group, size in sizes.items() if size > 1}
+    if math.prod(math.factorial(size) for size in sizes.values()) <= _TRIES:
+        every = product(*(_orders(size) for size in sizes.values()))
+        orders = (dict(zip(sizes, places, strict=True)) for places in every)
+        return min(orders, key=lambda order: _cost(tracer, order))
+    tries = iter(range(_TRIES))
+    backwards: Order = {
+        ("buffers", box): tuple(range(len(each)))[::-1] for box, each in scene.buffers.items()
+    }
+    for start in ({}, backwards):
+        order, cost = _improved(tracer, start, sizes, tries)
+        if cost < least:
+            best, least = order, cost
+    return best
+
+
+def _improved(
+    tracer: _Tracer, start: Order, sizes: Mapping[Group, int], tries: Iterator[int]
+) -> tuple[Order, int]:
+    """Change an order, a group or two at a time, while that helps; return it and what it costs."""
+    order, least = dict(start), _cost(tracer, start)
+    before = least + 1
+    while 0 < least < before:
+        before = least
+        for change in _changes(sizes):
+            if not least or next(tries, None) is None:
+                return order, least
+            cost = _cost(tracer, order | change)
+            if cost < least:
+                order, least = order | change, cost
+    return order, least
+
+
+def _changes(sizes: Mapping[Group, int]) -> Iterator[Order]:
+    """Yield what may be changed at once: the order of one group, then those of two."""
+    for group, size in sizes.items():
+        for places in _orders(size):
+            yield {group: places}
+    for (a, a_size), (b, b_size) in combinations(sizes.items(), 2):
+        for a_places, b_places in product(_orders(a_size), _orders(b_size)):
+            yield {a: a_places, b: b_places}
+
+
+def _orders(size: int) -> Iterator[tuple[int, ...]]:
+    """Yield orders of so many: all of a few, else as they come, backwards, or two swapped."""
+    places = tuple(range(size))
+    if size <= 4:  # noqa: PLR2004
+        yield from permutations(places)
+        return
+    yield places
+    yield places[::-1]
+    for place in range(min(size - 1, _SWAPS)):
+        yield (*places[:place], place + 1, place, *places[place + 2 :])
+
+
+def _cost(tracer: _Tracer, order: Order) -> int:
+    """Return how bad an order is: what crosses, and how many buffers copies run over."""
+    cost = sum(
+        _SAME_ROUTE if a.look == b.look else _TWO_ROUTES
+        for a, b in crossings(tracer.polylines(order))
+    )
+    for drawn in tracer.scene.hops:
+        hop, box = drawn.hop, tracer.scene.grouping.box_of[drawn.hop.source]
+        places = buffer_places(tracer.scene, box, order)
+        if not drawn.stretches and {hop.source_buffer, hop.target_buffer} <= set(places):
+            apart = abs(places[hop.source_buffer].x - places[hop.target_buffer].x)
+            cost += _SAME_ROUTE * (round(apart / (BUFFER[0] + BUFFER_GAP)) - 1)
+    return cost
+
+
+# --- what crosses ---------------------------------------------------------------------------------
+
+
+def crossings(polylines: tuple[Polyline, ...]) -> Iterator[tuple[Polyline, Polyline]]:
+    """Yield two polylines for each time that they cross, or run where they look like one.
+
+    Hops of one route with one number may join.
+    """
+    segments = [
+        [pair for piece in polyline.pieces for pair in pairwise(piece) if pair[0] != pair[1]]
+        for polyline in polylines
+    ]
+    for (a, of_a), (b, of_b) in combinations(zip(polylines, segments, strict=True), 2):
+        joined = (a.look, a.label) == (b.look, b.label)
+        for one_of_a, one_of_b in product(of_a, of_b):
+            if _near(one_of_a, one_of_b) and (
+                _cross(one_of_a, one_of_b) or (not joined and _cover(one_of_a, one_of_b))
+            ):
+                yield a, b
+
+
+def _near(first: Segment, second: Segment) -> bool:
+    """Whether two lines are near enough to meet, judged by what is round them."""
+    (a, b), (c, d) = first, second
+    return not any(
+        max(a[axis], b[axis]) + _NEAR < min(c[axis], d[axis])
+        or max(c[axis], d[axis]) + _NEAR < min(a[axis], b[axis])
+        for axis in (0, 1)
+    )
+
+
+def _cross(first: Segment, second: Segment) -> bool:
+    """Whether two lines cross at a point that is inside both."""
+    (a, b), (c, d) = first, second
+    sides = (_side(a, b, c), _side(a, b, d), _side(c, d, a), _side(c, d, b))
+    return sides[0] * sides[1] < 0 and sides[2] * sides[3] < 0
+
+
+def _side(a: Point, b: Point, c: Point) -> int:
+    """Return on which side of a line a point is, 0 within half a point of it."""
+    area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    length = max(abs(b[0] - a[0]), abs(b[1] - a[1]))
+    return 0 if abs(area) <= length / 2 else (1 if area > 0 else -1)
+
+
+def _cover(first: Segment, second: Segment) -> bool:
+    """Whether two upright or two level lines run so near each other that they look like one."""
+    (a, b), (c, d) = first, second
+    for along, aside in ((1, 0), (0, 1)):
+        if abs(a[aside] - b[aside]) < 1 and abs(c[aside] - d[aside]) < 1:
+            low = max(min(a[along], b[along]), min(c[along], d[along]))
+            high = min(max(a[along], b[along]), max(c[along], d[along]))
+            return abs(a[aside] - c[aside]) < _NEAR and high - low > _ALONG
+    return False

@@ -2,105 +2,152 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from topo.units import format_rate
-from topo.views.diagram.columns import GAP
-from topo.views.diagram.crossings import untangled
-from topo.views.diagram.ends import ends_of
-from topo.views.diagram.geometry import ASIDE, BUFFER, BUFFER_GAP, EDGE, LANE, PORT
-from topo.views.diagram.group import group
-from topo.views.diagram.hops import Buffer, buffers, hops, touched
-from topo.views.diagram.lanes import lanes_of, ports_of, uses_of
-from topo.views.diagram.metrics import Line, height
-from topo.views.diagram.place import finish
-from topo.views.diagram.plan import Plan
-from topo.views.diagram.words import box_lines, mesh_lines, socket_title, wire_lines
-from topo.views.diagram.zones import sort_into_zones
+from topo.catalogue.kinds import CARDS, HOSTS, MEMORIES, STORAGE
+from topo.units import format_bit_rate, format_rate, format_size
+from topo.views.diagram.geometry import Line, clipped, height, widest, wrapped
+from topo.views.diagram.grouping import group, sort_into_zones, wiring_of
+from topo.views.diagram.hops import Buffer, drawn_hops, drawn_route
+from topo.views.diagram.layout import GAP, Layout, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from topo.description.description import Basis
+    from topo.description.description import Basis, Device
     from topo.routes.route import Route
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
-    from topo.views.diagram.ends import Ends
-    from topo.views.diagram.geometry import Layout, Rect
-    from topo.views.diagram.group import Grouping
-    from topo.views.diagram.hops import Hop
-    from topo.views.diagram.lanes import Order
-    from topo.views.diagram.rows import Row
-    from topo.views.diagram.zones import Zones
+    from topo.views.diagram.geometry import Rect
+    from topo.views.diagram.grouping import Box, Grouping, Mesh, Wire, WireKey, Wiring, Zones
+    from topo.views.diagram.hops import DrawnHop, DrawnRoute
+    from topo.views.diagram.layout import Row
 
 
-BESIDE, BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
+BUFFER = (82.0, 32.0)  # a RAM buffer's size
+BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
+ASIDE = 20.0  # between two hops along one wire
+LANE = 16.0  # a route's way inside a bar
+PORT = 28.0  # between two hops that end at one buffer
+EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
+_BESIDE, _BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
 _MARGIN = (7.0, 5.0)
 _STUBS = 24.0  # room beside a bar's text for the hops that come in by a side
 _ARROW = 12.0  # more room between rows where arrows run
-_BRANCHES = 4  # branches of one route that are drawn with arrows; more are only coloured
+
+_NAME = 12.0  # the size of a box's name
+_TITLE_POINTS = 104.0  # as wide as a title in a box gets before it is broken
+_MAKERS = ("NVIDIA ", "AMD ", "Intel ", "Broadcom ", "Mellanox ")
+_FAMILIES = {
+    "pcie": "PCIe",
+    "infiniband": "IB",
+    "ethernet": "Ethernet",
+    "nvlink": "NVLink",
+    "nvlink-c2c": "NVLink-C2C",
+    "upi": "UPI",
+    "qpi": "QPI",
+    "xgmi": "xGMI",
+    "memory-bus": "memory bus",
+    "cxl": "CXL",
+}
+# What is said of a device: figures of its part, and sides of it that have a rate.
+_COUNTS = {"channels": MEMORIES, "cores": HOSTS, "chips": ("nvswitch", "pcie-switch")}
+_RATES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(CARDS, ("chip in",)),
+    **dict.fromkeys(MEMORIES, ("bus",)),
+    **dict.fromkeys(STORAGE, ("read", "write")),
+}
+_UNLIMITED = "not modelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """One route to draw: its label, which look it has, what it runs through."""
-
-    label: str
-    look: int
-    route: Route
-    hops: tuple[Hop, ...]
-    devices: frozenset[str]
-    links: frozenset[int]
-
-
-@dataclass
+@dataclass(frozen=True)
 class Scene:
-    """One machine with its routes; `layout` is set when its rows are known.
+    """One machine with its routes.
 
-    `dimmed` says that something runs over it, so that the rest steps back; `order` is how what is
-    side by side (buffers, lanes, hops along one wire) is swapped so that no lines cross.
+    `lines` is what is written in each box, `labels` beside each wire; `buffers` are those of each
+    memory; `alarms` are the boxes and wires that bind. `layout` is empty until `lay_out`.
     """
 
     topology: Topology
     basis: Basis
     grouping: Grouping
     zones: Zones
-    ends: Ends
-    overlays: tuple[Overlay, ...]
+    wiring: Wiring
+    routes: tuple[DrawnRoute, ...]
+    hops: tuple[DrawnHop, ...]
     buffers: Mapping[str, tuple[Buffer, ...]]
-    lines: dict[str, tuple[Line, ...]]
-    labels: dict[Hashable, tuple[Line, ...]]
-    alarms: frozenset[Hashable]
-    lanes: dict[str, tuple[int, int]]
-    plan: Plan = field(init=False)
-    layout: Layout = field(init=False)
+    lines: Mapping[str, tuple[Line, ...]]
+    labels: Mapping[WireKey, tuple[Line, ...]]
+    alarms: frozenset[WireKey | str]
+    layout: Layout
+
+    @property
+    def dimmed(self) -> bool:
+        """Whether something runs over the machine, so that what no route touches steps back."""
+        return bool(self.routes)
 
     @cached_property
-    def walked(self) -> frozenset[Hashable]:
+    def devices(self) -> frozenset[str]:
+        """The devices that a route's data is in or passes."""
+        return frozenset[str]().union(*(route.devices for route in self.routes))
+
+    @cached_property
+    def links(self) -> frozenset[int]:
+        """The links, by `id`, that a route walks."""
+        return frozenset[int]().union(*(route.links for route in self.routes))
+
+    @cached_property
+    def walked(self) -> frozenset[WireKey]:
         """The wires that a route runs along."""
-        links = frozenset[int]().union(*(overlay.links for overlay in self.overlays))
+        wires = self.grouping.wires
         return frozenset(
-            wire.key
-            for wire in self.grouping.wires
-            if any(id(link) in links for link in wire.links)
+            wire.key for wire in wires if any(id(link) in self.links for link in wire.links)
         )
+
+    @cached_property
+    def uses(self) -> Counter[WireKey]:
+        """How many hops run along each wire."""
+        return Counter(stretch.wire for hop in self.hops for stretch in hop.stretches)
+
+    @cached_property
+    def lanes(self) -> Mapping[str, tuple[int, int]]:
+        """How many lanes each bar has along its upper and its lower side."""
+        counts = Counter((each.bar, each.strip) for hop in self.hops for each in hop.passages)
+        return {bar: (counts[bar, "top"], counts[bar, "bottom"]) for bar, _ in counts}
+
+    @cached_property
+    def ports(self) -> Mapping[tuple[str, str], tuple[tuple[int, str, bool], ...]]:
+        """What ends at the lower side of each buffer, by memory and buffer."""
+        ports: dict[tuple[str, str], dict[tuple[int, str, bool], None]] = {}
+        for drawn in self.hops:
+            hop = drawn.hop
+            for device, buffer, into in (
+                (hop.source, hop.source_buffer, False),
+                (hop.target, hop.target_buffer, True),
+            ):
+                if hop.steps and buffer:
+                    box = self.grouping.box_of[device]
+                    ports.setdefault((box, buffer), {})[drawn.port(into=into)] = None
+        return {key: tuple(joined) for key, joined in ports.items()}
 
     def inner(self, box: str) -> Rect:
         """Return a box's rectangle without the border that marks a bottleneck."""
         rect = self.layout.boxes[box]
         return rect.within(EDGE) if box in self.alarms else rect
 
-    @cached_property
-    def order(self) -> Order:
-        """How what is side by side is swapped, once the layout is known."""
-        return untangled(self)
+    def wire(self, key: WireKey) -> Wire:
+        """Return a wire by its key; the stubs of a mesh are all like its first wire."""
+        if isinstance(key, tuple):
+            return next(mesh.wires[0] for mesh in self.zones.meshes if mesh.key == key[0])
+        return self.grouping.wires[key]
 
-    @property
-    def dimmed(self) -> bool:
-        """Whether what no route touches steps back."""
-        return bool(self.overlays)
+
+# --- what is in a scene ---------------------------------------------------------------------------
 
 
 def scene_of(
@@ -115,201 +162,298 @@ def scene_of(
     """Return the scene of a machine with these routes, ``label -> (look, route)``."""
     grouping = group(topology, level, alone)
     zones = sort_into_zones(grouping)
-    ends = ends_of(grouping, zones)
-    overlays = tuple(_overlay(topology, grouping, label, *said) for label, said in routes.items())
-    binding = _binding(topology, overlays, limits)
-    lines = {key: box_lines(topology, box, basis) for key, box in grouping.boxes.items()}
-    labels: dict[Hashable, tuple[Line, ...]] = {
-        wire.key: wire_lines(topology, wire, basis)
-        for wire in grouping.wires
-        if wire.key in ends.of
-    }
-    for mesh in zones.meshes:
-        lines[mesh.key] = mesh_lines(topology, mesh.wires, basis)
-    _say_once(ends, labels)
-    if overlays:
-        _quieten(grouping, overlays, lines, labels)
-    alarms = _alarms(grouping, zones, binding, lines, labels, basis)
+    wiring = wiring_of(grouping, zones)
+    drawn = tuple(
+        drawn_route(topology, grouping, label, look, route)
+        for label, (look, route) in routes.items()
+    )
+    buffers: dict[str, dict[str, Buffer]] = {}
+    for box, buffer in (pair for route in drawn for pair in route.buffers):
+        buffers.setdefault(box, {}).setdefault(buffer.name, buffer)
     scene = Scene(
         topology=topology,
         basis=basis,
         grouping=grouping,
         zones=zones,
-        ends=ends,
-        overlays=overlays,
-        buffers=_buffers(grouping, overlays),
-        lines=lines,
-        labels=labels,
-        alarms=alarms,
-        lanes={},
+        wiring=wiring,
+        routes=drawn,
+        hops=drawn_hops(grouping, zones, wiring, drawn),
+        buffers={box: tuple(named.values()) for box, named in buffers.items()},
+        lines={},
+        labels={},
+        alarms=frozenset(),
+        layout=Layout(),
     )
-    scene.lanes = lanes_of(scene)
-    sizes = {key: _size(scene, key) for key in lines}
-    extents = {key: _extent(scene, key, text) for key, text in labels.items()}
-    titles = {
-        host.box: socket_title(grouping.boxes[host.box])
-        for server in zones.servers
-        for host in server.hosts
+    lines = _lines(scene)
+    labels = _labels(scene)
+    alarms = _alarms(scene, limits, lines, labels)
+    return replace(scene, lines=lines, labels=labels, alarms=alarms)
+
+
+def _lines(scene: Scene) -> dict[str, tuple[Line, ...]]:
+    """Return what is written in each box; what no route touches has its name and part alone."""
+    lines: dict[str, tuple[Line, ...]] = {}
+    for key, box in scene.grouping.boxes.items():
+        lines[key] = _box_lines(scene.topology, box, scene.basis)
+        if scene.dimmed and not any(device.name in scene.devices for device in box.devices):
+            part = (line for line in lines[key][1:] if line.tone == "ink")
+            lines[key] = (Line(box.name, _NAME, bold=True), *part)
+    for mesh in scene.zones.meshes:
+        lines[mesh.key] = _mesh_lines(scene.topology, mesh, scene.basis)
+    return lines
+
+
+def _labels(scene: Scene) -> dict[WireKey, tuple[Line, ...]]:
+    """Return what is written beside each wire; what no route touches has its medium alone.
+
+    A wire that is drawn aside has no label where another says the same.
+    """
+    ends = scene.wiring.ends
+    labels: dict[WireKey, tuple[Line, ...]] = {
+        wire.key: _wire_lines(scene.topology, wire, scene.basis)
+        for wire in scene.grouping.wires
+        if wire.key in ends
     }
-    scene.plan = Plan(zones, ends, sizes, extents, titles)
-    return scene
-
-
-def lay_out(scenes: tuple[Scene, ...]) -> None:
-    """Give every scene its layout, rows of the same machine being equally high in all."""
-    heights: dict[Row, float] = {}
-    gaps: dict[Row, float] = {}
-    for scene in scenes:
-        for row, high in scene.plan.heights.items():
-            heights[row] = max(heights.get(row, 0.0), high)
-        for row, high in scene.plan.gaps.items():
-            gaps[row] = max(gaps.get(row, 0.0), high + (_ARROW if scene.dimmed else 0.0))
-    for scene in scenes:
-        scene.layout = finish(scene.plan, heights, gaps, frozenset(scene.lanes))
-
-
-# --- what is in a scene ---------------------------------------------------------------------------
-
-
-def _overlay(
-    topology: Topology, grouping: Grouping, label: str, look: int, route: Route
-) -> Overlay:
-    """Return a route to draw; hops of several branches that look the same are one."""
-    devices, links = touched(route)
-    found: dict[object, Hop] = {}
-    for subflow in route.subflows[:_BRANCHES]:
-        for hop in hops(topology, subflow):
-            ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
-            key = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
-            found.setdefault(key, hop)
-    return Overlay(label, look, route, tuple(found.values()), devices, links)
-
-
-def _say_once(ends: Ends, labels: dict[Hashable, tuple[Line, ...]]) -> None:
-    """Leave a wire that is drawn aside without its label where another says the same."""
-    said = {lines for wire, lines in labels.items() if not ends.of[wire].aside}
-    for wire, lines in list(labels.items()):
-        if ends.of[wire].aside and lines in said:
-            del labels[wire]
-
-
-def _quieten(
-    grouping: Grouping,
-    overlays: tuple[Overlay, ...],
-    lines: dict[str, tuple[Line, ...]],
-    labels: dict[Hashable, tuple[Line, ...]],
-) -> None:
-    """Leave what no route touches with its name and part alone, and a wire with its medium."""
-    devices = frozenset[str]().union(*(overlay.devices for overlay in overlays))
-    links = frozenset[int]().union(*(overlay.links for overlay in overlays))
-    for key, box in grouping.boxes.items():
-        if not any(device.name in devices for device in box.devices):
-            name = Line(box.name, lines[key][0].size, bold=True)
-            lines[key] = (name, *(line for line in lines[key][1:] if line.tone == "ink"))
-    for wire in grouping.wires:
-        if wire.key in labels and not any(id(link) in links for link in wire.links):
-            labels[wire.key] = labels[wire.key][:1]
-
-
-def _buffers(grouping: Grouping, overlays: tuple[Overlay, ...]) -> Mapping[str, tuple[Buffer, ...]]:
-    found: dict[str, list[Buffer]] = {}
-    for overlay in overlays:
-        for subflow in overlay.route.subflows[:_BRANCHES]:
-            for buffer in buffers(subflow):
-                own = found.setdefault(grouping.box_of[buffer.memory], [])
-                if all(other.name != buffer.name for other in own):
-                    own.append(buffer)
-    return {key: tuple(own) for key, own in found.items()}
-
-
-def _binding(
-    topology: Topology, overlays: tuple[Overlay, ...], limits: Mapping[str, tuple[str, ...]]
-) -> dict[str, Resource]:
-    """Return the resources that bind, by id: of the routes shown, or of all without routes."""
-    known = dict(topology.resources)
-    for overlay in overlays:
-        known |= {resource.id: resource for resource in overlay.route.extra}
-    labels = [overlay.label for overlay in overlays] or list(limits)
+    in_order = {lines for key, lines in labels.items() if not ends[key].aside}
     return {
-        name: known[name] for label in labels for name in limits.get(label, ()) if name in known
+        key: lines if not scene.dimmed or key in scene.walked else lines[:1]
+        for key, lines in labels.items()
+        if not (ends[key].aside and lines in in_order)
     }
 
 
 def _alarms(
-    grouping: Grouping,
-    zones: Zones,
-    binding: Mapping[str, Resource],
+    scene: Scene,
+    limits: Mapping[str, tuple[str, ...]],
     lines: dict[str, tuple[Line, ...]],
-    labels: dict[Hashable, tuple[Line, ...]],
-    basis: Basis,
-) -> frozenset[Hashable]:
-    """Write BOTTLENECK into the boxes and beside the wires that have what binds."""
-    left = dict(binding)
-    alarms: set[Hashable] = set()
-    for wire in grouping.wires:
-        ways = [way for link in wire.links for way in (link.forward, link.backward) if way]
-        own = [left.pop(way.id) for way in ways if way.id in left]
-        if own and wire.key in labels:
-            labels[wire.key] = (*_alarm_lines(own), *labels[wire.key])
+    labels: dict[WireKey, tuple[Line, ...]],
+) -> frozenset[WireKey | str]:
+    """Write BOTTLENECK into the boxes and beside the wires that have what binds.
+
+    That is what binds the routes shown, or any where none is shown.
+    """
+    resources = dict(scene.topology.resources)
+    for route in scene.routes:
+        resources |= {resource.id: resource for resource in route.route.extra}
+    shown = [route.label for route in scene.routes] or list(limits)
+    names = dict.fromkeys(name for label in shown for name in limits.get(label, ()))
+    binding = {name: resources[name] for name in names if name in resources}
+    alarms: set[WireKey | str] = set()
+    for wire in scene.grouping.wires:
+        directions = [side for link in wire.links for side in (link.forward, link.backward) if side]
+        full = [binding.pop(side.id) for side in directions if side.id in binding]
+        if full and wire.key in labels:
+            labels[wire.key] = (*_alarm_lines(full), *labels[wire.key])
             alarms.add(wire.key)
-        elif own:
-            mesh = next(mesh for mesh in zones.meshes if wire in mesh.wires)
-            lines[mesh.key] = (*lines[mesh.key], *_alarm_lines(own, basis))
+        elif full:
+            mesh = scene.zones.mesh_of(wire)
+            lines[mesh.key] = (*lines[mesh.key], *_alarm_lines(full, scene.basis))
             alarms.add(mesh.key)
-    by_box: dict[str, list[Resource]] = {}
-    for resource in left.values():
-        if resource.device in grouping.box_of:
-            by_box.setdefault(grouping.box_of[resource.device], []).append(resource)
-    for key, found in by_box.items():
-        lines[key] = (*lines[key], *_alarm_lines(found, basis))
-        alarms.add(key)
-    return frozenset(alarms)
+    inside: dict[str, list[Resource]] = {}
+    for resource in binding.values():
+        if resource.device in scene.grouping.box_of:
+            inside.setdefault(scene.grouping.box_of[resource.device], []).append(resource)
+    for key, full in inside.items():
+        lines[key] = (*lines[key], *_alarm_lines(full, scene.basis))
+    return frozenset(alarms | set(inside))
 
 
-def _alarm_lines(found: list[Resource], basis: Basis | None = None) -> tuple[Line, ...]:
+def _alarm_lines(full: list[Resource], basis: Basis | None = None) -> tuple[Line, ...]:
     """Return what cries out, with the rate at `basis` where it is not already written there."""
-    names = tuple(dict.fromkeys(resource.name for resource in found))
+    names = tuple(dict.fromkeys(resource.name for resource in full))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    value = found[0].capacity.at(basis).value if basis else None
+    value = full[0].capacity.at(basis).value if basis else None
     rate = f" {format_rate(value)}" if value is not None else ""
     return (
-        Line("BOTTLENECK", 10.0, bold=True, tone="alarm"),
-        Line(f"{names[0]}{more}{rate}", 10.0, bold=True, tone="alarm"),
+        Line("BOTTLENECK", bold=True, tone="alarm"),
+        Line(f"{names[0]}{more}{rate}", bold=True, tone="alarm"),
     )
+
+
+# --- what is written in boxes ---------------------------------------------------------------------
+
+
+def _box_lines(topology: Topology, box: Box, basis: Basis) -> tuple[Line, ...]:
+    """Return the lines of a box: name, part, key figures."""
+    device = box.devices[0]
+    name = box.name
+    if box.count == 1 and device.label and device.label.lower() != box.name.lower():
+        name += f" ({clipped(device.label, 24)})"
+    elif device.slot_name and box.count == 1:
+        name += f" ({clipped(device.slot_name, 12)})"
+    elif device.role:
+        name += f" ({clipped(device.role, 12)})"
+    # The part's title without maker, article and subordinate clauses.
+    title = re.split(r" \(|, | with | of ", device.part.title or device.part.name, maxsplit=1)[0]
+    title = re.sub(r"^(an?|the) ", "", title)
+    for maker in _MAKERS:
+        title = title.removeprefix(maker)
+    many, each = (f"{box.count}x ", " each") if box.count > 1 else ("", "")
+    parts = wrapped(many + (title or device.part.name), _TITLE_POINTS, lines=2)
+    notes = [text + each for text in _figures(topology, device, basis)]
+    if box.count == 1 and device.pci and box.servers == 1:
+        notes.append(device.pci[0])
+    return (
+        Line(name, _NAME, bold=True),
+        *(Line(text) for text in parts),
+        *(Line(text, tone="soft") for text in notes),
+    )
+
+
+def _figures(topology: Topology, device: Device, basis: Basis) -> Iterator[str]:
+    """Yield the key figures of a device, as far as they are known."""
+
+    def stated(name: str) -> float:
+        figure = device.part.figure(name)
+        return (figure.value or 0.0) if figure else 0.0
+
+    if device.kind == "gpu":
+        memory, hbm = stated("memory"), stated("hbm")
+        texts = [format_size(memory)] * bool(memory) + [format_rate(hbm)] * bool(hbm)
+        if texts:
+            yield ", ".join(texts)
+    for noun, kinds in _COUNTS.items():
+        if device.kind in kinds and stated(noun) > (noun == "chips"):  # one chip is not said
+            yield f"{stated(noun):g} {noun}"
+    rates = {}
+    for side in _RATES.get(device.kind, ()):
+        resource = topology.resources.get(f"{device.name}/{side}")
+        if resource:
+            spelled = format_bit_rate if side == "chip in" else format_rate
+            value = resource.capacity.at(basis).value
+            known = "unknown" if value is None else spelled(value)
+            unlimited = value is not None and math.isinf(value)
+            rates[side.removesuffix(" in")] = _UNLIMITED if unlimited else known
+    if device.is_storage and set(rates.values()) == {_UNLIMITED}:
+        yield f"rate {_UNLIMITED}"
+    else:
+        yield from (f"{side} {rate}" for side, rate in rates.items())
+
+
+def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...]:
+    """Return the lines of the bar that stands for links between GPUs without a switch."""
+    words = _wire_lines(topology, replace(mesh.wires[0], count=1), basis)
+    joined = [(link.a.device, link.b.device) for wire in mesh.wires for link in wire.links]
+    devices = {device for ends in joined for device in ends}
+    links = sum(wire.count for wire in mesh.wires)
+    pairs = {frozenset(ends) for ends in joined}
+    full = len(pairs) == len(devices) * (len(devices) - 1) // 2 and len(devices) > 2  # noqa: PLR2004
+    shape = "every GPU to every other" if full else "GPU to GPU"
+    return (
+        Line(words[0].text.split(" ")[0] if full else words[0].text, _NAME, bold=True),
+        Line(f"{shape}: {links} x {words[-1].text}", tone="soft"),
+    )
+
+
+# --- what is written beside wires -----------------------------------------------------------------
+
+
+def _wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...]:
+    """Return the lines beside a wire: what it is, the rate of one direction of one, NUMA nodes."""
+    cable = wire.links[0].cable
+    many, each = (f"{wire.count} x ", " each") if wire.count > 1 else ("", "")
+    if wire.layer == "memory":
+        return (Line(f"{many}memory bus", tone="soft"),)
+    family, _, generation = cable.medium.partition(" ")
+    words = [_FAMILIES.get(family, family)]
+    if generation:
+        words.append(generation.upper() if family == "infiniband" else generation)
+    if cable.lanes:
+        words.append(f"x{cable.lanes}")
+    if cable.count > 1:
+        words.insert(0, f"{cable.count}x")
+    value = rate_of(topology, wire, basis)
+    if value is None:
+        rate = "rate unknown"
+    elif not math.isfinite(value):
+        rate = "unlimited"
+    else:
+        rate = format_bit_rate(value) if wire.layer == "network" else format_rate(value)
+    texts = [many + " ".join(words), rate + each]
+    sides = {end.side for link in wire.links for end in (link.a, link.b)}
+    nodes = sorted(side.removeprefix("numa") for side in sides if side.startswith("numa"))
+    if nodes:
+        texts.append(f"NUMA {nodes[0]}" + (f"-{nodes[-1]}" if len(nodes) > 1 else ""))
+    return tuple(Line(text, tone="soft") for text in texts)
+
+
+def rate_of(topology: Topology, wire: Wire, basis: Basis) -> float | None:
+    """Return bytes/s of one link of the wire, one direction; a memory's is its bus."""
+    link = wire.links[0]
+    resource = link.forward
+    if wire.layer == "memory":
+        buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
+        resource = next((bus for bus in buses if bus is not None), None)
+    return resource.capacity.at(basis).value if resource else None
+
+
+# --- layout ---------------------------------------------------------------------------------------
+
+
+def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
+    """Return every scene with its layout, rows of the same machine being equally high in all."""
+    plans = [
+        Plan(
+            scene.zones,
+            scene.wiring,
+            sizes={key: _size(scene, key) for key in scene.lines},
+            labels={key: _extent(scene, key) for key in scene.labels},
+            titles={
+                host.box: _socket_title(scene.grouping.boxes[host.box])
+                for host in scene.zones.hosts()
+            },
+        )
+        for scene in scenes
+    ]
+    heights: dict[Row, float] = {}
+    gaps: dict[Row, float] = {}
+    for scene, plan in zip(scenes, plans, strict=True):
+        for row, high in plan.heights.items():
+            heights[row] = max(heights.get(row, 0.0), high)
+        for row, high in plan.gaps.items():
+            gaps[row] = max(gaps.get(row, 0.0), high + (_ARROW if scene.dimmed else 0.0))
+    return tuple(
+        replace(scene, layout=plan.layout(heights, gaps))
+        for scene, plan in zip(scenes, plans, strict=True)
+    )
+
+
+def _socket_title(box: Box) -> str:
+    """Return what is written on the frame round a CPU and what hangs on it."""
+    device = box.devices[0]
+    numa = ""
+    if device.numa:
+        first, last = device.numa[0], device.numa[-1]
+        numa = f", NUMA {first}" if first == last else f", NUMA {first}-{last}"
+    return f"socket of {box.name}{numa}" if device.kind == "cpu" else f"under {box.name}"
 
 
 def _size(scene: Scene, key: str) -> tuple[float, float]:
     """Return a box's size: its text, its buffers, its lanes, the border of a bottleneck."""
-    lines, walked = scene.lines[key], uses_of(scene).keys()
-    wide = max(line.width for line in lines) + 2 * _MARGIN[0]
-    high = height(lines) + 2 * _MARGIN[1]
-    count = len(scene.buffers.get(key, ()))
-    if count:
+    wide = widest(scene.lines[key]) + 2 * _MARGIN[0]
+    high = height(scene.lines[key]) + 2 * _MARGIN[1]
+    buffers = scene.buffers.get(key, ())
+    if buffers:
+        count = len(buffers)
         wide = max(wide, count * BUFFER[0] + (count - 1) * BUFFER_GAP + 2 * _MARGIN[0])
-        wide = max(wide, 2 * _right_of_ports(scene, key) - GAP)
         high += BUFFER[1] + _MARGIN[1]
-    wide += _STUBS * sum(bool(walked & {*scene.ends.at(key, side)}) for side in ("left", "right"))
+    if len(buffers) == 1:  # the label of its wire stands after the last hop, not between buffers
+        ports = len(scene.ports.get((key, buffers[0].name), ()))
+        wires = [wire for wire in scene.wiring.at(key, "bottom") if wire in scene.labels]
+        label = max((widest(scene.labels[wire]) for wire in wires), default=0.0)
+        wide = max(wide, 2 * (PORT * (ports - 1) / 2 + _BESIDE_ROUTE + label) - GAP)
+    for side in ("left", "right"):
+        if any(wire in scene.uses for wire in scene.wiring.at(key, side)):
+            wide += _STUBS
     above, below = scene.lanes.get(key, (0, 0))
     edge = 2 * EDGE if key in scene.alarms else 0.0
     return wide + edge, high + LANE * (above + below) + edge
 
 
-def _right_of_ports(scene: Scene, key: str) -> float:
-    """Return how far right of a memory's middle the label of its wire reaches.
-
-    Between two buffers there is room for it; beside a single one it stands after the last hop.
-    """
-    if len(scene.buffers[key]) > 1:
-        return 0.0
-    ports = len(ports_of(scene).get((key, scene.buffers[key][0].name), ()))
-    labels = [scene.labels[wire] for wire in scene.ends.at(key, "bottom") if wire in scene.labels]
-    wide = max((line.width for lines in labels for line in lines), default=0.0)
-    return PORT * (ports - 1) / 2 + BESIDE_ROUTE + wide
-
-
-def _extent(scene: Scene, wire: Hashable, lines: tuple[Line, ...]) -> tuple[float, float]:
+def _extent(scene: Scene, wire: WireKey) -> tuple[float, float]:
     """Return the size of a wire's label, with its distance from the wire."""
-    wide = max(line.width for line in lines)
+    lines = scene.labels[wire]
+    wide = widest(lines)
     if wire not in scene.walked:
-        return wide + (BESIDE_ROUTE if wire in scene.alarms else BESIDE), height(lines)
-    return wide + BESIDE_ROUTE + max(uses_of(scene)[wire] - 1, 0) * ASIDE / 2, height(lines)
+        return wide + (_BESIDE_ROUTE if wire in scene.alarms else _BESIDE), height(lines)
+    return wide + _BESIDE_ROUTE + max(scene.uses[wire] - 1, 0) * ASIDE / 2, height(lines)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from topo.errors import DrawError, Finding
-from topo.views.diagram.canvas import Canvas
-from topo.views.diagram.geometry import Rect
-from topo.views.diagram.group import SERVERS, STRONGEST
-from topo.views.diagram.legend import legend_items, legend_size, paint_legend
-from topo.views.diagram.metrics import Line, height, wrapped
-from topo.views.diagram.paint import Painter
-from topo.views.diagram.panel import BORDER, NARROWEST, SAMPLE, Panel, header_of
-from topo.views.diagram.picture import Picture
+from topo.datapaths.registry import count
+from topo.phrases import counted
+from topo.views.diagram.geometry import Line, Rect, height, wrapped
+from topo.views.diagram.grouping import SERVERS, STRONGEST
+from topo.views.diagram.paint import Painter, sample
+from topo.views.diagram.picture import Canvas, Picture
 from topo.views.diagram.scene import lay_out, scene_of
-from topo.views.diagram.strokes import sample
-from topo.views.diagram.themes import THEMES
+from topo.views.diagram.themes import LOOKS, theme_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.routes.route import Route
     from topo.topology.topology import Topology
+    from topo.views.diagram.geometry import Point
     from topo.views.diagram.scene import Scene
     from topo.views.diagram.themes import Theme
 
@@ -33,6 +31,11 @@ if TYPE_CHECKING:
 WIDEST = 1600.0
 _MARGIN = 16.0
 _BETWEEN = 16.0
+_BORDER = 12.0  # between a panel's border and what is in it
+_NARROWEST = 340.0  # a header is readable in this
+_SAMPLE = 56.0  # a piece of a route, beside its title
+_SIGN, _SIGN_GAP, _SIGN_ROW = 38.0, 18.0, 24.0  # of the legend
+_LEGEND = 420.0  # it is at least so wide
 _KIND_LIMIT, _DEVICE_LIMIT, _ALWAYS = 12, 60, 300
 
 Collapse = Literal["auto"] | bool
@@ -57,7 +60,7 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology
         The machine.
     routes
-        EqualCostPaths to draw over it, by a label for each (``legacy``, ``direct``).
+        Routes to draw over it, by a label for each (``legacy``, ``direct``).
     bottlenecks
         Ids of the resources that bind, by the same labels; without routes, by any.
     captions
@@ -79,122 +82,165 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     DrawError
         If there is no such theme.
     """
-    if theme not in THEMES:
-        known = ", ".join(THEMES)
-        raise DrawError(Finding("unknown-theme", f"no theme {theme}", help=f"one of {known}"))
-    sheet = _Sheet(
+    colours = theme_named(theme)
+    sheet = Sheet(
         topology,
         dict(routes or {}),
         dict(bottlenecks or {}),
         dict(captions or {}),
-        THEMES[theme],
         at,
-        apart=side_by_side,
+        side_by_side=side_by_side,
     )
-    return sheet.picture(sheet.panels(collapse), legend=legend)
+    return sheet.picture(sheet.panels(collapse), colours, legend=legend)
 
 
-class _Sheet:
-    def __init__(
-        self,
-        topology: Topology,
-        routes: dict[str, Route],
-        limits: dict[str, tuple[str, ...]],
-        captions: dict[str, str],
-        theme: Theme,
-        basis: Basis,
-        *,
-        apart: bool,
-    ) -> None:
-        self.topology, self.routes, self.limits = topology, routes, limits
-        self.captions, self.theme, self.basis = captions, theme, basis
-        self.apart = apart and len(routes) > 1
-        looks = len(theme.routes)
-        self.looks = {label: place % looks for place, label in enumerate(routes)}
+@dataclass(frozen=True)
+class Panel:
+    """One scene with its header; `prefix` keeps its names apart from the other panels'.
+
+    `framed` panels have a border in the colour of their route. `least` is the header's height in
+    the panels beside it, `broad` the width of those below it.
+    """
+
+    scene: Scene
+    prefix: str
+    header: tuple[Line, ...]
+    framed: bool
+    least: float = 0.0
+    broad: float = 0.0
+
+    @property
+    def border(self) -> float:
+        """Points between its edge and what is in it."""
+        return _BORDER if self.framed else 0.0
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height with border and header."""
+        wide = max(self.scene.layout.width, _NARROWEST if self.header else 0.0) + 2 * self.border
+        high = self.scene.layout.height + 2 * self.border + self.header_height
+        return (max(wide, self.broad), high)
+
+    @property
+    def header_height(self) -> float:
+        """The height of the lines above the machine, at least that of the panels beside it."""
+        return max(height(self.header) + 12 if self.header else 0.0, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What is drawn: a machine, and its routes over one picture of it or `side_by_side`."""
+
+    topology: Topology
+    routes: Mapping[str, Route]
+    limits: Mapping[str, tuple[str, ...]]
+    captions: Mapping[str, str]
+    basis: Basis
+    side_by_side: bool
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are several routes and each has a panel of its own."""
+        return self.side_by_side and len(self.routes) > 1
 
     # --- how much is drawn as one ---------------------------------------------------------------
 
     def panels(self, collapse: Collapse) -> tuple[Panel, ...]:
         """Return the panels, with as much drawn as one as `collapse` says and the width asks."""
-        if collapse is False and len(self.topology.devices) <= _ALWAYS:
-            return self._at(0)
-        start = 1 if collapse is True or self._many() else 0
-        if len(self.topology.devices) > _ALWAYS:
-            start = SERVERS
+        devices = self.topology.devices.values()
+        if collapse is False and len(devices) <= _ALWAYS:
+            return self.panels_at(0)
+        kinds = Counter(device.kind for device in devices)
+        panels = len(self.routes) if self.apart else 1
+        many = len(devices) * panels > _DEVICE_LIMIT
+        many = many or max(kinds.values(), default=0) * panels > _KIND_LIMIT
+        start = SERVERS if len(devices) > _ALWAYS else 1 if collapse is True or many else 0
         tried = []
         for level in range(start, STRONGEST + 1):
-            tried.append(self._at(level))
-            if self._width(tried[-1]) <= WIDEST:
+            tried.append(self.panels_at(level))
+            if _width(tried[-1]) <= WIDEST:
                 return tried[-1]
-        below = (
-            panels for panels in tried if max(self._width((panel,)) for panel in panels) <= WIDEST
-        )
+        below = (panels for panels in tried if max(_width((each,)) for each in panels) <= WIDEST)
         return next(below, tried[-1])
 
-    def _many(self) -> bool:
-        kinds: dict[str, int] = {}
-        for device in self.topology.devices.values():
-            kinds[device.kind] = kinds.get(device.kind, 0) + 1
-        panels = len(self.routes) if self.apart else 1
-        total = len(self.topology.devices) * panels
-        return total > _DEVICE_LIMIT or max(kinds.values(), default=0) * panels > _KIND_LIMIT
-
-    def _at(self, level: int) -> tuple[Panel, ...]:
+    def panels_at(self, level: int) -> tuple[Panel, ...]:
+        """Return the panels with so much drawn as one (see `grouping`)."""
         alone = frozenset(route.gpu for route in self.routes.values())
+        looks = {label: place % LOOKS for place, label in enumerate(self.routes)}
         groups = [[label] for label in self.routes] if self.apart else [list(self.routes)]
-        scenes = tuple(
-            scene_of(
-                self.topology,
-                {label: (self.looks[label], self.routes[label]) for label in labels},
-                self.limits,
-                level=level,
-                alone=alone,
-                basis=self.basis,
+        scenes = lay_out(
+            tuple(
+                scene_of(
+                    self.topology,
+                    {label: (looks[label], self.routes[label]) for label in labels},
+                    self.limits,
+                    level=level,
+                    alone=alone,
+                    basis=self.basis,
+                )
+                for labels in groups
             )
-            for labels in groups
         )
-        lay_out(scenes)
-        panels = [self._panel(scene, labels) for scene, labels in zip(scenes, groups, strict=True)]
+        if not self.apart:
+            headers = [self._header(label, scenes[0]) for label in self.routes]
+            lines = tuple(line for header in headers for line in (*header, Line(" ", 5.0)))
+            return (Panel(scenes[0], "", lines[:-1], framed=False),)
+        panels = []
+        for number, (label, scene) in enumerate(zip(self.routes, scenes, strict=True), 1):
+            plain = re.fullmatch(r"[A-Za-z][\w-]*", label, re.ASCII)
+            prefix = label if plain else f"route {number}"
+            panels.append(Panel(scene, f"{prefix}/", self._header(label, scene), framed=True))
         highest = max(panel.header_height for panel in panels)
         return tuple(replace(panel, least=highest) for panel in panels)
 
-    def _panel(self, scene: Scene, labels: list[str]) -> Panel:
-        if not self.apart:
-            headers = [self._header(label, scene) for label in labels]
-            lines = tuple(line for header in headers for line in (*header, Line(" ", 5.0)))
-            return Panel(scene, "", lines[:-1], None)
-        label = labels[0]
-        plain = re.fullmatch(r"[A-Za-z][\w-]*", label, re.ASCII)
-        prefix = label if plain else f"route {list(self.routes).index(label) + 1}"
-        return Panel(scene, f"{prefix}/", self._header(label, scene), self.looks[label])
-
     def _header(self, label: str, scene: Scene) -> tuple[Line, ...]:
-        return header_of(label, self.routes[label], self.captions.get(label, ""), scene)
+        """Return what stands above a route's machine."""
+        route = self.routes[label]
+        path = route.data_path
+        lines = [Line(f"{label}: {path.title or path.name}", 14.0, bold=True)]
+        if route.subflows:
+            counts = [
+                counted(route.logical_hops, "hop"),
+                counted(route.physical_links, "link"),
+                counted(count(path).ram_traversals, "RAM traversal"),
+            ]
+            lines.append(Line(", ".join(counts), 12.0))
+        else:
+            reasons = [reason.text for reason in route.reasons if reason.effect == "refused"]
+            lines.append(Line("not possible: " + "; ".join(reasons), 12.0, bold=True))
+        if self.captions.get(label):
+            lines.append(Line(self.captions[label], 12.0))
+        wide = max(scene.layout.width, _NARROWEST) - (_SAMPLE + 12)
+        return tuple(
+            Line(text, line.size, bold=line.bold)
+            for line in lines
+            for text in wrapped(line.text, wide / (1.1 if line.bold else 1.0), line.size)
+        )
 
     # --- putting it together --------------------------------------------------------------------
 
-    def _width(self, panels: tuple[Panel, ...]) -> float:
-        return sum(panel.size[0] + _BETWEEN for panel in panels) - _BETWEEN + 2 * _MARGIN
-
-    def picture(self, panels: tuple[Panel, ...], *, legend: bool) -> Picture:
+    def picture(self, panels: tuple[Panel, ...], theme: Theme, *, legend: bool) -> Picture:
         """Return the picture of these panels."""
-        panels = self._aligned(panels)
-        places, (wide, high) = self._places(panels)
-        title = wrapped(self.topology.title, max(wide, NARROWEST) / 1.1, 18.0, lines=2)
+        panels, places = arranged(panels)
+        rights = [x + panel.size[0] for panel, (x, _) in zip(panels, places, strict=True)]
+        machines_wide = max(rights)
+        high = max(y + panel.size[1] for panel, (_, y) in zip(panels, places, strict=True))
+        title = wrapped(self.topology.title, max(machines_wide, _NARROWEST) / 1.1, 18.0, lines=2)
         head = tuple(Line(text, 18.0, bold=True) for text in title)
         top = _MARGIN + height(head) + 12
-        items = legend_items(tuple(panel.scene for panel in panels)) if legend else ()
-        legend_wide = max(wide, 420.0)
-        legend_high = legend_size(items, legend_wide)
-        wide = max(wide, NARROWEST, legend_wide if items else 0.0)
+        signs = legend_signs(tuple(panel.scene for panel in panels)) if legend else ()
+        legend_wide = max(machines_wide, _LEGEND)
+        rows = legend_rows(signs, legend_wide)
+        legend_high = len(rows) * _SIGN_ROW + 12 if rows else 0.0
+        wide = max(machines_wide, _NARROWEST, legend_wide if rows else 0.0)
         size = (wide + 2 * _MARGIN, top + high + legend_high + _MARGIN)
-        canvas = Canvas(size, self.theme, self.topology.name or "topology")
-        canvas.frame(Rect(0, 0, *size), fill=self.theme.paper, border=self.theme.paper)
-        shift = (wide - self._span(panels, places)) / 2
-        painters = []
-        for panel, (x, y) in zip(panels, places, strict=True):
-            corner = (_MARGIN + shift + x, top + y)
-            painters.append(self._open(canvas, panel, corner))
+        canvas = Canvas(size, theme, self.topology.name or "topology")
+        canvas.frame(Rect(0, 0, *size), fill=theme.paper, border=theme.paper)
+        left = _MARGIN + (wide - machines_wide) / 2
+        painters = [
+            _open(canvas, panel, (left + x, top + y))
+            for panel, (x, y) in zip(panels, places, strict=True)
+        ]
         for painter in painters:
             painter.frames()
         for painter in painters:
@@ -203,57 +249,164 @@ class _Sheet:
         for painter in painters:
             painter.wires()
             painter.routes()
-        paint_legend(canvas, items, (_MARGIN, top + high), legend_wide)
+        _paint_legend(canvas, rows, (_MARGIN, top + high), legend_wide)
         return Picture(canvas.text, *size)
 
-    def _open(self, canvas: Canvas, panel: Panel, corner: tuple[float, float]) -> Painter:
-        """Draw a panel's border and header and return the painter of its machine."""
-        x, y = corner
-        inner = BORDER if panel.look is not None else 0.0
-        if panel.look is not None:
-            look = self.theme.routes[panel.look]
-            canvas.frame(Rect(x, y, *panel.size), fill=self.theme.panel, border=look.colour)
-        if panel.header:
-            at = (x + inner, y + inner + height(panel.header) / 2)
-            canvas.words(f"{panel.prefix}route header", at, panel.header, left=True)
-        if panel.look is not None:
-            self._sample(canvas, panel, (x + panel.size[0] - inner, y + inner + 10))
-        aside = (panel.size[0] - 2 * inner - panel.scene.layout.width) / 2
-        below = (x + inner + aside, y + inner + panel.header_height)
-        return Painter(canvas, panel.scene, below, panel.prefix)
 
-    def _sample(self, canvas: Canvas, panel: Panel, right: tuple[float, float]) -> None:
-        """Draw a piece of the panel's route beside its title."""
-        if panel.look is None:
-            return
+def _width(panels: tuple[Panel, ...]) -> float:
+    """Return the width of a picture with these panels side by side."""
+    return sum(panel.size[0] + _BETWEEN for panel in panels) - _BETWEEN + 2 * _MARGIN
+
+
+def arranged(panels: tuple[Panel, ...]) -> tuple[tuple[Panel, ...], list[Point]]:
+    """Return panels and where each stands: in a row, or below each other, as wide as the widest."""
+    places: list[Point] = []
+    x = y = 0.0
+    row = _width(panels) <= WIDEST
+    if not row:
+        broad = max(panel.size[0] for panel in panels)
+        panels = tuple(replace(panel, broad=broad) for panel in panels)
+    for panel in panels:
+        places.append((x, y))
+        if row:
+            x += panel.size[0] + _BETWEEN
+        else:
+            y += panel.size[1] + _BETWEEN
+    return panels, places
+
+
+def _open(canvas: Canvas, panel: Panel, corner: Point) -> Painter:
+    """Draw a panel's border and header and return the painter of its machine."""
+    x, y = corner
+    wide, high = panel.size
+    inner = panel.border
+    look = canvas.theme.routes[panel.scene.routes[0].look] if panel.framed else None
+    if look:
+        canvas.frame(Rect(x, y, wide, high), fill=canvas.theme.panel, border=look.colour)
+    if panel.header:
+        at = (x + inner, y + inner + height(panel.header) / 2)
+        canvas.words(f"{panel.prefix}route header", at, panel.header, left=True)
+    if look:  # a piece of the route beside its title
         name = f"{panel.prefix}route sample"
-        x, y = right
-        canvas.box(name, Rect(x - SAMPLE, y, 1, 1), style="invis")
-        sample(canvas, name, [(x - SAMPLE, y), (x, y)], self.theme.routes[panel.look])
+        right, level = x + wide - inner, y + inner + 10
+        canvas.box(name, Rect(right - _SAMPLE, level, 1, 1), style="invis")
+        sample(canvas, name, [(right - _SAMPLE, level), (right, level)], look)
+    aside = (wide - 2 * inner - panel.scene.layout.width) / 2
+    below = (x + inner + aside, y + inner + panel.header_height)
+    return Painter(canvas, panel.scene, below, panel.prefix)
 
-    def _aligned(self, panels: tuple[Panel, ...]) -> tuple[Panel, ...]:
-        """Return panels that stand one below the other as wide as the widest."""
-        if self._width(panels) <= WIDEST:
-            return panels
-        widest = max(panel.size[0] for panel in panels)
-        return tuple(replace(panel, broad=widest) for panel in panels)
 
-    def _places(
-        self, panels: tuple[Panel, ...]
-    ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-        """Return where each panel stands, and the size of all: in a row, or one below the other."""
-        row = self._width(panels) <= WIDEST
-        places: list[tuple[float, float]] = []
-        x = y = wide = high = 0.0
-        for panel in panels:
-            places.append((x, y))
-            wide, high = max(wide, x + panel.size[0]), max(high, y + panel.size[1])
-            if row:
-                x += panel.size[0] + _BETWEEN
-            else:
-                y += panel.size[1] + _BETWEEN
-        return places, (wide, high)
+# --- the legend -----------------------------------------------------------------------------------
 
-    @staticmethod
-    def _span(panels: tuple[Panel, ...], places: list[tuple[float, float]]) -> float:
-        return max(x + panel.size[0] for panel, (x, _) in zip(panels, places, strict=True))
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One sign and its meaning; `look` is a route's."""
+
+    kind: Literal["route", "hop", "buffer", "alarm", "alike", "rate", "unknown", "outside"]
+    text: str
+    look: int = 0
+
+    @property
+    def width(self) -> float:
+        """Points that sign and text take."""
+        return _SIGN + 6 + Line(self.text).width + _SIGN_GAP
+
+
+def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
+    """Return the signs that these scenes have."""
+    boxes = [box for scene in scenes for box in scene.grouping.boxes.values()]
+    labels = [lines for scene in scenes for lines in scene.labels.values()]
+    signs = [
+        Sign("route", f"{route.label} path", route.look)
+        for scene in scenes
+        for route in scene.routes
+    ]
+    if signs:
+        signs.append(Sign("hop", "hop, in order of travel", signs[0].look))
+    if any(scene.buffers for scene in scenes):
+        signs.append(Sign("buffer", "buffer in system RAM"))
+    if any(scene.alarms for scene in scenes):
+        signs.append(Sign("alarm", "bottleneck"))
+    if any(len(box.devices) > 1 for box in boxes):
+        signs.append(Sign("alike", "several alike, drawn as one"))
+    if any(box.devices[0].outside for box in boxes):
+        signs.append(Sign("outside", "outside this machine"))
+    signs.append(Sign("rate", "link: thin to 10, thick over 350 GB/s"))
+    if any(line.text == "rate unknown" for lines in labels for line in lines):
+        signs.append(Sign("unknown", "rate unknown"))
+    return tuple(signs)
+
+
+def legend_rows(signs: tuple[Sign, ...], room: float) -> list[list[Sign]]:
+    """Return the signs in as few rows as fit, about as many in each."""
+
+    def fits(row: list[Sign]) -> bool:
+        return sum(sign.width for sign in row) - _SIGN_GAP <= room
+
+    filled: list[list[Sign]] = []
+    for sign in signs:
+        if filled and fits([*filled[-1], sign]):
+            filled[-1].append(sign)
+        else:
+            filled.append([sign])
+    least = len(filled)
+    for in_row in range(-(-len(signs) // max(least, 1)), len(signs)):
+        rows = [list(signs[at : at + in_row]) for at in range(0, len(signs), in_row)]
+        if len(rows) == least and all(fits(row) for row in rows):
+            return rows
+    return filled
+
+
+def _paint_legend(canvas: Canvas, rows: list[list[Sign]], corner: Point, room: float) -> None:
+    """Paint the legend with its left upper corner at a point."""
+    left, y = corner[0], corner[1] + 12 + _SIGN_ROW / 2
+    # The same widths in all rows, where that fits.
+    widths = [
+        max(row[place].width for row in rows if place < len(row))
+        for place in range(len(rows[0]) if len(rows) > 1 else 0)
+    ]
+    aligned = bool(widths) and sum(widths) - _SIGN_GAP <= room
+    number = 0
+    for row in rows:
+        x = left
+        for place, sign in enumerate(row):
+            number += 1
+            _paint_sign(canvas, sign, f"sign {number}", (x, y))
+            text = (Line(sign.text, tone="soft"),)
+            canvas.words(f"meaning {number}", (x + _SIGN + 6, y), text, left=True)
+            x += widths[place] if aligned else sign.width
+        y += _SIGN_ROW
+
+
+def _paint_sign(canvas: Canvas, sign: Sign, name: str, at: Point) -> None:
+    (x, y), theme = at, canvas.theme
+    rect = Rect(x + 4, y - 8, _SIGN - 8, 16)
+    look = theme.routes[sign.look]
+    ends = [(x, y), (x + _SIGN, y)]
+    boxes = {
+        "buffer": {"color": look.colour, "penwidth": "2"},
+        "alarm": {"color": theme.alarm, "penwidth": "2.6", "peripheries": "2"},
+        "outside": {"color": theme.soft, "style": "filled,rounded,dashed"},
+    }
+    if sign.kind in boxes:
+        fill = theme.chip if sign.kind == "buffer" else theme.paper
+        canvas.box(name, rect, fillcolor=fill, **boxes[sign.kind])
+    elif sign.kind == "alike":
+        fill, edge = theme.box("gpu")
+        for step in (2, 1, 0):
+            behind = rect.moved(2.0 * step - 2, 2.0 * step - 2)
+            canvas.box(f"{name} behind {step}", behind, fillcolor=fill, color=edge)
+    else:
+        canvas.box(name, Rect(x, y, 1, 1), style="invis")  # for the lines to start from
+    if sign.kind == "route":
+        sample(canvas, name, ends, look)
+    elif sign.kind == "hop":
+        colours = {"fill": look.colour, "border": theme.paper, "text": look.text}
+        canvas.badge(name, name, (x + _SIGN / 2, y), "1", **colours)
+    elif sign.kind == "unknown":
+        canvas.line(name, name, ends, color=theme.wire, penwidth="0.8", style="dashed")
+    elif sign.kind == "rate":
+        for pen, up in (("0.8", -4), ("5", 3)):
+            raised = [(x, y + up), (x + _SIGN, y + up)]
+            canvas.line(name, name, raised, color=theme.wire, penwidth=pen)

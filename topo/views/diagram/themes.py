@@ -1,7 +1,7 @@
 """What things look like: two themes, each a table.
 
 Route colours are Okabe and Ito's, chosen so that people who are colour-blind can tell them apart;
-each route also has its own way of being drawn, for those who print in grey.
+each route also has a stroke of its own, for those who print in grey.
 
 Reference: Okabe and Ito, "Color Universal Design", https://jfly.uni-koeln.de/color/
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from topo.errors import DrawError, Finding
 
 Stroke = Literal["hollow", "solid", "dashed", "dotted"]
 
@@ -126,3 +128,19 @@ THEMES: dict[str, Theme] = {
         ),
     ),
 }
+
+LOOKS = min(len(theme.routes) for theme in THEMES.values())  # after so many, they repeat
+
+
+def theme_named(name: str) -> Theme:
+    """Return a theme by its name.
+
+    Raises
+    ------
+    DrawError
+        If there is no such theme.
+    """
+    if name not in THEMES:
+        help_text = f"one of {', '.join(THEMES)}"
+        raise DrawError(Finding("unknown-theme", f"no theme {name}", help=help_text))
+    return THEMES[name]

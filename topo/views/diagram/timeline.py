@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from topo.errors import DrawError, Finding
+from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_size
-from topo.views.diagram.canvas import Canvas
-from topo.views.diagram.geometry import Rect
-from topo.views.diagram.metrics import Line, wrapped
-from topo.views.diagram.picture import Picture
-from topo.views.diagram.spans import bars_of, notes_of, panel_title, round_up, ticks, used
-from topo.views.diagram.themes import THEMES
+from topo.views.diagram.geometry import Line, Rect, wrapped
+from topo.views.diagram.picture import Canvas, Picture
+from topo.views.diagram.themes import theme_named
+from topo.views.sentences import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study import Run, Simulation
-    from topo.views.diagram.spans import Bar, Note
+    from topo.study import Moment, Run, Simulation
+    from topo.topology.resources import Resource
     from topo.views.diagram.themes import Theme
 
 
@@ -28,15 +27,17 @@ _LABEL, _SCALE, _AFTER = 138.0, 62.0, 66.0  # left of the bars, their scale, and
 _LANE, _GAP = 62.0, 14.0
 _HEADER, _NUMBERS, _AXIS, _NOTE = 24.0, 24.0, 28.0, 17.0
 _BETWEEN, _LEGEND, _TITLE = 26.0, 30.0, 34.0
+_MOST_NOTES = 12
+_SAME = 1e-9  # rates and times as near as this are one
 _KINDS = ("nic", "gpu", "memory", "storage", "pcie-switch")  # whose colours the lanes take
 
 
-def draw_timeline(found: Simulation, *, theme: str = "light") -> Picture:
+def draw_timeline(simulation: Simulation, *, theme: str = "light") -> Picture:
     """Return a picture of one timeline.
 
     Parameters
     ----------
-    found
+    simulation
         What `topo.simulate` found.
     theme
         ``light`` or ``dark``.
@@ -52,15 +53,15 @@ def draw_timeline(found: Simulation, *, theme: str = "light") -> Picture:
     >>> draw_timeline(topo.simulate(topo.load("gds-textbook"), via="legacy")).width
     960.0
     """
-    return draw_timelines((found,), theme=theme)
+    return draw_timelines((simulation,), theme=theme)
 
 
-def draw_timelines(found: Sequence[Simulation], *, theme: str = "light") -> Picture:
+def draw_timelines(simulations: Sequence[Simulation], *, theme: str = "light") -> Picture:
     """Return a picture of several timelines of the same machine, on the same scales.
 
     Parameters
     ----------
-    found
+    simulations
         What `topo.together` found, one a data path.
     theme
         ``light`` or ``dark``.
@@ -70,31 +71,178 @@ def draw_timelines(found: Sequence[Simulation], *, theme: str = "light") -> Pict
     DrawError
         If there is no such theme.
     """
-    if theme not in THEMES:
-        raise DrawError(
-            Finding("unknown-theme", f"no theme {theme}", help=f"one of {', '.join(THEMES)}")
-        )
-    sheet = _Sheet(tuple(found), THEMES[theme])
+    sheet = _Sheet(tuple(simulations), theme_named(theme))
     sheet.paint()
     return Picture(dot=sheet.canvas.text, width=_WIDE, height=sheet.height)
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A workload's rate over a time in which it does not change, and what stops it there."""
+
+    start: float
+    end: float
+    rate: float
+    stopped_by: tuple[Resource, ...]
+
+    @property
+    def reason(self) -> str:
+        """What stops it, by class."""
+        return classes_of(self.stopped_by) or "its own limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One numbered span: when, and a line for those that the same things stop."""
+
+    number: int
+    start: float
+    end: float
+    lines: tuple[str, ...]
+
+    @property
+    def when(self) -> str:
+        """From when to when."""
+        return f"{format_duration(self.start)} to {format_duration(self.end)}"
+
+
+def bars_of(simulation: Simulation, run: Run, least: float) -> tuple[Bar, ...]:
+    """Return a workload's bars, one for all spans in which it gets the same.
+
+    Parameters
+    ----------
+    simulation
+        The timeline.
+    run
+        Whose bars.
+    least
+        Seconds below which a bar would not be seen: it joins its neighbour at their mean rate.
+    """
+    bars: list[Bar] = []
+    for moment in simulation.moments:
+        for rate in moment.rates:
+            if rate.workload == run.workload.name:
+                bar = Bar(moment.start, moment.end, rate.rate, rate.stopped_by)
+                joined = _joined(bars[-1], bar, least) if bars else None
+                if joined:
+                    bars[-1] = joined
+                else:
+                    bars.append(bar)
+    return tuple(bars)
+
+
+def _joined(before: Bar, bar: Bar, least: float) -> Bar | None:
+    """Return one bar for two that follow each other, `None` where both are to be seen."""
+    if not math.isclose(before.end, bar.start, rel_tol=_SAME, abs_tol=least / 10):
+        return None
+    same = math.isclose(before.rate, bar.rate, rel_tol=_SAME) and before.reason == bar.reason
+    if not same and min(before.end - before.start, bar.end - bar.start) >= least:
+        return None
+    sent = before.rate * (before.end - before.start) + bar.rate * (bar.end - bar.start)
+    return Bar(
+        start=before.start,
+        end=bar.end,
+        rate=bar.rate if same else sent / (bar.end - before.start),
+        stopped_by=tuple(dict.fromkeys((*before.stopped_by, *bar.stopped_by))),
+    )
+
+
+def notes_of(simulation: Simulation) -> tuple[tuple[Note, ...], int]:
+    """Return the spans in words, the longest where there are many, and how many are left out."""
+    moments = list(enumerate(simulation.moments, start=1))
+    longest = sorted(moments, key=lambda pair: (pair[1].start - pair[1].end, pair[0]))
+    gpus: dict[str, set[str]] = {run.workload.name: set() for run in simulation.runs}
+    for moment in simulation.moments:
+        for rate in moment.rates:
+            gpus[rate.workload].update(rate.gpus)
+    notes = tuple(
+        Note(number, moment.start, moment.end, tuple(_sentences(moment, gpus)))
+        for number, moment in sorted(longest[:_MOST_NOTES], key=lambda pair: pair[0])
+    )
+    return notes, len(moments) - len(notes)
+
+
+def _sentences(moment: Moment, gpus: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield who gets what and what stops them; a name that has two directions says which."""
+    by_name: dict[str, set[str]] = {}
+    for resource in (resource for rate in moment.rates for resource in rate.stopped_by):
+        by_name.setdefault(resource.name, set()).add(resource.id)
+    groups: dict[str, list[str]] = {}
+    for rate in moment.rates:
+        names = (
+            resource.id if len(by_name[resource.name]) > 1 else resource.name
+            for resource in rate.stopped_by
+        )
+        binds = f"{classes_of(rate.stopped_by)} ({shortened(names)})"
+        some = f" ({shortened(rate.gpus)})" if len(rate.gpus) < len(gpus[rate.workload]) else ""
+        groups.setdefault(binds if rate.stopped_by else "own limit", []).append(
+            f"{rate.workload}{some} {format_rate(rate.rate)}"
+        )
+    for binds, rates in groups.items():
+        yield f"{', '.join(rates)}: {binds}"
+
+
+def panel_title(simulation: Simulation) -> str:
+    """Return what stands above a timeline: by which data path, and when all are done."""
+    paths = list(dict.fromkeys(run.data_path for run in simulation.runs))
+    runs = [f"{run.workload.name} by {run.data_path}" for run in simulation.runs]
+    by = paths[0] if len(paths) == 1 else ", ".join(runs)
+    return f"{by}: all done at {format_duration(simulation.end)}"
+
+
+def round_up(value: float) -> float:
+    """Return the next of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
+
+    Examples
+    --------
+    >>> round_up(97e9), round_up(126.03e9), round_up(0.0)
+    (100000000000.0, 150000000000.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+    return next(step * unit for step in steps if step * unit >= value * (1 - _SAME))
+
+
+def ticks(end: float, most: int = 10) -> tuple[float, ...]:
+    """Return round times from 0 to at most `end`, no more than `most` and one.
+
+    Examples
+    --------
+    >>> ticks(7.8)
+    (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+    """
+    rough = end / most
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough * (1 - _SAME))
+    return tuple(
+        float(f"{number * step:.12g}") for number in range(int(end / step * (1 + _SAME)) + 1)
+    )
+
+
+# --- how it is painted ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
     """One timeline with its notes broken into lines."""
 
-    found: Simulation
+    simulation: Simulation
     notes: tuple[Note, ...]
     lines: tuple[tuple[int, str, str], ...]  # number, when, what; 0 and "" continue
 
     @property
     def height(self) -> float:
-        lanes = len(self.found.runs) * (_LANE + _GAP) - _GAP
+        lanes = len(self.simulation.runs) * (_LANE + _GAP) - _GAP
         return _HEADER + _NUMBERS + lanes + _AXIS + _NOTE * len(self.lines)
 
 
-def _panel(found: Simulation) -> _Panel:
-    notes, more = notes_of(found)
+def _panel(simulation: Simulation) -> _Panel:
+    notes, more = notes_of(simulation)
     lines: list[tuple[int, str, str]] = []
     for note in notes:
         number, when = note.number, note.when
@@ -104,15 +252,16 @@ def _panel(found: Simulation) -> _Panel:
                 number, when = 0, ""
     if more:
         lines.append((0, "", f"and {more} shorter spans: topo simulate --json lists them"))
-    return _Panel(found, notes, tuple(lines))
+    return _Panel(simulation, notes, tuple(lines))
 
 
 class _Sheet:
     """Paints panels one below the other; all share the scale of time and of rate."""
 
-    def __init__(self, found: tuple[Simulation, ...], theme: Theme) -> None:
-        self.panels = tuple(_panel(one) for one in found)
-        title = f"{found[0].topology.name}: the workloads over time"
+    def __init__(self, simulations: tuple[Simulation, ...], theme: Theme) -> None:
+        self.panels = tuple(_panel(simulation) for simulation in simulations)
+        name = simulations[0].topology.name
+        title = f"{name}: the workloads over time"
         (self.title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
         self.height = (
             _TITLE
@@ -122,9 +271,11 @@ class _Sheet:
             + _BETWEEN * (len(self.panels) - 1)
         )
         self.theme = theme
-        self.canvas = Canvas((_WIDE, self.height), theme, f"{found[0].topology.name} timeline")
-        self.end = max((one.end for one in found), default=0.0) or 1.0
-        self.most = round_up(used(found))
+        self.canvas = Canvas((_WIDE, self.height), theme, f"{name} timeline")
+        self.end = max(simulation.end for simulation in simulations) or 1.0
+        moments = [moment for simulation in simulations for moment in simulation.moments]
+        rates = [rate.rate for moment in moments for rate in moment.rates]
+        self.most = round_up(max(rates, default=0.0))
         self.left, self.right = _MARGIN + _LABEL + _SCALE, _WIDE - _MARGIN - _AFTER
         self._count = 0
 
@@ -142,14 +293,14 @@ class _Sheet:
     # --- a panel ----------------------------------------------------------------------------------
 
     def _panel(self, panel: _Panel, top: float) -> None:
-        found = panel.found
-        (title,) = wrapped(panel_title(found), _WIDE - 3 * _MARGIN, 14.0, lines=1)
+        simulation = panel.simulation
+        (title,) = wrapped(panel_title(simulation), _WIDE - 3 * _MARGIN, 14.0, lines=1)
         self._write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
         first = top + _HEADER + _NUMBERS
-        bottom = first + len(found.runs) * (_LANE + _GAP) - _GAP
+        bottom = first + len(simulation.runs) * (_LANE + _GAP) - _GAP
         self._time(first, bottom)
-        for number, run in enumerate(found.runs):
-            self._lane(found, run, number, first + number * (_LANE + _GAP))
+        for number, run in enumerate(simulation.runs):
+            self._lane(simulation, run, number, first + number * (_LANE + _GAP))
         self._numbers(panel, top + _HEADER + _NUMBERS / 2 - 3)
         self._notes(panel, bottom + _AXIS)
 
@@ -161,7 +312,7 @@ class _Sheet:
             self._write((x, bottom + 14), Line(format_duration(second), tone="soft"), middle=True)
         self._rule(Rect(self.left, bottom, self.right - self.left, 1.0), self.theme.soft)
 
-    def _lane(self, found: Simulation, run: Run, number: int, top: float) -> None:
+    def _lane(self, simulation: Simulation, run: Run, number: int, top: float) -> None:
         self._name(run, top)
         bottom = top + _LANE
         self._rule(Rect(self.left, bottom - 0.4, self.right - self.left, 0.8), self.theme.soft)
@@ -169,7 +320,7 @@ class _Sheet:
             self._rule(Rect(self.left - 5, level - 0.4, 5, 0.8), self.theme.soft)
             line = Line(words, tone="soft")
             self._write((self.left - 8 - line.width, level), line)
-        bars = bars_of(found, run, self.end / (self.right - self.left))
+        bars = bars_of(simulation, run, self.end / (self.right - self.left))
         for bar in bars:
             self._bar(bar, number, bottom)
         for bar in bars:
@@ -181,8 +332,8 @@ class _Sheet:
         lines = [
             Line(text, 12.0, bold=True) for text in wrapped(workload.name, _LABEL, 13.0, lines=1)
         ]
-        said = f"{workload.direction} {format_size(workload.size)} by {run.data_path}"
-        lines += [Line(text, tone="soft") for text in wrapped(said, _LABEL, lines=2)]
+        summary = f"{workload.direction} {format_size(workload.size)} by {run.data_path}"
+        lines += [Line(text, tone="soft") for text in wrapped(summary, _LABEL, lines=2)]
         for place, line in enumerate(lines):
             self._write((_MARGIN, top + 14 + 15 * place), line)
 

@@ -1,0 +1,540 @@
+"""Where everything of one machine stands: boxes in columns and rows, wires between them, frames.
+
+Every box on a side of a socket has a column of its own; what it hangs on is a bar over all of its
+columns. So a wire is a straight vertical line, and no two cross, save where a machine cannot be
+drawn in the plane. Several pictures of one machine, side by side, take the tallest of each row, so
+that they can be compared line by line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from topo.views.diagram.geometry import Rect, free_place, spread, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from topo.views.diagram.geometry import Point, Side
+    from topo.views.diagram.grouping import Node, Server, WireEnds, WireKey, Wiring, Zones
+
+
+GAP = 12.0  # between columns
+_REACH = 8.0  # how far beyond a column the labels in it reach
+_FRAME = 12.0  # between a frame and what is in it
+_ROWS = 22.0  # around the labels between two rows; between bars in one row
+_UPLINK = 60.0  # a switch's part under its CPU, when the rest is under its cards
+_LEFT = 20.0  # at least so much of a box is on the left of its wire
+_STRETCH = 1.25  # a box is at most so much wider than its text
+_SERVERS = 44.0  # between servers
+_SOCKETS = 24.0  # between sockets that no labelled link joins
+_APART = 80.0  # of a bar without wires from everything else
+_OVERHANG = 26.0  # of a bar beyond its outermost wire
+_ZONES = ("net", "north", "host", "south", "leaf", "fabric")  # from top to bottom
+_UPWARDS = ("net", "north")  # whose rows are counted upwards
+_PAD, _STRIP = 10.0, 20.0  # between a frame and what is in it; a frame's title
+_BESIDE = 14.0  # between a wire, with its arrow's head, and a title
+_LANE = 6.0  # between wires that are drawn aside
+
+Span = tuple[float, float]
+Row = tuple[str, int]  # a zone and which row of it, counted away from the CPUs
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The course of a wire from its end `a` to its end `b`, leaving each box by a side.
+
+    `label` is the point beside which its text stands, with the wire on the left of it.
+    """
+
+    a: str
+    b: str
+    points: tuple[Point, ...]
+    a_side: Side
+    b_side: Side
+    label: Point
+    across: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A rectangle round what belongs together, with a title in its upper strip."""
+
+    title: str
+    rect: Rect
+    kind: Literal["socket", "server"]
+    title_x: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A laid-out machine, from (0, 0) to (`width`, `height`)."""
+
+    width: float = 0.0
+    height: float = 0.0
+    boxes: Mapping[str, Rect] = field(default_factory=dict)
+    tracks: Mapping[WireKey, Track] = field(default_factory=dict)
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass
+class Columns:
+    """The spans found so far, ``(left, right)`` by box, and of the frames by host and server.
+
+    `labels` are the sizes of labels with their distance from the wire; `edges` is how far right
+    the labels beside a box may reach; `nudges` move the lone upper wire of a network bar;
+    `passing` are the x of wires from the network that pass behind bars.
+    """
+
+    zones: Zones
+    wiring: Wiring
+    sizes: Mapping[str, tuple[float, float]]
+    labels: Mapping[WireKey, tuple[float, float]]
+    edges: dict[str, float] = field(default_factory=dict)
+    nudges: dict[str, float] = field(default_factory=dict)
+    passing: tuple[float, ...] = ()
+    spans: dict[str, Span] = field(default_factory=dict)
+    sockets: dict[str, Span] = field(default_factory=dict)
+    servers: dict[str, Span] = field(default_factory=dict)
+
+    def column(self, box: str) -> float:
+        """Return the width that a box and the labels of its wires need."""
+        needed = self.sizes[box][0]
+        for side in ("top", "bottom"):
+            wires = self.wiring.at(box, side)
+            label = self._label(wires)
+            if len(wires) == 1:
+                needed = max(needed, label + _LEFT - GAP)
+            elif wires:
+                needed = max(needed, (len(wires) + 1) * label)
+        return needed
+
+    def _label(self, wires: Iterable[WireKey]) -> float:
+        return max((self.labels.get(wire, (0.0,))[0] for wire in wires), default=0.0)
+
+    # --- wires ----------------------------------------------------------------------------------
+
+    def uplink(self, upper: str, lower: str, wire: WireKey) -> float:
+        """Return the x at which `wire` joins two bars, where one is above the other."""
+        high, low = self.spans[upper], self.spans[lower]
+        left, right = max(high[0], low[0]), min(high[1], low[1])
+        wires = self.wiring.at(lower, "top")
+        x = left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
+        if len(wires) > 1:
+            return x
+        below = self.wiring.at(lower, "bottom")
+        if len(below) == 1:
+            kid = self.wiring.ends[below[0]].opposite(lower)
+            straight = self.slot(kid, "top", below[0])
+            if left + 12 < straight < right - 12 and not self.wiring.at(kid, "bottom")[1:]:
+                return straight
+        label = self._label(wires)
+        x = max(min(x, right + _REACH - label), left + 12)
+        if any(x - 8 < wire_x < x + label for wire_x in self.passing):
+            middle = free_place(left + 4, right + _REACH, self.passing, label + 8)
+            return max(middle - label / 2 + 4, left + 12)
+        return x
+
+    def slot(self, box: str, side: str, wire: WireKey) -> float:
+        """Return the x at which `wire` leaves `box` by its upper or lower side.
+
+        A lone wire stands in the middle, or as far left of it as its label needs.
+        """
+        wires = self.wiring.at(box, side)
+        left, right = self.spans[box]
+        if len(wires) > 1:
+            return left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
+        middle = (left + right) / 2
+        if side == "top" and box in self.nudges:
+            return max(min(middle + self.nudges[box], right - 12), left + 12)
+        sides = (self.wiring.at(box, each_side) for each_side in ("top", "bottom"))
+        label = max(self._label(lone) for lone in sides if len(lone) <= 1)
+        return max(min(middle, self.edges[box] - label), left + 12)
+
+    # --- trees ----------------------------------------------------------------------------------
+
+    def _north_width(self, node: Node) -> float:
+        """Return the width of a tree on the storage's side."""
+        return max(self.column(node.box), _row(map(self._north_width, node.north)))
+
+    def _south_width(self, node: Node) -> float:
+        """Return the width of a tree on the GPUs' side, without what is above it."""
+        needed = self.sizes[node.box][0] if node.south else self.column(node.box)
+        return max(needed, _row(map(self._south_width, node.south)))
+
+    def _put_north(self, nodes: tuple[Node, ...], left: float, width: float) -> None:
+        """Place trees of the storage's side."""
+        slots = spread(tuple(self._north_width(node) for node in nodes), left, width, GAP)
+        for node, (start, room) in zip(nodes, slots, strict=True):
+            self._put(node.box, start, room, bar=bool(node.north))
+            self._put_north(node.north, start, room)
+
+    def _put_south(
+        self, nodes: tuple[Node, ...], widths: tuple[float, ...], left: float, width: float
+    ) -> None:
+        """Place trees of the GPUs' side in slots of at least `widths`."""
+        for node, (start, room) in zip(nodes, spread(widths, left, width, GAP), strict=True):
+            self._put(node.box, start, room, bar=bool(node.south or node.north))
+            kids = tuple(self._south_width(kid) for kid in node.south)
+            self._put_south(node.south, kids, start, room)
+
+    def _put(self, box: str, start: float, room: float, *, bar: bool) -> None:
+        """Place a box in its column: a bar fills it, another box is not much wider than its text.
+
+        Where the labels beside a box need more room than it, they stand outside.
+        """
+        column = self.column(box)
+        several = any(len(self.wiring.at(box, side)) > 1 for side in ("top", "bottom"))
+        longest = math.inf if several else self.sizes[box][0] * _STRETCH
+        width = room if bar else min(column, longest)
+        left = start + (room - (width if bar else column)) / 2
+        self.spans[box] = (left, left + width)
+        self.edges[box] = left + max(column, width) + _REACH
+
+    def _put_host(self, node: Node, left: float, *, mirrored: bool) -> float:
+        """Place a CPU with all that hangs on it and return the width that it takes.
+
+        What hangs on the outer switches below stands beside the CPU; a lone switch has its cards on
+        the outer side of the socket.
+        """
+        west: tuple[Node, ...] = ()
+        east: tuple[Node, ...] = ()
+        if node.south and not (mirrored and len(node.south) == 1):
+            west = node.south[0].north
+        if node.south and (mirrored or len(node.south) > 1):
+            east = node.south[-1].north
+        room_west, room_east = (
+            _row(map(self._north_width, flank)) + GAP if flank else 0.0 for flank in (west, east)
+        )
+        # The part of each switch under the CPU: the label of its uplink fits.
+        uplinks = [
+            max(_UPLINK, self._label(self.wiring.at(kid.box, "top")) + _LEFT) for kid in node.south
+        ]
+        widths = [self._south_width(kid) for kid in node.south]
+        if room_west:
+            widths[0] = max(widths[0], room_west + uplinks[0])
+        if room_east:
+            widths[-1] = max(widths[-1], room_east + uplinks[-1])
+        middle = max(
+            self.sizes[node.box][0],
+            _row(map(self._north_width, node.north)),
+            _row(uplinks) if room_west or room_east else 0.0,
+        )
+        width = max(room_west + middle + room_east, _row(widths))
+        self.spans[node.box] = (left + room_west, left + width - room_east)
+        self._put_north(node.north, left + room_west, width - room_west - room_east)
+        self._put_north(west, left, room_west - GAP)
+        self._put_north(east, left + width - room_east + GAP, room_east - GAP)
+        self._put_south(node.south, tuple(widths), left, width)
+        return width
+
+    def put_servers(self) -> None:
+        """Place everything that is in a server."""
+        left = 0.0
+        for server in self.zones.servers:
+            framed = _FRAME if server.name else 0.0
+            left = self._put_server(server, left + framed) + framed + _SERVERS
+
+    def _put_server(self, server: Server, left: float) -> float:
+        """Place a server and return its right side."""
+        start = left
+        for place, host in enumerate(server.hosts):
+            if place:
+                left += self._between(server.hosts[place - 1].box, host.box)
+            mirrored = place * 2 >= len(server.hosts) > 1
+            width = self._put_host(host, left + _FRAME, mirrored=mirrored)
+            self.sockets[host.box] = (left, left + width + 2 * _FRAME)
+            left += width + 2 * _FRAME
+        for number, box in enumerate(server.loose):
+            left += GAP if number or server.hosts else 0.0
+            self._put(box, left, self.column(box), bar=False)
+            left += self.column(box)
+        self.servers[server.name] = (start, left)
+        return left
+
+    def _between(self, left: str, right: str) -> float:
+        """Return the gap between two sockets: their link's label fits in it."""
+        wires = [
+            ends.wire for ends in self.wiring.ends.values() if {ends.a, ends.b} == {left, right}
+        ]
+        labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
+        return max(labels, default=_SOCKETS)
+
+    # --- bars of the network and of the GPUs' links ---------------------------------------------
+
+    def put_bars(self, boxes: tuple[str, ...], side: str, first: int = 0) -> dict[str, int]:
+        """Place bars over their wires on one side, under what is above, and return their rows."""
+        for box in boxes:
+            xs = []
+            for wire in self.wiring.at(box, side):
+                ends = self.wiring.ends[wire]
+                far = ends.opposite(box)
+                if far in self.spans:
+                    xs.append(self.slot(far, ends.side(far), wire))
+            if xs:
+                middle, reach = (min(xs) + max(xs)) / 2, (max(xs) - min(xs)) / 2 + _OVERHANG
+            else:
+                rights = [right for _, right in self.spans.values()]
+                middle, reach = max(rights, default=0.0) + _APART, 0.0
+            half = max(reach, self.column(box) / 2, self._carried(box) / 2)
+            self.spans[box] = (middle - half, middle + half)
+            self.edges[box] = middle + half + GAP
+        return _packed({box: self.spans[box] for box in boxes}, first)
+
+    def _carried(self, box: str) -> float:
+        """Return the width of what stands on a bar: its upper wires as far apart as their boxes."""
+        wires = self.wiring.at(box, "top")
+        above = {self.wiring.ends[wire].opposite(box) for wire in wires}
+        if len(above) < 2 or box in self.zones.fabric:  # noqa: PLR2004
+            return 0.0
+        return (len(wires) + 1) * max(self.column(carried) + 2 * GAP for carried in above)
+
+    def nudge_tops(self, rows: Mapping[str, int]) -> None:
+        """Let the lone upper wires of bars above each other pass with their labels."""
+        count = len(set(rows.values()))
+        for box, row in rows.items():
+            room = self._label(self.wiring.at(box, "top")) + GAP
+            self.nudges[box] = (row - min(rows.values()) - (count - 1) / 2) * room
+
+
+def _row(widths: Iterable[float]) -> float:
+    widths = list(widths)
+    return sum(widths) + GAP * max(len(widths) - 1, 0)
+
+
+def _packed(spans: Mapping[str, Span], first: int) -> dict[str, int]:
+    """Return a row for each span so that none overlaps another, in as few rows as that takes."""
+    ends: list[float] = []
+    rows: dict[str, int] = {}
+    for box, (left, right) in sorted(spans.items(), key=lambda pair: pair[1]):
+        row = next((place for place, end in enumerate(ends) if end <= left), len(ends))
+        ends[row : row + 1] = [right + _ROWS]
+        rows[box] = first + row
+    return rows
+
+
+class Plan:
+    """A machine with everything at its place from left to right, and in its row.
+
+    Parameters
+    ----------
+    zones, wiring
+        What belongs where, and which sides the wires leave it by.
+    sizes, labels
+        Width and height of each box, and of each wire's label with its distance from the wire.
+    titles
+        What is written on the frame of each host.
+    """
+
+    def __init__(
+        self,
+        zones: Zones,
+        wiring: Wiring,
+        sizes: Mapping[str, tuple[float, float]],
+        labels: Mapping[WireKey, tuple[float, float]],
+        titles: Mapping[str, str],
+    ) -> None:
+        self.zones, self.wiring, self.sizes, self.titles = zones, wiring, sizes, titles
+        self.columns = Columns(zones, wiring, sizes, labels)
+        self.columns.put_servers()
+        network: dict[str, int] = {}
+        for level in zones.network:
+            rows = self.columns.put_bars(level, "bottom", max(network.values(), default=-1) + 1)
+            self.columns.nudge_tops(rows)
+            network |= rows
+        bars = (*zones.fabric, *(mesh.key for mesh in zones.meshes))
+        fabric = self.columns.put_bars(bars, "top")
+        self.rows = {box: ("net", row) for box, row in network.items()}
+        for server in zones.servers:
+            self.rows |= dict.fromkeys(server.loose, ("leaf", 0))
+            for host in server.hosts:
+                for node, depth in host.walk():
+                    zone = "north" if depth < 0 else "south" if depth else "host"
+                    leaf = zone == "south" and not (node.south or node.north)
+                    self.rows[node.box] = ("leaf", 0) if leaf else (zone, abs(depth))
+        self.rows |= {box: ("fabric", row) for box, row in fabric.items()}
+        self.order = sorted(
+            set(self.rows.values()),
+            key=lambda row: (_ZONES.index(row[0]), -row[1] if row[0] in _UPWARDS else row[1]),
+        )
+        self.columns.passing = tuple(self._passing())
+        self.heights: dict[Row, float] = {}
+        for box, row in self.rows.items():
+            self.heights[row] = max(self.heights.get(row, 0.0), sizes[box][1])
+        self.gaps: dict[Row, float] = {}  # the tallest label between each row and the one above
+        for wire, ends in wiring.ends.items():
+            label_row = self._label_row(ends)
+            if label_row is not None and wire in labels:
+                self.gaps[label_row] = max(self.gaps.get(label_row, 0.0), labels[wire][1])
+
+    def _passing(self) -> Iterator[float]:
+        """Yield the x of wires between the network and cards that stand beside GPUs."""
+        for wire, ends in self.wiring.ends.items():
+            upper, lower = ends.upper_lower
+            if self.rows[upper][0] == "net" and self.rows[lower][0] in ("leaf", "south"):
+                yield self.columns.slot(lower, "top", wire)
+
+    def _label_row(self, ends: WireEnds) -> Row | None:
+        """Return the row above which a wire's label stands."""
+        high, low = (self.rows[box] for box in ends.upper_lower)
+        if high == low:
+            return None
+        if low[0] in ("leaf", "south", "fabric") and high[0] not in _UPWARDS:
+            return low
+        return self.order[self.order.index(high) + 1]
+
+    def layout(self, heights: Mapping[Row, float], gaps: Mapping[Row, float]) -> Layout:
+        """Return the layout with these heights of rows, and of the labels above each row."""
+        lines, inside, bottom = self._stacked(heights, gaps)
+        spans = [
+            *self.columns.spans.values(),
+            *self.columns.sockets.values(),
+            *((a - GAP, b + GAP) for name, (a, b) in self.columns.servers.items() if name),
+        ]
+        shift = -min((left for left, _ in spans), default=0.0)
+        boxes = {}
+        for box, row in self.rows.items():
+            left, right = self.columns.spans[box]
+            top, low = lines[row]
+            if row[0] == "north":  # these stand on the CPUs, each as high as it is
+                top = low - self.sizes[box][1]
+            boxes[box] = Rect(left + shift, top, right - left, low - top)
+        tracks: dict[WireKey, Track] = {}
+        asides = 0
+        for wire, ends in self.wiring.ends.items():
+            if {ends.a_side, ends.b_side} == {"left", "right"}:
+                tracks[wire] = _level(ends, boxes)
+            elif ends.aside:
+                asides += 1
+                tracks[wire] = _aside(ends, boxes, _LANE * asides)
+            else:
+                tracks[wire] = self._upright(ends, boxes, lines, gaps, shift)
+        frames = tuple(self._frames(inside, shift, tracks.values(), boxes))
+        wide = max((right for _, right in spans), default=0.0) + shift
+        high = max([bottom, *(frame.rect.bottom for frame in frames)])
+        return Layout(wide, high, boxes, tracks, frames)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _stacked(
+        self, heights: Mapping[Row, float], gaps: Mapping[Row, float]
+    ) -> tuple[dict[Row, Span], Span, float]:
+        """Return ``(top, bottom)`` of each row and of the frames' inside, and the whole height."""
+        servers = self.zones.servers
+        frames = any(server.hosts for server in servers) + any(server.name for server in servers)
+        lines: dict[Row, Span] = {}
+        top = bottom = y = 0.0
+        inside = False
+        for row in self.order:
+            within = row[0] not in ("net", "fabric")
+            gap = gaps.get(row, 0.0) + _ROWS if lines else 0.0
+            if within and not inside:
+                y += gap + (_STRIP + _PAD) * frames
+                top = y
+            elif inside and not within:
+                y += _PAD * frames + gap
+            else:
+                y += gap
+            lines[row] = (y, y + heights[row])
+            y += heights[row]
+            if within:
+                bottom = y
+            inside = within
+        return lines, (top, bottom), y + (_PAD * frames if inside else 0.0)
+
+    # --- wires ----------------------------------------------------------------------------------
+
+    def _upright(
+        self,
+        ends: WireEnds,
+        boxes: Mapping[str, Rect],
+        lines: Mapping[Row, Span],
+        gaps: Mapping[Row, float],
+        shift: float,
+    ) -> Track:
+        upper, lower = ends.upper_lower
+        high, low = self.rows[upper], self.rows[lower]
+        x = self._upright_x(ends) + shift
+        top, bottom = boxes[upper].bottom, boxes[lower].y
+        row = self._label_row(ends)
+        half = ((gaps.get(row, 0.0) if row else 0.0) + _ROWS) / 2
+        y = bottom - half if row == low and high[0] != "net" else lines[high][1] + half
+        points = ((x, top), (x, bottom)) if ends.a == upper else ((x, bottom), (x, top))
+        return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, (x, y))
+
+    def _upright_x(self, ends: WireEnds) -> float:
+        """Return the x of an upright wire: in the column of the box that has one."""
+        upper, lower = ends.upper_lower
+        if self.rows[lower][0] == "fabric" or self.rows[upper][0] == "north":
+            return self.columns.slot(upper, "bottom", ends.wire)
+        x = self.columns.slot(lower, "top", ends.wire)
+        left, right = self.columns.spans[upper]
+        if left <= x <= right and self.rows[lower][0] != "south":
+            return x
+        return self.columns.uplink(upper, lower, ends.wire)
+
+    # --- frames ---------------------------------------------------------------------------------
+
+    def _frames(
+        self, inside: Span, shift: float, tracks: Iterable[Track], boxes: Mapping[str, Rect]
+    ) -> Iterator[Frame]:
+        passing = tuple(x for track in tracks for x, y in track.points if y < inside[0])
+        for server in self.zones.servers:
+            if server.name:
+                owners = self.zones.owners.items()
+                fabric = [boxes[box] for box, owner in owners if owner == server.name]
+                left, right = self.columns.servers[server.name]
+                left = min([left + shift, *(rect.x for rect in fabric)]) - GAP
+                right = max([right + shift, *(rect.right for rect in fabric)]) + GAP
+                top = inside[0] - 2 * _PAD - (2 * _STRIP if server.hosts else _STRIP)
+                bottom = max([inside[1] + 2 * _PAD, *(rect.bottom + _PAD for rect in fabric)])
+                rect = Rect(left, top, right - left, bottom - top)
+                title = server.title
+                yield Frame(title, rect, "server", _title_x(title, rect, passing))
+            for host in server.hosts:
+                left, right = self.columns.sockets[host.box]
+                top, bottom = inside[0] - _PAD - _STRIP, inside[1] + _PAD
+                rect = Rect(left + shift, top, right - left, bottom - top)
+                title = self.titles[host.box]
+                yield Frame(title, rect, "socket", _title_x(title, rect, passing))
+
+
+def _level(ends: WireEnds, boxes: Mapping[str, Rect]) -> Track:
+    """Return the course of a wire between two boxes side by side."""
+    a, b = boxes[ends.a], boxes[ends.b]
+    start = a.right if ends.a_side == "right" else a.x
+    stop = b.x if ends.b_side == "left" else b.right
+    label = ((start + stop) / 2, a.cy)
+    points = ((start, a.cy), (stop, a.cy))
+    return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, label, across=True)
+
+
+def _aside(ends: WireEnds, boxes: Mapping[str, Rect], off: float) -> Track:
+    """Return the course of a wire that is no part of the order: round, or straight across."""
+    a, b = boxes[ends.a], boxes[ends.b]
+    down = ends.a_side == "bottom"
+    points: tuple[Point, ...]
+    if ends.a_side != ends.b_side:
+        start = (a.cx + off, a.bottom if down else a.y)
+        stop = (b.cx - off, b.y if down else b.bottom)
+        points, y = (start, stop), (start[1] + stop[1]) / 2
+    else:
+        y = max(a.bottom, b.bottom) + 4 + off if down else min(a.y, b.y) - 4 - off
+        start = (a.cx + a.w / 5 + off, a.bottom if down else a.y)
+        stop = (b.cx - b.w / 5 - off, b.bottom if down else b.y)
+        points = (start, (start[0], y), (stop[0], y), stop)
+    label = ((start[0] + stop[0]) / 2, y)
+    return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, label)
+
+
+def _title_x(title: str, rect: Rect, passing: tuple[float, ...]) -> float:
+    """Return the left end of a title: at the left side, or beside a wire that comes down."""
+    wide = width(title, bold=True) + 8
+    beside = sorted(x + _BESIDE for x in passing if rect.x < x < rect.right)
+    for start in (rect.x + 10, *beside):
+        crossed = any(start - _BESIDE < x < start + wide for x in passing)
+        if start + wide <= rect.right and not crossed:
+            return start
+    return rect.x + 10
