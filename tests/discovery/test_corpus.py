@@ -79,7 +79,7 @@ def pcie_paths(topology):
     """NCCL's paths, NVLink and C2C left out."""
     full, bare = nccl_graph(topology), Graph()
     for name, kind in full.kinds.items():
-        bare.node(name, kind)
+        bare.add_node(name, kind)
     for name, edges in full.edges.items():
         bare.edges[name] = [edge for edge in edges if edge.kind not in ("NVL", "C2C")]
     return {gpu.name: paths_from(bare, gpu.name) for gpu in topology.of_kind("gpu")}

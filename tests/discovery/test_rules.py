@@ -161,7 +161,7 @@ def test_lanes_count_as_less_than_the_line(text, generation, bandwidth):
 def graph(nodes, edges):
     made = Graph()
     for name in nodes.split():
-        made.node(name, name.rstrip("0123456789abcdef").upper() or name)
+        made.add_node(name, name.rstrip("0123456789abcdef").upper() or name)
     for one, other, kind, bandwidth in edges:
         made.join(one, other, kind, bandwidth)
     return made

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.kinds import CARDS
 from topo.topology.locality import numa_nodes
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 
-_ROOT: Final = 127  # no common root port
-_REMOTE: Final = 254  # and another NUMA node
-_MOST: Final = 160  # of generation times lanes
-_SHIFT: Final = 16
+_WITHOUT_ROOT_PORT: Final = 127  # where the distance begins without a common root port
+_ACROSS_NODES: Final = 254  # and across NUMA nodes
+_WIDEST: Final = 160  # of generation times lanes
+_DISTANCE_SHIFT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class GdsPeer:
     name
         The device.
     distance
-        Bridges between, and more where the way leads over a root complex.
+        Bridges between, and more where the path leads over a root complex.
     bandwidth
         The driver's index: PCIe generation times lanes; 0 is unknown.
     rank
@@ -47,8 +48,8 @@ class GdsPeer:
 
     @property
     def crosses(self) -> bool:
-        """Whether the way leads through a root complex."""
-        return self.distance >= _ROOT
+        """Whether the path leads through a root complex."""
+        return self.distance >= _WITHOUT_ROOT_PORT
 
 
 def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
@@ -59,32 +60,41 @@ def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
     topology
         The machine; what hangs on no host has no rank.
     """
-    peers = topology.of_kind("nic", "dpu", "nvme")
+    peers = topology.of_kind(*CARDS, "nvme")
     return {
         gpu.name: tuple(
             sorted(
-                (peer for other in peers if (peer := _peer(topology, gpu, other)) is not None),
-                key=lambda peer: peer.rank,
+                (ranked for peer in peers if (ranked := _ranked(topology, gpu, peer)) is not None),
+                key=lambda ranked: ranked.rank,
             )
         )
         for gpu in topology.of_kind("gpu")
     }
 
 
-def _peer(topology: Topology, gpu: Device, other: Device) -> GdsPeer | None:
-    mine, its = _bridges(topology, gpu.name), _bridges(topology, other.name)
-    if not mine or not its:
+def _ranked(topology: Topology, gpu: Device, peer: Device) -> GdsPeer | None:
+    above_gpu, above_peer = _bridges(topology, gpu.name), _bridges(topology, peer.name)
+    if not above_gpu or not above_peer:
         return None
-    common = next((bridge for bridge in mine if bridge in its), "")
+    common = next((bridge for bridge in above_gpu if bridge in above_peer), "")
     if common:
-        distance = mine.index(common) + its.index(common) + 1
-        if mine.index(common) and _redirects(topology, common):
-            distance += len(mine) - 1 - mine.index(common)
+        height = above_gpu.index(common)
+        distance = height + above_peer.index(common) + 1
+        # Access control where the two meet sends traffic to the root; not stated counts as off.
+        if height and common in topology and topology[common].part.flag("acs"):
+            distance += len(above_gpu) - 1 - height
     else:
-        base = _ROOT if _same_node(topology, gpu.name, other.name) else _REMOTE
-        distance = base + len(mine) + len(its) + 1
-    bandwidth = min(_index(topology, other), _MOST)
-    return GdsPeer(other.name, distance, bandwidth, distance << _SHIFT | (_MOST - bandwidth))
+        same_node = _on_same_node(topology, gpu.name, peer.name)
+        base = _WITHOUT_ROOT_PORT if same_node else _ACROSS_NODES
+        distance = base + len(above_gpu) + len(above_peer) + 1
+    bandwidth = 0
+    for step in topology.steps[peer.name]:
+        cable = step.link.cable
+        if cable.family == "pcie" and cable.generation and cable.lanes:
+            bandwidth = min(cable.generation * cable.lanes, _WIDEST)
+            break
+    rank = distance << _DISTANCE_SHIFT | (_WIDEST - bandwidth)
+    return GdsPeer(peer.name, distance, bandwidth, rank)
 
 
 def _bridges(topology: Topology, name: str) -> list[str]:
@@ -93,35 +103,20 @@ def _bridges(topology: Topology, name: str) -> list[str]:
     A switch has a bridge for each port: the downstream one that a device hangs on, and the
     upstream one.
     """
-    found = topology.tree.attachment(name)
-    if found is None:
+    attachment = topology.tree.attachment(name)
+    if attachment is None:
         return []
     bridges: list[str] = []
     below = name
-    chain = (name, *found.bridges) if topology[name].part.flag("bridge") else found.bridges
-    for switch in chain:
+    inner = (name,) if topology[name].part.flag("bridge") else ()
+    for switch in (*inner, *attachment.bridges):
         bridges += [f"{switch} down to {below}", switch]
         below = switch
-    return [*bridges, f"{found.root} port to {below}"]
+    return [*bridges, f"{attachment.root} port to {below}"]
 
 
-def _redirects(topology: Topology, bridge: str) -> bool:
-    """Whether access control is on where two ways meet; what is not said counts as off."""
-    return bool(bridge in topology and topology[bridge].part.flag("acs"))
-
-
-def _same_node(topology: Topology, one: str, other: str) -> bool:
-    mine, its = topology.tree.attachment(one), topology.tree.attachment(other)
-    if mine is None or its is None or mine.socket != its.socket:
+def _on_same_node(topology: Topology, a: str, b: str) -> bool:
+    of_a, of_b = topology.tree.attachment(a), topology.tree.attachment(b)
+    if of_a is None or of_b is None or of_a.socket != of_b.socket:
         return False
-    return mine.node == its.node or not {*numa_nodes(topology, one)} ^ {
-        *numa_nodes(topology, other)
-    }
-
-
-def _index(topology: Topology, device: Device) -> int:
-    for step in topology.steps[device.name]:
-        cable = step.link.cable
-        if cable.family == "pcie" and cable.generation and cable.lanes:
-            return cable.generation * cable.lanes
-    return 0
+    return of_a.node == of_b.node or {*numa_nodes(topology, a)} == {*numa_nodes(topology, b)}

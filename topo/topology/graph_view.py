@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import networkx
 
 if TYPE_CHECKING:
+    from topo.catalogue.part import Figure
     from topo.topology.resources import Resource
     from topo.topology.topology import Link, Topology
 
@@ -36,21 +37,19 @@ def to_networkx(topology: Topology) -> networkx.MultiDiGraph[str]:
             outside=device.outside,
         )
     for link in topology.links:
-        bus = _bus(topology, link)
-        _add(graph, link, link.a.device, link.b.device, link.forward or bus)
-        _add(graph, link, link.b.device, link.a.device, link.backward or bus)
+        # A memory's link has no resources of its own.
+        bus = topology.resources.get(f"{link.a.device}/bus") or topology.resources.get(
+            f"{link.b.device}/bus"
+        )
+        for source, target, resource in (
+            (link.a.device, link.b.device, link.forward),
+            (link.b.device, link.a.device, link.backward),
+        ):
+            _add_edge(graph, link, source, target, resource or bus)
     return graph
 
 
-def _bus(topology: Topology, link: Link) -> Resource | None:
-    for end in (link.a.device, link.b.device):
-        bus = topology.resources.get(f"{end}/bus")
-        if bus is not None:
-            return bus
-    return None
-
-
-def _add(
+def _add_edge(
     graph: networkx.MultiDiGraph[str],
     link: Link,
     source: str,
@@ -61,11 +60,9 @@ def _add(
     graph.add_edge(
         source,
         target,
-        bandwidth=_gigabytes(capacity.theoretical.value if capacity else None),
-        achievable=_gigabytes(
-            capacity.achievable.value if capacity and capacity.achievable else None
-        ),
-        measured=_gigabytes(capacity.measured.value if capacity and capacity.measured else None),
+        bandwidth=_gigabytes(capacity.theoretical if capacity else None),
+        achievable=_gigabytes(capacity.achievable if capacity else None),
+        measured=_gigabytes(capacity.measured if capacity else None),
         medium=link.cable.medium,
         layer=link.layer,
         lanes=link.cable.lanes,
@@ -75,5 +72,5 @@ def _add(
     )
 
 
-def _gigabytes(rate: float | None) -> float | None:
-    return None if rate is None else rate / _GIGA
+def _gigabytes(figure: Figure | None) -> float | None:
+    return None if figure is None or figure.value is None else figure.value / _GIGA

@@ -2,6 +2,11 @@
 
 Before NCCL's later steps, which depend on settings: whether peer-to-peer and GPUDirect RDMA are
 used, and detours through other GPUs (PXN).
+
+References
+----------
+NVIDIA NCCL, ``src/graph/topo.cc``: the graph; ``src/graph/paths.cc``: a search level by level from
+each node; a path's type is the worst of its steps', its bandwidth the least.
 """
 
 from __future__ import annotations
@@ -13,19 +18,22 @@ from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from topo.catalogue.kinds import CARDS
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
-from topo.topology.locality import matrix_devices
+from topo.topology.locality import linked_hosts, matrix_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Table
+    from collections.abc import Mapping
 
     from topo.catalogue.part import Cable
     from topo.description.description import Device
     from topo.topology.locality import Attachment
     from topo.topology.topology import Topology
 
+
+# --- the numbers of a release ---------------------------------------------------------------------
 
 NEWEST: Final = "current"
 _NAMED: Final = re.compile(r"(intel|amd|zhaoxin|arm|power)-([0-9]+)-([0-9]+)")
@@ -38,29 +46,29 @@ class NcclNumbers:
 
     release: str
     source: str
-    lane: Table[str, float]
+    lane: Mapping[str, float]
     lanes: int
-    nvlink: Table[str, float]
-    between: tuple[Table[str, str], ...]
+    nvlink: Mapping[str, float]
+    between: tuple[Mapping[str, str], ...]
     inside: float
 
     def pcie(self, cable: Cable) -> float:
         """Return what a PCIe link counts as."""
         key = str(cable.generation) if cable.generation else "unknown"
-        each = self.lane.get(key, self.lane["unknown"])
-        return (cable.lanes or self.lanes) * cable.count * each / _PER_LANE
+        rate = self.lane.get(key, self.lane["unknown"])
+        return (cable.lanes or self.lanes) * cable.count * rate / _PER_LANE
 
     def links(self, cable: Cable) -> float:
         """Return what a bundle of NVLinks counts as."""
         return self.nvlink.get(cable.medium, self.nvlink["unknown"]) * cable.count
 
     def sockets(self, vendor: str, family: int, model: int) -> float:
-        """Return what the way from one NUMA node to another counts as."""
+        """Return what the link from one NUMA node to another counts as."""
         for row in self.between:
-            fits = "family" not in row or (
-                int(row["family"]) == family and model >= int(row["model"])
-            )
-            if row["vendor"] == vendor and fits:
+            of_any_family = "family" not in row
+            if row["vendor"] == vendor and (
+                of_any_family or (int(row["family"]) == family and int(row["model"]) <= model)
+            ):
                 return float(row["rate"])
         return self.inside
 
@@ -85,8 +93,8 @@ def nccl_numbers(release: str = NEWEST) -> NcclNumbers:
         message = f"no numbers of NCCL's release `{release}`"
         help = f"there are {', '.join(table)}"
         raise UnknownNameError(Finding("unknown-name", message, help=help))
-    own: dict[str, Any] = table[release]
-    row = {**table.get(own.get("like", ""), {}), **own}
+    changed: dict[str, Any] = table[release]
+    row = {**table.get(changed.get("like", ""), {}), **changed}
     return NcclNumbers(
         release=release,
         source=row["source"],
@@ -102,12 +110,12 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
     """Return vendor, family and model of a CPU, ``("unknown", 0, 0)`` where nothing says it."""
     name: str | None = device.part.name
     table = _read("cpus")
-    seen: set[str] = set()
-    while name and name not in seen:
-        seen.add(name)
-        found = _NAMED.fullmatch(name)
-        if found:
-            return found[1], int(found[2]), int(found[3])
+    tried: set[str] = set()
+    while name and name not in tried:
+        tried.add(name)
+        stated = _NAMED.fullmatch(name)
+        if stated:
+            return stated[1], int(stated[2]), int(stated[3])
         if name in table:
             vendor, family, model = table[name].split()
             return vendor, int(family), int(model)
@@ -118,17 +126,19 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
 @cache
 def _read(name: str) -> dict[str, Any]:
     file = files("topo.topology") / "data" / f"{name}.yaml"
-    found = plain(parse(file.read_bytes(), name=f"{name}.yaml").root)
-    assert isinstance(found, dict)
-    return found
+    table = plain(parse(file.read_bytes(), name=f"{name}.yaml").root)
+    assert isinstance(table, dict)
+    return table
 
+
+# --- paths ----------------------------------------------------------------------------------------
 
 NodeKind = Literal["CPU", "PCI", "GPU", "NIC", "NET", "NVS"]
 EdgeKind = Literal["LOC", "NVL", "C2C", "PCI", "SYS", "NET"]
 
 # Better first; the place is NCCL's number.
 TYPES: Final = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
-_STEP: Final[Table[str, str]] = {"NET": "LOC", "PCI": "PIX"}
+_STEP: Final[Mapping[str, str]] = {"NET": "LOC", "PCI": "PIX"}
 _INSIDE: Final = 5000.0
 
 
@@ -151,50 +161,53 @@ class Path:
 
 
 class Graph:
-    """Nodes by name with their kind, and the edges out of each."""
+    """Nodes by name with their kind, and the edges out of each, the widest first."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, NodeKind] = {}
         self.edges: dict[str, list[Edge]] = {}
 
-    def node(self, name: str, kind: NodeKind) -> None:
+    def add_node(self, name: str, kind: NodeKind) -> None:
         """Add a node; again is the same."""
         self.kinds.setdefault(name, kind)
         self.edges.setdefault(name, [])
 
-    def join(self, one: str, other: str, kind: EdgeKind, bandwidth: float) -> None:
-        """Join two nodes both ways; equal links between two nodes add up."""
-        for source, target in ((one, other), (other, one)):
-            self.way(source, target, kind, bandwidth)
-
-    def way(self, source: str, target: str, kind: EdgeKind, bandwidth: float) -> None:
-        """Add an edge in one direction."""
-        ways = self.edges[source]
-        for at, edge in enumerate(ways):
+    def add_edge(self, source: str, target: str, kind: EdgeKind, bandwidth: float) -> None:
+        """Add an edge in one direction; equal ones between two nodes add up."""
+        edges = self.edges[source]
+        for index, edge in enumerate(edges):
             if (edge.target, edge.kind) == (target, kind):
-                ways[at] = Edge(target, kind, edge.bandwidth + bandwidth)
+                edges[index] = Edge(target, kind, edge.bandwidth + bandwidth)
                 break
         else:
-            ways.append(Edge(target, kind, bandwidth))
-        ways.sort(key=lambda edge: -edge.bandwidth)
+            edges.append(Edge(target, kind, bandwidth))
+        edges.sort(key=lambda edge: -edge.bandwidth)
+
+    def join(self, a: str, b: str, kind: EdgeKind, bandwidth: float) -> None:
+        """Join two nodes in both directions."""
+        self.add_edge(a, b, kind, bandwidth)
+        self.add_edge(b, a, kind, bandwidth)
 
 
 def paths_from(graph: Graph, base: str) -> dict[str, Path]:
-    """Return the best path from `base` to each node that it reaches."""
-    found = {base: Path("LOC", _INSIDE, 0)}
+    """Return the best path from `base` to each node that it reaches.
+
+    Level by level, as NCCL does it: a node whose path got better is gone on from once more.
+    """
+    paths = {base: Path("LOC", _INSIDE, 0)}
     front = [base]
     while front:
-        reached: dict[str, None] = {}
+        improved: dict[str, None] = {}
         for node in front:
             for edge in graph.edges[node]:
-                if not _may_pass(graph, base, node, edge, found[node]):
+                if edge.target == base or not _may_pass(graph, base, node, edge, paths[node]):
                     continue
-                path = _longer(graph, node, edge, found[node])
-                if edge.target != base and _is_better(path, found.get(edge.target)):
-                    found[edge.target] = path
-                    reached[edge.target] = None
-        front = list(reached)
-    return found
+                path = _longer(graph, node, edge, paths[node])
+                if edge.target not in paths or _order(path) < _order(paths[edge.target]):
+                    paths[edge.target] = path
+                    improved[edge.target] = None
+        front = list(improved)
+    return paths
 
 
 def _may_pass(graph: Graph, base: str, node: str, edge: Edge, path: Path) -> bool:
@@ -217,18 +230,12 @@ def _longer(graph: Graph, node: str, edge: Edge, path: Path) -> Path:
     return Path(worst, min(path.bandwidth, edge.bandwidth), path.hops + 1)
 
 
-def _is_better(path: Path, other: Path | None) -> bool:
-    if other is None:
-        return True
-
-    def order(one: Path) -> tuple[int, float, int]:
-        return TYPES.index(one.type), -one.bandwidth, one.hops
-
-    return order(path) < order(other)
+def _order(path: Path) -> tuple[int, float, int]:
+    return TYPES.index(path.type), -path.bandwidth, path.hops
 
 
-_HOSTS: Final = ("cpu", "root-complex")
-_LEAVES: Final = ("gpu", "nic", "dpu")
+# --- the graph of a machine -----------------------------------------------------------------------
+
 # A bridge card has two levels of switches inside: what hangs below it is PXB to its own function.
 _SWITCH: Final = "/switch"
 _BELOW: Final = "/below"
@@ -253,8 +260,8 @@ def nccl_matrix(topology: Topology, *, release: str = NEWEST) -> dict[str, dict[
     """
     graph = nccl_graph(topology, release=release)
     names = [device.name for device in matrix_devices(topology)]
-    found = {name: paths_from(graph, name) if name in graph.kinds else {} for name in names}
-    return {row: {column: found[row].get(column) for column in names} for row in names}
+    paths = {name: paths_from(graph, name) if name in graph.kinds else {} for name in names}
+    return {row: {column: paths[row].get(column) for column in names} for row in names}
 
 
 def nccl_graph(topology: Topology, *, release: str = NEWEST) -> Graph:
@@ -267,125 +274,99 @@ def nccl_graph(topology: Topology, *, release: str = NEWEST) -> Graph:
     UnknownNameError
         If there are no numbers of that release.
     """
-    maker = _Maker(topology, nccl_numbers(release))
-    maker.tree()
-    maker.sockets()
-    maker.fabric()
-    maker.networks()
-    return maker.graph
+    builder = _GraphBuilder(topology, nccl_numbers(release))
+    builder.add_tree()
+    builder.add_sockets()
+    builder.add_fabric()
+    builder.add_networks()
+    return builder.graph
 
 
-class _Maker:
+class _GraphBuilder:
     def __init__(self, topology: Topology, numbers: NcclNumbers) -> None:
         self._topology = topology
         self._numbers = numbers
         self.graph = Graph()
-        self._hosts: dict[str, str] = {}  # node to CPU
+        self._sockets: dict[str, str] = {}  # by NUMA node
 
-    def tree(self) -> None:
+    def add_tree(self) -> None:
         """Add GPUs, cards and switches with the links above them."""
-        for device in self._topology.of_kind("pcie-switch", *_LEAVES):
-            found = self._topology.tree.attachment(device.name)
-            if found is not None:
-                self._hang(device.name, found)
+        for device in self._topology.of_kind("pcie-switch", "gpu", *CARDS):
+            attachment = self._topology.tree.attachment(device.name)
+            if attachment is not None:
+                self._hang(device, attachment)
 
-    def _hang(self, name: str, found: Attachment) -> None:
-        device = self._topology[name]
-        kind = "PCI" if device.kind == "pcie-switch" else "GPU" if device.kind == "gpu" else "NIC"
-        self.graph.node(name, kind)  # type: ignore[arg-type]  # one of the three
-        parent = found.bridges[0] if found.bridges else found.root
-        above = self._above(found)
-        cable = self._cable(name, parent)
-        bandwidth = self._numbers.pcie(cable) if cable else self._numbers.inside
-        if device.part.flag("bridge"):
-            upper, lower = f"{name}{_SWITCH}", f"{name}{_BELOW}"
-            self.graph.node(upper, "PCI")
-            self.graph.node(lower, "PCI")
-            self.graph.join(name, upper, "PCI", bandwidth)
-            self.graph.join(lower, upper, "PCI", bandwidth)
-            name = upper
-        self.graph.join(name, above, "PCI", bandwidth)
-
-    def _above(self, found: Attachment) -> str:
-        """Return the node above: a switch, the one inside a card, or the NUMA node."""
-        if not found.bridges:
-            return self._cpu(found)
-        parent = found.bridges[0]
-        inner = self._topology[parent].kind != "pcie-switch"
-        name = f"{parent}{_BELOW}" if inner else parent
-        self.graph.node(name, "PCI")
-        return name
-
-    def _cpu(self, found: Attachment) -> str:
-        node = f"{found.socket}/{found.node}" if found.node else found.socket
-        self.graph.node(node, "CPU")
-        self._hosts[node] = found.socket
-        return node
-
-    def _cable(self, name: str, parent: str) -> Cable | None:
-        for step in self._topology.steps[name]:
+    def _hang(self, device: Device, attachment: Attachment) -> None:
+        kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
+        self.graph.add_node(device.name, kinds.get(device.kind, "NIC"))
+        parent = (*attachment.bridges, attachment.root)[0]
+        if attachment.bridges:
+            in_card = self._topology[parent].kind != "pcie-switch"
+            above = f"{parent}{_BELOW}" if in_card else parent
+            self.graph.add_node(above, "PCI")
+        else:
+            socket = attachment.socket
+            above = f"{socket}/{attachment.node}" if attachment.node else socket
+            self.graph.add_node(above, "CPU")
+            self._sockets[above] = socket
+        bandwidth = self._numbers.inside
+        for step in self._topology.steps[device.name]:
             if step.target == parent and step.link.cable.family == "pcie":
-                return step.link.cable
-        return None
+                bandwidth = self._numbers.pcie(step.link.cable)
+                break
+        top = device.name
+        if device.part.flag("bridge"):
+            top, lower = f"{device.name}{_SWITCH}", f"{device.name}{_BELOW}"
+            self.graph.add_node(top, "PCI")
+            self.graph.add_node(lower, "PCI")
+            self.graph.join(device.name, top, "PCI", bandwidth)
+            self.graph.join(lower, top, "PCI", bandwidth)
+        self.graph.join(top, above, "PCI", bandwidth)
 
-    def sockets(self) -> None:
+    def add_sockets(self) -> None:
         """Join every two NUMA nodes of one host."""
         for device in self._topology.of_kind("cpu"):
-            if device.name not in self._hosts.values():
-                self.graph.node(device.name, "CPU")
-                self._hosts[device.name] = device.name
-        for one, other in combinations(self._hosts, 2):
-            if self._same_host(self._hosts[one], self._hosts[other]):
-                self.graph.way(one, other, "SYS", self._between(one))
-                self.graph.way(other, one, "SYS", self._between(other))
+            if device.name not in self._sockets.values():
+                self.graph.add_node(device.name, "CPU")
+                self._sockets[device.name] = device.name
+        hosts = {
+            socket: linked_hosts(self._topology, socket)
+            for socket in dict.fromkeys(self._sockets.values())
+        }
+        rates = {
+            socket: self._numbers.sockets(*cpu_numbers(self._topology, self._topology[socket]))
+            for socket in hosts
+        }
+        for (a, socket), (b, other_socket) in combinations(self._sockets.items(), 2):
+            if other_socket in hosts[socket]:
+                self.graph.add_edge(a, b, "SYS", rates[socket])
+                self.graph.add_edge(b, a, "SYS", rates[other_socket])
 
-    def _between(self, node: str) -> float:
-        device = self._topology[self._hosts[node]]
-        return self._numbers.sockets(*cpu_numbers(self._topology, device))
-
-    def _same_host(self, one: str, other: str) -> bool:
-        seen, front = {one}, [one]
-        for name in front:
-            for step in self._topology.steps[name]:
-                near = step.target
-                if self._topology[near].kind in _HOSTS and near not in seen:
-                    seen.add(near)
-                    front.append(near)
-        return other in seen
-
-    def fabric(self) -> None:
+    def add_fabric(self) -> None:
         """Add links between GPUs, to NVSwitches, and to a CPU's chip."""
         for link in self._topology.links:
-            ends = (link.a.device, link.b.device)
-            kinds = {self._topology[end].kind for end in ends}
+            ends = (self._topology[link.a.device], self._topology[link.b.device])
+            kinds = {device.kind for device in ends}
             if link.cable.family == "nvlink-c2c":
-                self._chip(ends, link.cable)
+                a, b = (self._on_socket(end.name) if end.is_host else end.name for end in ends)
+                rate = (link.cable.rate.value or 0.0) * link.cable.count / _GIGA
+                if a in self.graph.kinds and b in self.graph.kinds and rate:
+                    self.graph.join(a, b, "C2C", rate)
             elif "gpu" in kinds and kinds <= {"gpu", "nvswitch"}:
-                one, other = (self._fabric_node(end) for end in ends)
-                self.graph.join(one, other, "NVL", self._numbers.links(link.cable))
+                a, b = (_NVS if end.kind == "nvswitch" else end.name for end in ends)
+                for node in (a, b):
+                    self.graph.add_node(node, "NVS" if node == _NVS else "GPU")
+                self.graph.join(a, b, "NVL", self._numbers.links(link.cable))
 
-    def _fabric_node(self, name: str) -> str:
-        switch = self._topology[name].kind == "nvswitch"
-        node = _NVS if switch else name
-        self.graph.node(node, "NVS" if switch else "GPU")
-        return node
+    def _on_socket(self, cpu: str) -> str:
+        """Return the first NUMA node of a CPU."""
+        return next((node for node, socket in self._sockets.items() if socket == cpu), cpu)
 
-    def _chip(self, ends: tuple[str, str], cable: Cable) -> None:
-        one, other = (
-            self._hosting(end) if self._topology[end].kind in _HOSTS else end for end in ends
-        )
-        rate = (cable.rate.value or 0.0) * cable.count / _GIGA
-        if one in self.graph.kinds and other in self.graph.kinds and rate:
-            self.graph.join(one, other, "C2C", rate)
-
-    def _hosting(self, cpu: str) -> str:
-        return next((node for node, host in self._hosts.items() if host == cpu), cpu)
-
-    def networks(self) -> None:
+    def add_networks(self) -> None:
         """Add the network behind each card whose ports' rate is known."""
-        for card in self._topology.of_kind("nic", "dpu"):
+        for card in self._topology.of_kind(*CARDS):
             ports = card.part.ports
             if card.name in self.graph.kinds and ports and ports.rate and ports.rate.value:
-                net = f"{card.name}/net"
-                self.graph.node(net, "NET")
-                self.graph.join(card.name, net, "NET", ports.rate.value / _GIGA)
+                network = f"{card.name}/net"
+                self.graph.add_node(network, "NET")
+                self.graph.join(card.name, network, "NET", ports.rate.value / _GIGA)
