@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from topo.catalogue import load
-from topo.catalogue.keys import FIGURE_KEYS, FLAG_KEYS, KEYS
+from topo.catalogue.fields import FIELDS, FIGURE_KEYS, FLAG_KEYS
 from topo.catalogue.load import DATA, PART_FILES, catalogue
 from topo.document.parse import parse
 
@@ -139,7 +139,7 @@ def sourced(figure):
 def test_a_part_has_only_keys_of_its_kind(name):
     part = SHIPPED.parts[name]
     said = {*part.figures, *part.flags, *part.facts}
-    assert {key for key in said if part.kind not in KEYS[key].kinds} == set()
+    assert {key for key in said if part.kind not in FIELDS[key].kinds} == set()
     assert set(part.figures) <= FIGURE_KEYS
     assert set(part.flags) <= FLAG_KEYS
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from topo.catalogue.figures import Origin
+from topo.catalogue.fields import Origin
 from topo.catalogue.parts import find_part, read_part, vary_part
 from topo.document.nodes import Report, Scalar
 from topo.document.parse import parse

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topo.catalogue.cables import read_cable
-from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
+from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
@@ -25,7 +25,7 @@ WORDS = [
     *("22 GB/s per flow", "2 x 4", "l40s", "nvme-of-target", "acme", "other", "٣ GB/s", "1e999 GB"),
 ]
 KEYWORDS = [
-    *(*KEYS, *PART_WORDS, *MEDIUM_KEYS, "value", "medium", "posted", "non-posted"),
+    *(*FIELDS, *PART_WORDS, *MEDIUM_FIELDS, "value", "medium", "posted", "non-posted"),
     *("p2p", "x-note", "raed", "<<", "acme", "other", "pcie 5", "part"),
 ]
 

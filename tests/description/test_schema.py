@@ -11,7 +11,7 @@ from hypothesis import given
 from tests.description.reading import EXAMPLES, SHARED, needs_examples
 from tests.description.strategies import machines
 from topo.catalogue.cables import _CABLE_KEYS
-from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
+from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.description import keys as tables
 from topo.description.dump import to_document
 from topo.description.loading import build, builtin_names, builtin_text, load
@@ -112,11 +112,24 @@ def test_every_key_of_every_table_is_in_it():
     text = json.dumps(json_schema(), ensure_ascii=False)
     for meaning in (
         *(row.meaning for table in TABLES for row in table.values()),
-        *(key.meaning for key in KEYS.values()),
-        *MEDIUM_KEYS.values(),
+        *(field.meaning for field in FIELDS.values()),
+        *(field.meaning for field in MEDIUM_FIELDS.values()),
         *PART_WORDS.values(),
     ):
         assert json.dumps(meaning, ensure_ascii=False) in text
+
+
+def test_a_workload_of_any_direction_is_valid(judge):
+    for direction in ("read", "write", "copy"):
+        workload = {direction: "1 GB", "from": "gpu0", "to": "gpu1"}
+        machine = {
+            "topo": 1,
+            "devices": {"gpu[0-1]": "a100-sxm-40gb"},
+            "workloads": {"w": workload},
+        }
+        assert complaints(judge, machine) == []
+    both = {"read": "1 GB", "copy": "1 GB", "from": "gpu0", "to": "gpu1"}
+    assert complaints(judge, {"topo": 1, "workloads": {"w": both}})
 
 
 def test_every_row_holds_a_value_that_has_a_schema():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topo.catalogue.fields import COUNT, RATE, RATIO, SIZE, TRANSFER_RATE
 from topo.catalogue.part import Figure
 from topo.phrases import shortened
 from topo.views.text.page import (
@@ -126,13 +127,13 @@ def numbers(text):
 @pytest.mark.parametrize(
     ("value", "quantity", "text"),
     [
-        (None, "rate", "unknown"),
-        (math.inf, "rate", "unlimited"),
-        (5e10, "rate", "50 GB/s"),
-        (8e10, "size", "80 GB"),
-        (0.85, "ratio", "85 %"),
-        (3.2e10, "transfer-rate", "32 GT/s"),
-        (18.0, "count", "18"),
+        (None, RATE, "unknown"),
+        (math.inf, RATE, "unlimited"),
+        (5e10, RATE, "50 GB/s"),
+        (8e10, SIZE, "80 GB"),
+        (0.85, RATIO, "85 %"),
+        (3.2e10, TRANSFER_RATE, "32 GT/s"),
+        (18.0, COUNT, "18"),
     ],
 )
 def test_figures_in_words(value, quantity, text):

@@ -10,8 +10,15 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.caps import read_caps
-from topo.catalogue.figures import open_value, origin_of, read_figure, refuse_unknown_keys, rejoin
+from topo.catalogue.fields import (
+    RATIO,
+    open_value,
+    origin_of,
+    read_caps,
+    read_figure,
+    refuse_unknown_keys,
+    rejoin,
+)
 from topo.catalogue.part import Cable, Figure, FigureKind
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
@@ -65,7 +72,7 @@ def _read_mapping(node: Mapping, *, media: Table[str, Medium], report: Report) -
     origin = origin_of(node, report=report)
     efficiency = caps = None
     if (said := node.get("efficiency")) is not None:
-        efficiency = read_figure(said, "ratio", report=report, origin=origin, name="efficiency")
+        efficiency = read_figure(said, RATIO, report=report, origin=origin, name="efficiency")
     if (said := node.get("p2p")) is not None:
         caps = read_caps(said, report=report, origin=origin)
     medium = node.get("medium")

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.figures import (
+from topo.catalogue.fields import (
+    MEDIUM_FIELDS,
     Origin,
     origin_of,
     read_figure,
@@ -15,7 +16,6 @@ from topo.catalogue.figures import (
     refuse_unknown_keys,
     rejoin,
 )
-from topo.catalogue.keys import MEDIUM_KEYS
 from topo.catalogue.part import Figure, Medium, Reach
 from topo.document.nodes import Mapping, Scalar
 from topo.phrases import did_you_mean
@@ -23,18 +23,11 @@ from topo.phrases import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
-    from topo.catalogue.keys import Quantity
     from topo.catalogue.part import FigureKind
     from topo.document.nodes import Node, Report
 
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
-_QUANTITIES: Final[dict[str, Quantity]] = {
-    "rate": "rate",
-    "transfer-rate": "transfer-rate",
-    "bytes-per-transfer": "count",
-    "efficiency": "ratio",
-}
 
 
 def read_medium(
@@ -68,8 +61,8 @@ def read_medium(
             help=f"write {name}: {{efficiency: 85 %, source: ...}}",
         )
         return None
-    node = rejoin(node, MEDIUM_KEYS)
-    refused = refuse_unknown_keys(node, MEDIUM_KEYS, report=report, owner="a medium")
+    node = rejoin(node, MEDIUM_FIELDS)
+    refused = refuse_unknown_keys(node, MEDIUM_FIELDS, report=report, owner="a medium")
     base, found = _base(name, node, media, report)
     origin = origin_of(node, report=report, origin=Origin(kind=kind))
     reachless = base is None and node.get("reach") is None
@@ -77,9 +70,11 @@ def read_medium(
     reach = None if silent else _reach(name, node, base, report)
     start = base or Medium(name, name, "host", None)
     figures = {
-        key: read_figure(said, quantity, report=report, origin=origin, name=key)
-        for key, quantity in _QUANTITIES.items()
-        if (said := node.get(key)) is not None
+        field.name: read_figure(
+            value, field.quantity, report=report, origin=origin, name=field.name
+        )
+        for field in MEDIUM_FIELDS.values()
+        if field.quantity.unit and (value := node.get(field.name)) is not None
     }
     read = replace(
         start,

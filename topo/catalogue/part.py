@@ -176,7 +176,7 @@ class Part(HasKind):
         Numbers by key (`read`, `write`, `chip`, `bus`, `memory`, `hbm`, `copy`, `cores`,
         `channels`, `transfer-rate`, `dimms-per-channel`, `efficiency`, `chips`, `functions` ...);
         a key that is not there was not stated. The keys and their quantities are in
-        `topo.catalogue.keys`.
+        `topo.catalogue.fields`.
     flags
         Facts that are yes, no or unknown (`None`): `p2p`, `acs`, `bridge`, `forwards-p2p`.
     facts
@@ -217,7 +217,7 @@ class Part(HasKind):
         KeyError
             If no part can have such a key: a misspelt key must not read as "not stated".
         """
-        from topo.catalogue.keys import FIGURE_KEYS
+        from topo.catalogue.fields import FIGURE_KEYS
 
         if key not in FIGURE_KEYS:
             raise KeyError(key)
@@ -231,7 +231,7 @@ class Part(HasKind):
         KeyError
             If no part can have such a key.
         """
-        from topo.catalogue.keys import FLAG_KEYS
+        from topo.catalogue.fields import FLAG_KEYS
 
         if key not in FLAG_KEYS:
             raise KeyError(key)

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping as Table
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.caps import read_caps
-from topo.catalogue.figures import Origin, origin_of, read_figure, read_flag, read_text, rejoin
-from topo.catalogue.keys import KEYS, PART_WORDS, Key, keys_of
-from topo.catalogue.kinds import Kind
+from topo.catalogue.fields import (
+    CAPS,
+    FIELDS,
+    PART_WORDS,
+    PORTS,
+    SLOT,
+    TEXT,
+    Field,
+    Origin,
+    keys_of,
+    origin_of,
+    read_caps,
+    read_figure,
+    read_flag,
+    read_text,
+    rejoin,
+)
+from topo.catalogue.kinds import KINDS
 from topo.catalogue.part import Part
 from topo.catalogue.plugs import read_ports, read_slot
 from topo.document.nodes import Mapping, Scalar
@@ -18,11 +32,11 @@ from topo.phrases import did_you_mean, near_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from topo.catalogue.kinds import Kind
     from topo.catalogue.part import Figure, FigureKind, Medium, PeerCaps, Ports, Slot
     from topo.document.nodes import Node, Report
 
 
-KINDS: Final = get_args(Kind)
 # Words people write for one of ours.
 _HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -67,7 +81,7 @@ def read_part(
             node, "wrong-shape", f"`{name}` is a list", help=f"write {name}: {{like: ..., ...}}"
         )
         return None
-    node = rejoin(node, (*KEYS, *PART_WORDS))
+    node = rejoin(node, (*FIELDS, *PART_WORDS))
     base = _like(node, parts, report)
     device_kind = base.kind if base is not None else _kind(name, node, parts, report)
     if device_kind is None:
@@ -155,8 +169,9 @@ def _kind(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> 
             _kindless(name, node, parts, report)
         return None
     word = said.text.strip() if isinstance(said, Scalar) else ""
-    if word in KINDS:
-        return cast("Kind", word)
+    kind = next((kind for kind in KINDS if kind == word), None)
+    if kind is not None:
+        return kind
     report.add(
         said,
         "unknown-kind",
@@ -170,7 +185,7 @@ def _kindless(name: str, node: Mapping, parts: Table[str, Part], report: Report)
     """Say what is missing: one message, about the key that was meant for it if there is one."""
     for key, _ in node:
         meant = _HABITS.get(key.text, "")
-        if key.text not in KEYS and key.text not in PART_WORDS:
+        if key.text not in FIELDS and key.text not in PART_WORDS:
             meant = meant or "".join(near_names(key.text, ("kind", "like")))
         if meant:
             report.add(
@@ -240,18 +255,18 @@ class _Draft:
         said = set()
         for name, node in entries:
             said.add(name.text)
-            key = KEYS.get(name.text)
+            field = FIELDS.get(name.text)
             if name.text == "title":
                 word = read_text(node, report=report)
                 self.title = word.text if word else self.title
             elif name.text in PART_WORDS or name.text.startswith("x-"):
                 continue
-            elif key is None:
+            elif field is None:
                 self._refuse(name, report)
-            elif self.kind not in key.kinds:
-                self._misplaced(name, key, report)
+            elif self.kind not in field.kinds:
+                self._misplaced(name, field, report)
             else:
-                self._set(key, node, media=media, report=report, origin=origin)
+                self._set(field, node, media=media, report=report, origin=origin)
         # A stated speed is what the memory runs at, however it is populated.
         if "transfer-rate" in said and "transfer-rate-2dpc" not in said:
             self.figures.pop("transfer-rate-2dpc", None)
@@ -269,50 +284,47 @@ class _Draft:
             or f"keys of `{self.kind}`: {', '.join(mine)}",
         )
 
-    def _misplaced(self, name: Scalar, key: Key, report: Report) -> None:
+    def _misplaced(self, name: Scalar, field: Field, report: Report) -> None:
         report.add(
             name,
             "misplaced-key",
-            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {_few(key.kinds)}",
+            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {_few(field.kinds)}",
             help=f"keys of `{self.kind}`: {', '.join(keys_of(self.kind))}",
         )
 
     def _set(
-        self, key: Key, node: Node, *, media: Table[str, Medium], report: Report, origin: Origin
+        self, field: Field, node: Node, *, media: Table[str, Medium], report: Report, origin: Origin
     ) -> None:
-        if key.quantity == "slot":
-            unknown = isinstance(node, Scalar) and node.text.strip() == "unknown"
-            read = (
-                read_slot(node, media=media, report=report, origin=origin) if not unknown else None
-            )
-            self.slot = None if unknown else read or self.slot
-        elif key.quantity == "ports":
-            base = self.ports[key.name]
+        """Read a key's value; what cannot be read is reported and left as it was."""
+        name, quantity = field.name, field.quantity
+        if quantity is SLOT:
+            if isinstance(node, Scalar) and node.text.strip() == "unknown":
+                self.slot = None
+            else:
+                slot = read_slot(node, media=media, report=report, origin=origin)
+                self.slot = slot or self.slot
+        elif quantity is PORTS:
+            base = self.ports[name]
             ports = read_ports(
-                node, media=media, report=report, origin=origin, base=base, name=key.name
+                node, media=media, report=report, origin=origin, base=base, name=name
             )
-            self.ports[key.name] = ports or base
-        elif key.quantity == "text":
-            word = read_text(node, report=report, origin=origin, words=key.words)
-            if word is not None:
-                self.facts[key.name], self.sources[key.name] = word.text, word.source
-        elif key.quantity == "caps" and isinstance(node, Mapping) and node.get("value") is None:
+            self.ports[name] = ports or base
+        elif quantity is CAPS and isinstance(node, Mapping) and node.get("value") is None:
             self.peer_caps = read_caps(node, report=report, origin=origin) or self.peer_caps
-        elif key.quantity in ("flag", "caps"):
-            word = read_flag(node, report=report, origin=origin)
-            if word is not None:
-                self.flags[key.name], self.sources[key.name] = word.flag, word.source
-        else:
+        elif quantity.unit:
             figure = read_figure(
-                node,
-                key.quantity,
-                report=report,
-                origin=origin,
-                unlimited=key.unlimited,
-                name=key.name,
+                node, quantity, report=report, origin=origin, unlimited=field.unlimited, name=name
             )
             if figure is not None:
-                self.figures[key.name] = figure
+                self.figures[name] = figure
+        elif quantity is TEXT:
+            word = read_text(node, report=report, origin=origin, words=field.words)
+            if word is not None:
+                self.facts[name], self.sources[name] = word.text, word.source
+        else:
+            word = read_flag(node, report=report, origin=origin)
+            if word is not None:
+                self.flags[name], self.sources[name] = word.flag, word.source
 
 
 def _few(kinds: tuple[str, ...]) -> str:

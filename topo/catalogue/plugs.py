@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES, parse_cable
-from topo.catalogue.figures import HERE, Origin, open_value
+from topo.catalogue.fields import HERE, Origin, open_value
 from topo.catalogue.part import Figure, Ports, Slot
 from topo.errors import UnitError
 from topo.phrases import near_names

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.figures import HERE
+from topo.catalogue.fields import HERE
 from topo.catalogue.part import Figure
 from topo.description.description import DataPath, Move
 from topo.description.keys import DATA_PATH, MOVE, MOVERS, NEEDS, STAGES

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.figures import rejoin
-from topo.catalogue.keys import KEYS
+from topo.catalogue.fields import FIELDS, rejoin
 from topo.catalogue.parts import find_part, vary_part
 from topo.description.description import Device
 from topo.description.keys import DEVICE
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
-_PART_KEYS: Final = (*KEYS, "source", "source-kind", "title")
+_PART_KEYS: Final = (*FIELDS, "source", "source-kind", "title")
 _HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
 # What belongs to one device only and is not copied.
 _ITS_OWN: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
@@ -417,7 +416,7 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
     for (name, missing), who in lacking.items():
         keys = listed([f"`{key}:`" for key in missing])
         ways = "the figure, `unknown` (results become `at most`)"
-        if any(KEYS[key].unlimited for key in missing):
+        if any(FIELDS[key].unlimited for key in missing):
             ways += " or `unlimited` (it is not modelled)"
         report.add(
             who[0].part.place or who[0].place,
@@ -430,7 +429,7 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
 
 def _example(device: Device, missing: tuple[str, ...]) -> str:
     """Return how it may look at a device of a shipped part; a part of the file's own is there."""
-    if device.part.place is not None or not any(KEYS[key].unlimited for key in missing):
+    if device.part.place is not None or not any(FIELDS[key].unlimited for key in missing):
         return ""
     figures = ", ".join(f"{key}: unknown" for key in missing)
     return f": `{device.name}: {{part: {device.part.name}, {figures}}}`"

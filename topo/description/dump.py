@@ -10,21 +10,19 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.keys import KEYS
+from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
 from topo.catalogue.load import catalogue
 from topo.description.keys import SETTINGS
 from topo.description.settings import settings_value
-from topo.document.nodes import Mapping, Sequence
-from topo.units import spell_duration, spell_rate, spell_ratio, spell_size, spell_transfer_rate
+from topo.document.nodes import plain
+from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
-    from topo.catalogue.keys import Key, Quantity
+    from topo.catalogue.fields import Field, Quantity
     from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
     from topo.description.description import DataPath, Description, Device, Measurement, Workload
-    from topo.document.nodes import Node
 
 Plain = dict[str, Any]
 # The source and kind that a mapping states for all the figures in it.
@@ -33,12 +31,6 @@ Usual = tuple[str, "FigureKind"]
 # A source that is the place of the figure itself, which a new document has elsewhere.
 _OWN_PLACE: Final = re.compile(r".*:[0-9]+")
 _QUOTED: Final[Usual] = ("", "quoted")
-_SPELL: Final[dict[str, Callable[[float], str]]] = {
-    "rate": spell_rate,
-    "size": spell_size,
-    "ratio": spell_ratio,
-    "transfer-rate": spell_transfer_rate,
-}
 
 
 def to_document(description: Description) -> Plain:
@@ -69,10 +61,7 @@ def to_document(description: Description) -> Plain:
         "media": {name: _medium_value(medium) for name, medium in media.items()},
         "data-paths": {
             **{name: _data_path(path) for name, path in description.data_paths.items()},
-            **{
-                name: _plain_value(entries)
-                for name, entries in description.data_path_overrides.items()
-            },
+            **{name: plain(entries) for name, entries in description.data_path_overrides.items()},
         },
         "devices": {device.name: _device_value(device, parts) for device in description.devices},
         "links": [
@@ -87,14 +76,6 @@ def to_document(description: Description) -> Plain:
 
 def _stated(entries: Plain) -> Plain:
     return {key: value for key, value in entries.items() if value}
-
-
-def _plain_value(node: Node) -> Any:
-    if isinstance(node, Mapping):
-        return {key.text: _plain_value(value) for key, value in node}
-    if isinstance(node, Sequence):
-        return [_plain_value(item) for item in node.items]
-    return node.text
 
 
 def _data_path(path: DataPath) -> Plain:
@@ -121,7 +102,7 @@ def _data_path(path: DataPath) -> Plain:
 
 
 def _measurement(measurement: Measurement) -> Plain:
-    rate = _figure_value(measurement.rate, "rate", kind="measured")
+    rate = _figure_value(measurement.rate, RATE, kind="measured")
     entries = {"rate": rate}
     if isinstance(rate, dict):
         entries = {"rate": rate["value"], "source": measurement.rate.source}
@@ -185,43 +166,45 @@ def _differences(part: Part, base: Part | None) -> Plain:
     if part.title != (base.title if base else ""):
         entries["title"] = part.title
     source = part.source if part.source != (base.source if base else "") else ""
-    for key in KEYS.values():
-        value = _difference(part, base, key, (source, "quoted"))
+    for field in FIELDS.values():
+        value = _difference(part, base, field, (source, "quoted"))
         if value is not None:
-            entries[key.name] = value
+            entries[field.name] = value
     return {**entries, "source": source} if source else entries
 
 
-def _difference(part: Part, base: Part | None, key: Key, usual: Usual) -> Any:
+def _difference(part: Part, base: Part | None, field: Field, usual: Usual) -> Any:
     """Return the value of one key, or `None` where the base has the same."""
-    if key.quantity == "slot":
+    quantity = field.quantity
+    if quantity is SLOT:
         slot = part.slot
         if slot is None or slot == (base and base.slot):
             return None
-        lanes = f" x{slot.lanes}" if slot.lanes else ""
-        return _sourced(f"{slot.generation}{lanes}", slot.source, slot.kind, usual)
-    if key.quantity == "ports":
+        return _sourced(quantity.spelled(slot), slot.source, slot.kind, usual)
+    if quantity is PORTS:
         ports, base_ports = (
-            (each.ports if key.name == "ports" else each.fabric) if each else None
+            (each.ports if field.name == "ports" else each.fabric) if each else None
             for each in (part, base)
         )
         if ports is None or ports == base_ports:
             return None
         return _ports(ports, base_ports, usual)
-    if key.quantity == "caps" and part.peer_caps and part.peer_caps != (base and base.peer_caps):
+    if quantity is CAPS and part.peer_caps and part.peer_caps != (base and base.peer_caps):
         return _caps(part.peer_caps, usual)
-    if key.quantity in ("flag", "caps", "text"):
-        return _word(part, base, key.name, usual)
-    figure = part.figures.get(key.name)
-    if figure is None or (base is not None and base.figures.get(key.name) == figure):
+    if not quantity.unit:
+        return _word(part, base, field.name, usual)
+    figure = part.figures.get(field.name)
+    if figure is None or (base is not None and base.figures.get(field.name) == figure):
         return None
-    return _figure_value(figure, key.quantity, source=usual[0])
+    return _figure_value(figure, quantity, source=usual[0])
 
 
 def _word(part: Part, base: Part | None, name: str, usual: Usual) -> Any:
     """Return a flag or a text with its source, or `None` where the base has the same."""
     values, base_values = (
-        {**each.facts, **{key: _flag(value) for key, value in each.flags.items()}} if each else {}
+        {**each.facts, **{key: FLAG.spelled(flag) for key, flag in each.flags.items()}}
+        if each
+        else {}
         for each in (part, base)
     )
     if name not in values or values[name] == base_values.get(name):
@@ -235,7 +218,7 @@ def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
     text: Any = "unknown" if ports.count is None else ports.count
     inherited = base is not None and (ports.rate, ports.medium) == (base.rate, base.medium)
     if ports.count is not None and not inherited:
-        rate = _number(ports.rate.value if ports.rate else None, "rate")
+        rate = RATE.spelled(ports.rate.value if ports.rate else None)
         if ports.medium is not None:
             medium = catalogue().media.get(ports.medium)
             tells_rate = medium is not None and medium.rate is not None
@@ -248,7 +231,7 @@ def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
 def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
     return {
         name: _sourced(
-            str(_number(cap.rate.value, "rate")) + " per flow" * cap.per_flow,
+            str(RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
             cap.rate.source,
             cap.rate.kind,
             usual,
@@ -263,7 +246,7 @@ def _cable_value(cable: Cable, own_media: MappingOf[str, Medium]) -> Any:
     medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
     entries: Plain = {}
     if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
-        entries["efficiency"] = _figure_value(cable.efficiency, "ratio")
+        entries["efficiency"] = _figure_value(cable.efficiency, RATIO)
     if cable.p2p is not None:
         entries["p2p"] = _caps(cable.p2p)
     return {"medium": cable.text, **entries} if entries else cable.text
@@ -274,18 +257,18 @@ def _medium_value(medium: Medium) -> Plain:
     base = catalogue().media.get(medium.name)
     source = medium.source if base is None or medium.source != base.source else ""
     entries: Plain = {"title": medium.title, "reach": medium.reach}
-    figures: dict[str, tuple[Figure | None, Quantity]] = {
-        "transfer-rate": (medium.transfer_rate if medium.encoding else None, "transfer-rate"),
-        "rate": (medium.rate if not medium.encoding else None, "rate"),
-        "bytes-per-transfer": (medium.bytes_per_transfer, "count"),
-        "efficiency": (medium.efficiency, "ratio"),
+    figures = {
+        "transfer-rate": medium.transfer_rate if medium.encoding else None,
+        "rate": medium.rate if not medium.encoding else None,
+        "bytes-per-transfer": medium.bytes_per_transfer,
+        "efficiency": medium.efficiency,
     }
-    for key, (figure, quantity) in figures.items():
+    for key, figure in figures.items():
         if figure is not None:
-            entries[key] = _figure_value(figure, quantity, source=source)
+            entries[key] = _figure_value(figure, MEDIUM_FIELDS[key].quantity, source=source)
     entries |= {"encoding": medium.encoding, "source": source}
     if medium.rate is not None and not medium.encoding:
-        entries["per-lane"] = _flag(medium.per_lane)
+        entries["per-lane"] = FLAG.spelled(medium.per_lane)
     return _stated(entries)
 
 
@@ -296,15 +279,7 @@ def _figure_value(
 
     `kind` and `source` are what the mapping around it says of all its figures.
     """
-    return _sourced(_number(figure.value, quantity), figure.source, figure.kind, (source, kind))
-
-
-def _number(value: float | None, quantity: Quantity) -> Any:
-    if value is None:
-        return "unknown"
-    if math.isinf(value):
-        return "unlimited"
-    return _SPELL[quantity](value) if quantity in _SPELL else int(value)
+    return _sourced(quantity.spelled(figure.value), figure.source, figure.kind, (source, kind))
 
 
 def _sourced(text: Any, source: str, kind: FigureKind, usual: Usual) -> Any:
@@ -318,7 +293,3 @@ def _sourced(text: Any, source: str, kind: FigureKind, usual: Usual) -> Any:
         return text
     entries = {"value": text, "source": source} if source else {"value": text}
     return entries if kind in (usual_kind, "formula") else {**entries, "kind": kind}
-
-
-def _flag(value: bool | None) -> str:  # noqa: FBT001  (a flag's own value)
-    return "unknown" if value is None else "yes" if value else "no"

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import read_cable
-from topo.catalogue.figures import HERE
+from topo.catalogue.fields import HERE
 from topo.catalogue.part import Figure
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED

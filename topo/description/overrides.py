@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.keys import KEYS
+from topo.catalogue.fields import FIELDS
 from topo.description.shape import node_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.document.parse import parse
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
-_FIGURES: Final = frozenset(KEYS) | {"rate"}
+_FIGURES: Final = frozenset(FIELDS) | {"rate"}
 _NODES: Final = (Scalar, Sequence, Mapping)
 _NOT_DEVICES: Final = frozenset({"name", "title"})
 _SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")

@@ -6,10 +6,22 @@ topo itself: what only topo can judge (names, physics) is not in it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
-from topo.catalogue.keys import KEYS, MEDIUM_KEYS, PART_WORDS
+from topo.catalogue.fields import (
+    CAPS,
+    COUNT,
+    FIELDS,
+    FLAG,
+    MEDIUM_FIELDS,
+    NUMBER_PATTERN,
+    PART_WORDS,
+    RATE_PATTERN,
+    RATIO,
+    SIZE_PATTERN,
+)
 from topo.catalogue.load import part_names
+from topo.description.description import Direction
 from topo.description.keys import (
     CABLE,
     COMPAT_MODES,
@@ -33,13 +45,12 @@ from topo.description.keys import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from topo.catalogue.keys import Key
+    from topo.catalogue.fields import Field
     from topo.description.keys import Keys
 
 
 Schema = dict[str, Any]
 
-_NUMBER: Final = r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?"
 _NAME: Final = r"[A-Za-z][A-Za-z0-9_-]*"
 _RANGED: Final = rf"^{_NAME}(\[[0-9, -]+\])?$"
 _EXTENSION: Final[Schema] = {"^x-": {}}
@@ -75,13 +86,6 @@ def _ref(name: str) -> Schema:
 # --- values ---------------------------------------------------------------------------------------
 
 _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
-_FLAG: Final = _either({"type": "boolean"}, _words("yes", "no", "on", "off", "true", "false"))
-_RATE: Final = rf"{_NUMBER} ?([kMGTP]i?B|B|[kMGTP]?(b|bit))/s"
-_SIZE: Final = rf"{_NUMBER} ?[kMGTP]?i?B"
-_COUNT: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+$"))
-_RATIO: Final = _either(
-    {"type": "number", "minimum": 0, "maximum": 1}, _text(rf"^{_NUMBER} ?%?$", "85 %")
-)
 _NUMA: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+( ?[-,] ?[0-9]+)*$", "0-3"))
 _PCI: Final = _text("^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$", "1b:00.0")
 
@@ -92,15 +96,15 @@ VALUES: Final[Mapping[str, Schema]] = {
     "text-list": _either(_PLAIN, _list_of(_or_list(_PLAIN))),
     "name-list": _or_list(_text()),
     "selection": _or_list(_text("", "storage", "gpu", "gpu[0-3]")),
-    "flag": _or_list(_FLAG),
-    "number": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{_NUMBER}$")),
-    "count": _COUNT,
-    "rate": _text(f"^{_RATE}$", "50 GB/s", "400 Gb/s"),
-    "worker-rate": _text(f"^{_RATE}( per worker)?$", "3.91 GB/s per worker"),
-    "duration": _text(rf"^{_NUMBER} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
-    "work-size": _text(rf"^{_SIZE}( each)?$", "640 GB", "80 GB each"),
+    "flag": _or_list(FLAG.schema),
+    "number": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{NUMBER_PATTERN}$")),
+    "count": COUNT.schema,
+    "rate": _text(f"^{RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
+    "worker-rate": _text(f"^{RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
+    "duration": _text(rf"^{NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
+    "work-size": _text(rf"^{SIZE_PATTERN}( each)?$", "640 GB", "80 GB each"),
     "ratio-range": _either(
-        _text(rf"^{_NUMBER} ?%?( ?- ?{_NUMBER} ?%?)?$", "60-80 %"), {"type": "number"}
+        _text(rf"^{NUMBER_PATTERN} ?%?( ?- ?{NUMBER_PATTERN} ?%?)?$", "60-80 %"), {"type": "number"}
     ),
     "pci-list": _either(_PCI, _list_of(_or_list(_PCI))),
     "numa-list": _either(_NUMA, _list_of(_or_list(_NUMA))),
@@ -120,18 +124,6 @@ VALUES: Final[Mapping[str, Schema]] = {
     "caps": _ref("caps"),
 }
 
-_QUANTITIES: Final[Mapping[str, Schema]] = {
-    "rate": _text(f"^{_RATE}$"),
-    "size": _text(f"^{_SIZE}$"),
-    "count": _COUNT,
-    "ratio": _RATIO,
-    "transfer-rate": _text(rf"^{_NUMBER} ?[MGT]?T/s$"),
-    "flag": _FLAG,
-    "text": _text(),
-    "slot": _either(_text("^[1-9][0-9]?( x(1|2|4|8|16))?$", "5 x16"), {"type": "integer"}),
-    "ports": _either({"type": "integer", "minimum": 1}, _text("", "2x 400 Gb/s")),
-}
-
 
 def _figure(plain: Schema, *words: str) -> Schema:
     """Return a value that may be unknown and may stand with its source."""
@@ -149,11 +141,11 @@ def _figure(plain: Schema, *words: str) -> Schema:
     return _either(plain, _words("unknown", *words), sourced)
 
 
-def _key(key: Key) -> Schema:
-    if key.quantity == "caps":
-        return _either(_FLAG, _words("unknown"), _ref("caps"))
-    plain = _words(*key.words) if key.words else _QUANTITIES[key.quantity]
-    return _figure(plain, "unlimited") if key.unlimited else _figure(plain)
+def _field(field: Field) -> Schema:
+    if field.quantity is CAPS:
+        return _either(FLAG.schema, _words("unknown"), _ref("caps"))
+    plain = _words(*field.words) if field.words else field.quantity.schema
+    return _figure(plain, "unlimited") if field.unlimited else _figure(plain)
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -210,21 +202,21 @@ def _lines(joint: str, schema: Schema) -> Schema:
 
 
 def _definitions() -> Schema:
-    parts = {name: _key(key) for name, key in KEYS.items()}
+    parts = {name: _field(field) for name, field in FIELDS.items()}
     return {
         "settings": _object(SETTINGS),
         "part-name": _either(_words(*part_names()), _text()),
         "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
         "part": _described(parts, PART_WORDS),
         "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
-        "medium": _described({}, MEDIUM_KEYS),
+        "medium": _described({}, {name: field.meaning for name, field in MEDIUM_FIELDS.items()}),
         "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
         "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, _move()))),
         "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
         "device": _device({name: _or_list(schema) for name, schema in parts.items()}),
         "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
         "cable-text": _cable_text(),
-        "ratio-figure": _figure(_RATIO),
+        "ratio-figure": _figure(RATIO.schema),
         "caps": _caps(),
         "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
         "workloads": _named(f"^{_NAME}$", _workload()),
@@ -244,7 +236,7 @@ def _device(figures: Schema) -> Schema:
     own = _object(DEVICE)
     words = {key: {"type": "string", "description": PART_WORDS[key]} for key in _DEVICE_WORDS}
     described = {
-        name: {"description": KEYS[name].meaning, **schema} for name, schema in figures.items()
+        name: {"description": FIELDS[name].meaning, **schema} for name, schema in figures.items()
     }
     return {**own, "properties": {**own["properties"], **described, **words}}
 
@@ -254,7 +246,9 @@ _DEVICE_WORDS: Final = ("title", "source", "source-kind")
 
 def _described(schemas: Mapping[str, Schema], words: Mapping[str, str]) -> Schema:
     """Return a mapping of a part's or medium's keys with their meanings."""
-    own = {name: {"description": KEYS[name].meaning, **schema} for name, schema in schemas.items()}
+    own = {
+        name: {"description": FIELDS[name].meaning, **schema} for name, schema in schemas.items()
+    }
     rest = {name: {"description": meaning} for name, meaning in words.items() if name not in own}
     return {
         "type": "object",
@@ -273,7 +267,7 @@ def _cable_text() -> Schema:
 
 
 def _caps() -> Schema:
-    cap = _figure(_text(f"^{_RATE}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
+    cap = _figure(_text(f"^{RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
     return {
         "type": "object",
         "description": "peer-to-peer caps: a device writes into a GPU, or reads from one",
@@ -291,5 +285,5 @@ def _caps() -> Schema:
 def _workload() -> Schema:
     return {
         **_object(WORKLOAD),
-        "oneOf": [{"required": ["read"]}, {"required": ["write"]}],
+        "oneOf": [{"required": [direction]} for direction in get_args(Direction)],
     }

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping as MappingOf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from topo.catalogue.figures import SENTENCES, rejoin
+from topo.catalogue.fields import SENTENCES, rejoin
 from topo.document.nodes import Document, Mapping, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError
 from topo.phrases import did_you_mean, near_names

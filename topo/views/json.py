@@ -14,7 +14,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from topo.catalogue.keys import KEYS
+from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
 from topo.views.sentences import (
     class_price,
     class_words,
@@ -45,13 +45,6 @@ _UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rate", "capacity", "load", "total", "up"), "bytes_per_s"),
     **dict.fromkeys(("time", "times", "start", "end", "finish", "finishes", "floor"), "s"),
     "traffic": "bytes",
-}
-_FIGURE_UNITS: Final[Mapping[str, str]] = {
-    "rate": "bytes_per_s",
-    "size": "bytes",
-    "count": "count",
-    "ratio": "ratio",
-    "transfer-rate": "transfers_per_s",
 }
 
 
@@ -173,8 +166,7 @@ def _own_fields(value: Any) -> str:
 
 def _facts(part: Part) -> Document:
     figures = {
-        key: figure_keys(figure, _FIGURE_UNITS[KEYS[key].quantity])
-        for key, figure in part.figures.items()
+        key: figure_keys(figure, FIELDS[key].quantity.unit) for key, figure in part.figures.items()
     }
     sourced = {
         name: {
@@ -186,9 +178,10 @@ def _facts(part: Part) -> Document:
     return {"figures": figures, **sourced}
 
 
-def _figure_in(unit: str, attribute: str) -> Callable[[Any], Document]:
-    """Return what writes a figure that is no rate."""
+def _figure(attribute: str) -> Callable[[Any], Document]:
+    """Return what writes a figure of a medium that is no rate."""
     read, key = attrgetter(attribute), attribute.rpartition(".")[2]
+    unit = MEDIUM_FIELDS[key.replace("_", "-")].quantity.unit
 
     def keys(holder: object) -> Document:
         figure = read(holder)
@@ -292,10 +285,10 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Ports": ("count kind source medium rate:rate",),
     "Medium": (
         "name title? family reach rate:rate per_lane",
-        _figure_in("transfers_per_s", "transfer_rate"),
+        _figure("transfer_rate"),
         "encoding?",
-        _figure_in("count", "bytes_per_transfer"),
-        _figure_in("ratio", "efficiency"),
+        _figure("bytes_per_transfer"),
+        _figure("efficiency"),
         "source?",
     ),
     "Part": ("kind title? source?", _facts, "slot:pcie ports fabric peer_caps"),
@@ -305,7 +298,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Link": (
         "a b cable.medium cable.count:cables cable.lanes layer forward.id:forward",
         "backward.id:backward",
-        _figure_in("ratio", "cable.efficiency"),
+        _figure("cable.efficiency"),
         "cable.p2p:peer_caps place",
     ),
     "Resource": ("name:resource direction? kind:class device",),

@@ -8,20 +8,20 @@ several pages share.
 from __future__ import annotations
 
 import io
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
+from topo.catalogue.fields import RATE
 from topo.phrases import shortened
-from topo.units import format_rate, format_ratio, format_size, format_transfer_rate
+from topo.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from rich.console import Console, RenderableType
 
-    from topo.catalogue.keys import Quantity
+    from topo.catalogue.fields import Quantity
     from topo.catalogue.part import Figure
     from topo.description.description import Workload
     from topo.routes.route import Verdict
@@ -270,20 +270,9 @@ def verdict_cell(verdict: Verdict) -> Cell:
     return Cell(verdict, _VERDICT_TONES[verdict])
 
 
-def figure_text(figure: Figure, quantity: Quantity = "rate") -> str:
+def figure_text(figure: Figure, quantity: Quantity = RATE) -> str:
     """Return a figure's value in its unit; unknown and unlimited are words."""
-    value = figure.value
-    if value is None:
-        return "unknown"
-    if math.isinf(value):
-        return "unlimited"
-    if quantity == "rate":
-        return format_rate(value)
-    if quantity == "size":
-        return format_size(value)
-    if quantity == "ratio":
-        return format_ratio(value)
-    return format_transfer_rate(value) if quantity == "transfer-rate" else f"{value:g}"
+    return quantity.text(figure.value)
 
 
 def sourced(figure: Figure) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.catalogue.keys import KEYS
+from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.views.text.page import (
     Cell,
     Heading,
@@ -50,7 +50,7 @@ def part_page(part: Part) -> Iterator[Block]:
     yield table(
         ("key", "value", wide("kind and source"), wide("meaning")),
         (
-            (Cell(key), value, source, KEYS[key].meaning if key in KEYS else "")
+            (Cell(key), value, source, FIELDS[key].meaning if key in FIELDS else "")
             for key, value, source in _facts(part)
         ),
     )
@@ -97,16 +97,14 @@ def facts_table(parts: Iterable[Part]) -> Table:
 def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
     """Yield key, value, and kind and source of everything that is known of a part."""
     if part.slot is not None:
-        lanes = f" x{part.slot.lanes}" if part.slot.lanes else ""
-        yield "pcie", f"{part.slot.generation}{lanes}", origin(part.slot.kind, part.slot.source)
+        yield "pcie", SLOT.text(part.slot), origin(part.slot.kind, part.slot.source)
     for key, ports in (("ports", part.ports), ("fabric", part.fabric)):
         if ports is not None:
             yield key, *_ports(ports)
     for key, figure in part.figures.items():
-        yield key, figure_text(figure, KEYS[key].quantity), sourced(figure)
+        yield key, figure_text(figure, FIELDS[key].quantity), sourced(figure)
     for key, flag in part.flags.items():
-        value = "unknown" if flag is None else "yes" if flag else "no"
-        yield key, value, part.sources.get(key, part.source)
+        yield key, FLAG.text(flag), part.sources.get(key, part.source)
     for key, fact in part.facts.items():
         yield key, fact, part.sources.get(key, part.source)
     if part.peer_caps is not None:
@@ -133,14 +131,14 @@ def _medium_facts(medium: Medium) -> Iterator[Row]:
     each = "of a lane" if medium.per_lane else "of a cable"
     if medium.rate is not None:
         yield Cell("rate"), f"{figure_text(medium.rate)} {each}", sourced(medium.rate)
-    if medium.transfer_rate is not None:
-        value = figure_text(medium.transfer_rate, "transfer-rate")
-        yield Cell("transfer-rate"), value, sourced(medium.transfer_rate)
-    if medium.encoding:
-        yield Cell("encoding"), medium.encoding, medium.source
-    if medium.bytes_per_transfer is not None:
-        value = figure_text(medium.bytes_per_transfer, "count")
-        yield Cell("bytes-per-transfer"), value, sourced(medium.bytes_per_transfer)
-    if medium.efficiency is not None:
-        value = figure_text(medium.efficiency, "ratio")
-        yield Cell("efficiency"), value, sourced(medium.efficiency)
+    for name, figure in (
+        ("transfer-rate", medium.transfer_rate),
+        ("encoding", None),
+        ("bytes-per-transfer", medium.bytes_per_transfer),
+        ("efficiency", medium.efficiency),
+    ):
+        if figure is not None:
+            quantity = MEDIUM_FIELDS[name].quantity
+            yield Cell(name), figure_text(figure, quantity), sourced(figure)
+        elif name == "encoding" and medium.encoding:
+            yield Cell(name), medium.encoding, medium.source
