@@ -3,7 +3,9 @@
 import pytest
 
 from topo.errors import Finding, Place
-from topo.views.findings import findings_document, render_findings
+from topo.views.documents import findings_document
+from topo.views.findings import render_findings
+from topo.views.json import plain
 
 TYPO = Finding(
     "unknown-part",
@@ -114,7 +116,7 @@ def test_colour_changes_nothing_but_escapes():
 
 
 def test_the_document_names_every_field():
-    assert findings_document([TYPO, NO_WAY]) == {
+    assert plain(findings_document([TYPO, NO_WAY])) == {
         "schema": "topo.findings/1",
         "findings": [
             {

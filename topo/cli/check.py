@@ -40,6 +40,6 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
         from topo.views.documents import check_document
 
         return put_document(check_document(topology, judgements), findings)
-    from topo.views.text.check import check_line
+    from topo.views.findings import all_holds
 
-    return put_text("" if broken else check_line(topology), findings)
+    return put_text("" if broken else all_holds(topology), findings)

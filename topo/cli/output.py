@@ -64,7 +64,7 @@ def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) 
 def _put_document(
     document: Mapping[str, Any], findings: Iterable[Finding], session: Session
 ) -> int:
-    from topo.views.findings import findings_document
+    from topo.views.documents import findings_document
     from topo.views.json import encoded
 
     found = tuple(findings)

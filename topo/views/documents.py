@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.topology.resources import ram_headline, ram_rate
 from topo.views.json import Document, figure_keys, keys_of, size_keys
-from topo.views.sentences import at_once_sentence, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Medium, Part
     from topo.description.description import Basis
     from topo.description.measured_edit import MeasuredLine
+    from topo.errors import Finding
     from topo.routes.route import Route
     from topo.study import (
         AtOnce,
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
+
+
+def findings_document(findings: Iterable[Finding]) -> Document:
+    """Return ``topo.findings/1``: each finding with its place; null for what it has not."""
+    return {"schema": "topo.findings/1", "findings": tuple(findings)}
 
 
 def topology_document(topology: Topology, document: Mapping[str, Any]) -> Document:
@@ -214,6 +219,8 @@ def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -
 
     `meeting` adds when each is done if all run at once, as ``together``.
     """
+    from topo.views.sentences import at_once_sentence
+
     together = meeting and {
         "paths": [
             {
@@ -242,16 +249,17 @@ def bottleneck_document(
     bytes/s of the total for one byte/s of the resource; ``together`` is for each byte/s on every
     one of the class.
     """
+    from topo.views.sentences import sentence, sentences
+
+    answer = ladder.answer
     return {
         "schema": "topo.bottleneck/1",
         "topology": topology,
         **keys_of(ladder, "basis workload.name:workload workload.direction"),
         **size_keys(ladder.workload),
-        **keys_of(
-            ladder.answer,
-            "name:data_path verdict reasons rate at_most time bottlenecks own_limits",
-            "rates:rates_by_gpu_bytes_per_s",
-        ),
+        **keys_of(answer, "name:data_path verdict reasons rate at_most time bottlenecks"),
+        "own_limits": sentences(answer.own_limits),
+        "rates_by_gpu_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,
         "ladder_end": sentence(ladder.end).removesuffix("."),
         **(
@@ -259,7 +267,7 @@ def bottleneck_document(
             if explained
             else {"demands": (), "resources": (), "prices": None}
         ),
-        "unknown": ladder.answer.unknowns,
+        "unknown": answer.unknowns,
     }
 
 

@@ -1,4 +1,4 @@
-"""Findings as text for people and as a document for programs.
+"""Findings as text.
 
 ::
 
@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from topo.phrases import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from topo.errors import Finding, Place, Severity
+    from topo.topology.topology import Topology
 
-
-SCHEMA: Final = "topo.findings/1"
 
 _WIDTH: Final = 100  # columns of source that are shown; a longer line is cut around the mark
 _BEFORE: Final = 30  # columns in front of the mark that a cut line keeps
@@ -81,40 +82,23 @@ def render_findings(
     return f"{text}\n\n{_count(findings, analysed=analysed)}\n"
 
 
-def findings_document(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return findings as a `topo.findings/1` document; what is unknown is `None`.
-
-    Examples
-    --------
-    >>> from topo.errors import Finding
-    >>> findings_document([Finding("no-way", "nothing joins them")])["findings"][0]["line"] is None
-    True
-    """
-    return {"schema": SCHEMA, "findings": [_entry(finding) for finding in findings]}
-
-
-def _entry(finding: Finding) -> dict[str, Any]:
-    place = finding.place
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "message": finding.message,
-        "help": finding.help or None,
-        "notes": list(finding.notes),
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "end_column": (place.end_column or None) if place else None,
-    }
+def all_holds(topology: Topology) -> str:
+    """Return the line about a file without mistakes, whose expectations all hold."""
+    count = len(topology.description.expectations)
+    expectations = f"{counted(count, 'expectation')} hold" + "s" * (count == 1)
+    return f"{topology.name}: {expectations if count else 'nothing expected'}\n"
 
 
 def _block(finding: Finding, *, color: bool) -> list[str]:
     """Return the lines of one finding."""
-    paint = _paint if color else _plain
+
+    def paint(style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
+
     place = finding.place
-    where = paint("place", f"{place}: ") if place else ""
+    start = paint("place", f"{place}: ") if place else ""
     head = paint(finding.severity, f"{finding.severity}[{finding.code}]")
-    lines = [f"{where}{head}: {_visible(finding.message)}"]
+    lines = [f"{start}{head}: {_printable(finding.message)}"]
     margin = " " * (len(str(place.line)) if place and finding.source_line else 1)
     if place and finding.source_line:
         source, indent, mark = _marked(finding.source_line, place)
@@ -123,8 +107,8 @@ def _block(finding: Finding, *, color: bool) -> list[str]:
         lines += [bar, f"{number} {source}", f"{bar} {indent}{paint(finding.severity, mark)}"]
     equals = paint("gutter", f"{margin} =")
     if finding.help:
-        lines.append(f"{equals} {paint('help', 'help')}: {_visible(finding.help)}")
-    return lines + [f"{equals} note: {_visible(note)}" for note in finding.notes]
+        lines.append(f"{equals} {paint('help', 'help')}: {_printable(finding.help)}")
+    return lines + [f"{equals} note: {_printable(note)}" for note in finding.notes]
 
 
 def _marked(line: str, place: Place) -> tuple[str, str, str]:
@@ -132,22 +116,22 @@ def _marked(line: str, place: Place) -> tuple[str, str, str]:
     start = min(place.column - 1, len(line))
     end = max(place.end_column - 1, start + 1)
     first = 0 if start <= _WIDTH - _BEFORE else start - _BEFORE
-    shown, columns = ("", 0) if first == 0 else (_CUT, len(_CUT))
+    text, columns = ("", 0) if first == 0 else (_CUT, len(_CUT))
     indent, marks = columns, 0
     for position in range(first, len(line)):
-        piece = _shown(line[position], columns)
+        piece = _glyph(line[position], columns)
         width = _columns(piece)
         if columns + width > _WIDTH:
-            shown += _CUT
+            text += _CUT
             break
         indent += width if position < start else 0
         marks += width if start <= position < end else 0
-        shown += piece
+        text += piece
         columns += width
-    return shown.rstrip(), " " * indent, "^" * max(marks, 1)
+    return text.rstrip(), " " * indent, "^" * max(marks, 1)
 
 
-def _shown(char: str, column: int) -> str:
+def _glyph(char: str, column: int) -> str:
     """Return a character as a terminal shows it: tabs as spaces, the invisible as a box."""
     if char == "\t":
         return " " * (_TAB - column % _TAB)
@@ -169,19 +153,11 @@ def _char_columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def _visible(text: str) -> str:
+def _printable(text: str) -> str:
     """Return one line of text with nothing in it that could move a terminal's cursor."""
     if text.isprintable():
         return text
-    return "".join(_shown(char, 0) if char != "\n" else " " for char in text)
-
-
-def _paint(style: str, text: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
-
-
-def _plain(style: str, text: str) -> str:  # noqa: ARG001  (stands in for `_paint`)
-    return text
+    return "".join(_glyph(char, 0) if char != "\n" else " " for char in text)
 
 
 def _count(findings: tuple[Finding, ...], *, analysed: bool) -> str:
@@ -191,6 +167,5 @@ def _count(findings: tuple[Finding, ...], *, analysed: bool) -> str:
         severity: sum(finding.severity == severity for finding in findings)
         for severity in severities
     }
-    parts = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in counts.items() if count]
-    stopped = counts["error"] and not analysed
-    return ", ".join(parts) + ("; nothing was analysed" if stopped else "")
+    words = ", ".join(counted(count, severity) for severity, count in counts.items() if count)
+    return words + "; nothing was analysed" * bool(counts["error"] and not analysed)

@@ -15,14 +15,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
-from topo.views.sentences import (
-    class_price,
-    class_words,
-    price_sentences,
-    sentence,
-    tied_price,
-    upgrade_reason,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +22,15 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure, Part
     from topo.description.description import Workload
     from topo.routes.route import Transfer
-    from topo.study import ClassPrice, PathAnswer, RoutedPath, TiedPrice, Upgrades
+    from topo.study import (
+        ClassPrice,
+        PathAnswer,
+        Prices,
+        RoutedPath,
+        Rung,
+        TiedPrice,
+        Upgrades,
+    )
     from topo.study.affinity import Affinities
 
 
@@ -236,13 +236,61 @@ def _links_walked(transfer: Transfer) -> Document:
     return {"links": links}
 
 
+def _in_words(attribute: str) -> Callable[[Any], Document]:
+    """Return what writes facts of `topo.study` as the sentences that say them."""
+
+    def keys(holder: object) -> Document:
+        from topo.views.sentences import sentence
+
+        facts = getattr(holder, attribute)
+        words = [sentence(fact) for fact in facts] if isinstance(facts, tuple) else sentence(facts)
+        return {attribute: words}
+
+    return keys
+
+
+def _rung_classes(rung: Rung) -> Document:
+    from topo.views.sentences import class_words
+
+    classes = [
+        {"class": kind, "words": class_words(kind, len(group)), "resources": group}
+        for kind, group in rung.classes
+    ]
+    return {"classes": classes}
+
+
+def _price_sentences(prices: Prices) -> Document:
+    from topo.views.sentences import price_sentences
+
+    return {"sentences": price_sentences(prices)}
+
+
+def _class_price(price: ClassPrice) -> Document:
+    from topo.views.sentences import class_price, class_words
+
+    return {
+        "class": price.kind,
+        "words": class_words(price.kind, len(price.resources)),
+        "resources": price.resources,
+        "one": keys_of(price.one, "gain cost"),
+        "together": _together(price),
+        "sentence": class_price(price),
+    }
+
+
+def _tied_price(price: TiedPrice) -> Document:
+    from topo.views.sentences import tied_price
+
+    steps = zip(price.resources, price.steps, strict=True)
+    return {
+        "resources": [{**keys_of(resource), "step": step} for resource, step in steps],
+        **_together(price),
+        "sentence": tied_price(price),
+    }
+
+
 def _together(price: ClassPrice | TiedPrice) -> Document:
     return {**keys_of(price.together, "gain cost range_up"), "next_bound": price.next_bound}
-
-
-def _tied_resources(price: TiedPrice) -> Document:
-    steps = zip(price.resources, price.steps, strict=True)
-    return {"resources": [{**keys_of(resource), "step": step} for resource, step in steps]}
 
 
 def _users(affinities: Affinities) -> Document:
@@ -255,6 +303,8 @@ def _users(affinities: Affinities) -> Document:
 
 
 def _ranking(upgrades: Upgrades) -> Document:
+    from topo.views.sentences import upgrade_reason
+
     ranked = [
         {
             "title": upgrade.title,
@@ -278,6 +328,9 @@ def _ranking(upgrades: Upgrades) -> Document:
 # writes the keys of what `a` holds beside the others. A function returns keys of its own.
 _SHAPES: Final[Mapping[str, Shape]] = {
     "Place": ("file line column",),
+    "Finding": (
+        "code severity message help? notes place.file place.line place.column place.end_column?",
+    ),
     # The machine and the catalogue.
     "Figure": (figure_keys,),
     "PeerCap": ("*rate per_flow",),
@@ -320,12 +373,14 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     # Answers.
     "Workload": ("name direction", size_keys, "sources:from targets:to efficiency"),
-    "WorkloadAnswer": ("*workload paths insights",),
+    "WorkloadAnswer": ("*workload paths", _in_words("insights")),
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
         _length,
         "*counts ram_traffic ram_floor dram_bytes dram_floor rate at_most time",
-        "time_range:time_range_s bottlenecks own_limits rates:rates_by_gpu_bytes_per_s",
+        "time_range:time_range_s bottlenecks",
+        _in_words("own_limits"),
+        "rates:rates_by_gpu_bytes_per_s",
         _by_basis,
         "serial_rate",
         _cores,
@@ -335,40 +390,27 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "*resource capacity load figure_basis:basis figure.kind figure.source",
         "resource.limited_by? stops",
     ),
-    "Rung": (
-        "rate",
-        lambda rung: {
-            "classes": [
-                {"class": kind, "words": class_words(kind, len(group)), "resources": group}
-                for kind, group in rung.classes
-            ]
-        },
-    ),
+    "Rung": ("rate", _rung_classes),
     "Share": (
         "demands",
-        lambda share: {"gpus": [demand.gpu for demand in share.demands]},
-        lambda share: {"count": len(share.demands)},
+        lambda share: {
+            "gpus": [demand.gpu for demand in share.demands],
+            "count": len(share.demands),
+        },
         "rate share stopped_by",
     ),
     "Use": (
         "resources",
-        lambda use: {"count": len(use.resources)},
-        "capacity",
-        lambda use: {"unlimited": use.capacity == math.inf},
+        lambda use: {
+            "count": len(use.resources),
+            "capacity_bytes_per_s": use.capacity,
+            "unlimited": use.capacity == math.inf,
+        },
         "load utilisation users:used_by",
     ),
-    "Prices": (
-        "total fair_total:max_min_total_bytes_per_s classes tie",
-        lambda prices: {"sentences": price_sentences(prices)},
-    ),
-    "ClassPrice": (
-        "kind:class",
-        lambda price: {"words": class_words(price.kind, len(price.resources))},
-        "resources",
-        lambda price: {"one": keys_of(price.one, "gain cost"), "together": _together(price)},
-        lambda price: {"sentence": class_price(price)},
-    ),
-    "TiedPrice": (_tied_resources, _together, lambda price: {"sentence": tied_price(price)}),
+    "Prices": ("total fair_total:max_min_total_bytes_per_s classes tie", _price_sentences),
+    "ClassPrice": (_class_price,),
+    "TiedPrice": (_tied_price,),
     "Run": ("workload.name:workload data_path workload.size:bytes start finish duration:time_s",),
     "Moment": ("start end rates:workloads",),
     "Outcome": ("time times bound:bottlenecks",),
@@ -378,7 +420,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "via:data_path now",
         _ranking,
     ),
-    "Judgement": ("expectation.text holds outcome expectation.place",),
+    "Judgement": ("expectation.text holds", _in_words("outcome"), "expectation.place"),
     # Affinity, measurements, other programs' rules.
     "Affinities": ("topology rules gpus", _users),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
@@ -399,5 +441,4 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     "Topology": attrgetter("name"),
     "Demand": attrgetter("name"),
     "End": str,
-    **{fact.__name__: sentence for fact in sentence.registry if fact is not object},
 }
