@@ -83,7 +83,7 @@ def test_the_walks_found_are_the_shortest_and_of_those_the_widest_evenly(text):
     for walk in best:
         for step in walk:
             expected[step.resource.id] += 1 / len(best)
-    found = Search(machine, ("network",), passes_network).ways("storage", "nic0")
+    found = Search(machine, ("network",), passes_network).paths("storage", "nic0")
     assert found.count == len(best)
     assert found.width == widest
     assert found.example in best
@@ -96,7 +96,7 @@ def test_the_walks_found_are_the_shortest_and_of_those_the_widest_evenly(text):
 @given(networks())
 def test_back_is_there_turned_round(text):
     search = Search(built(text), ("network",), passes_network)
-    there, back = search.ways("storage", "nic0"), search.ways("nic0", "storage")
+    there, back = search.paths("storage", "nic0"), search.paths("nic0", "storage")
     assert there.count == back.count
     forward = sorted((step.link.name, share) for step, share in there.shares)
     backward = sorted((step.link.name, share) for step, share in back.shares)
@@ -109,31 +109,31 @@ def test_first_takes_one_of_the_best_walks_whole(text):
     machine = built(text)
     spread = Search(machine, ("network",), passes_network)
     first = Search(machine, ("network",), passes_network, spread=False)
-    one = first.ways("storage", "nic0")
+    one = first.paths("storage", "nic0")
     assert one.count == 1
     assert [step for step, _ in one.shares] == list(one.example)
     assert {share for _, share in one.shares} == {1.0}
-    assert one.example == spread.ways("storage", "nic0").example
+    assert one.example == spread.paths("storage", "nic0").example
 
 
 def test_nothing_goes_through_memory_a_gpu_or_storage():
     machine = built(TWO_SOCKETS)
     search = Search(machine, ("host", "memory"), passes_host)
     for end in ("gpu0", "ram0", "nic0"):
-        assert search.ways(end, "gpu1").example[0].target == "cpu0"
+        assert search.paths(end, "gpu1").example[0].target == "cpu0"
     assert not any(passes_host(machine[name]) for name in ("ram0", "gpu0", "nic0", "storage"))
     assert passes_host(shipped("dgx-h100")["nic0"])
 
 
 def test_no_way_is_none():
     machine = built(TWO_SOCKETS)
-    assert Search(machine, ("host",), passes_host).ways("storage", "gpu0") is None
-    assert Search(machine, ("gpu",), passes_host).ways("gpu0", "gpu1") is None
+    assert Search(machine, ("host",), passes_host).paths("storage", "gpu0") is None
+    assert Search(machine, ("gpu",), passes_host).paths("gpu0", "gpu1") is None
 
 
 def test_an_unknown_rate_does_not_narrow_a_walk():
     machine = shipped("gds-textbook")
-    ways = Search(machine, ("host",), passes_host).ways("root0", "root1")
+    ways = Search(machine, ("host",), passes_host).paths("root0", "root1")
     assert ways.width == math.inf
 
 

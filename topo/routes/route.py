@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths.registry import is_ram
 from topo.description.names import ranged, stem_of
-from topo.description.shape import listed
+from topo.phrases import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ Effect = Literal["fine", "assumed", "slower", "unknown", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a choice among several ways is made.
+    """How a choice among several routes is made.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Transfer:
     """One move, laid out: which engine moves from which device to which, along which steps.
 
     `walk` is one walk to show; `shares` are the steps of all equally good ones with the share of
-    the leg's bytes on each. `use` is bytes through each resource (by id) for a payload byte of
-    this branch. `sent_up_by` is the device whose ACS redirect sends the leg by the root.
+    the transfer's bytes on each. `use` is bytes through each resource (by id) for a payload byte of
+    this subflow. `sent_up_by` is the device whose ACS redirect sends the transfer by the root.
     """
 
     move: Move
@@ -104,8 +104,8 @@ class Reason:
     ----------
     code, effect
         What it is by its code, and what it does to the verdict.
-    said
-        The fact; where devices are named in `about`, their names end the sentence.
+    fact
+        A sentence; where devices are named in `about`, their names end it.
     place
         Where the file says so.
     about
@@ -116,7 +116,7 @@ class Reason:
 
     code: str
     effect: Effect
-    said: str
+    fact: str
     place: Place | None = None
     about: tuple[str, ...] = ()
     instead: str = ""
@@ -124,20 +124,18 @@ class Reason:
     @property
     def text(self) -> str:
         """The whole sentence, without a full stop."""
-        return f"{self.said} {listed(ranged(self.about, 4))}" if self.about else self.said
+        return f"{self.fact} {listed(ranged(self.about, 4))}" if self.about else self.fact
 
 
 def merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     """Return every reason once; one that holds for several devices names them all."""
-    found: dict[tuple[str, str, str], Reason] = {}
+    by_fact: dict[tuple[str, str, str], tuple[Reason, dict[str, None]]] = {}
     for reason in reasons:
-        key = (reason.code, reason.effect, reason.said)
-        known = found.setdefault(key, reason)
-        about = dict.fromkeys((*known.about, *reason.about))
-        if len(about) > len(known.about):
-            found[key] = replace(known, about=tuple(about))
+        key = (reason.code, reason.effect, reason.fact)
+        by_fact.setdefault(key, (reason, {}))[1].update(dict.fromkeys(reason.about))
     return tuple(
-        replace(reason, about=tuple(sorted(reason.about, key=stem_of))) for reason in found.values()
+        replace(reason, about=tuple(sorted(about, key=stem_of)))
+        for reason, about in by_fact.values()
     )
 
 
@@ -150,13 +148,13 @@ class Route:
     data_path
         The path's definition, as written for a read.
     direction
-        ``read`` fills the GPU, ``write`` empties it; legs are in the order the data moves.
+        ``read`` fills the GPU, ``write`` empties it; transfers are in the order the data moves.
     gpu
         The GPU's name.
-    branches
+    subflows
         What shares the traffic, shares adding up to 1; empty when `verdict` is ``refused``.
     use
-        Bytes through each resource (by id) for a payload byte, over all branches.
+        Bytes through each resource (by id) for a payload byte, over all subflows.
     extra
         Resources that exist only for routes: peer-to-peer caps of a flow, measured pairs, stages.
     waypoints
@@ -180,50 +178,41 @@ class Route:
 
     @property
     def physical_links(self) -> int:
-        """Links walked by the first branch; a move inside one memory walks none."""
-        return (
-            sum(len(transfer.walk) for transfer in self.subflows[0].transfers)
-            if self.subflows
-            else 0
-        )
+        """Links walked by the first subflow; a move inside one memory walks none."""
+        first = self.subflows[:1]
+        return sum(len(transfer.walk) for subflow in first for transfer in subflow.transfers)
 
 
-_MEDIA = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
+# --- waypoints ------------------------------------------------------------------------------------
+
+_MEDIA: Final = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
 
 
 def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
-    """Return the waypoints of one branch in the order of travel.
+    """Return the waypoints of one subflow in the order of travel: what people count as hops.
 
     They are the storage, the card or controller that moves its data, each RAM buffer, the medium
     by which a move enters or leaves a GPU, and the GPU's memory. Hops are one less.
     """
     first = subflow.transfers[0]
-    found = [_station(first.source, first.move.source)]
+    names = [first.move.source if is_ram(first.move.source) else first.source]
     for transfer in subflow.transfers:
-        between = [_engine(transfer), _medium(topology, transfer)]
+        ends = (transfer.source, transfer.target)
+        by_card = transfer.move.mover in ("nic", "drive") and transfer.engine not in ends
+        between = [transfer.engine if by_card else "", _medium_at_gpu(topology, transfer)]
         if topology[transfer.source].kind == "gpu":
             between.reverse()
-        found.extend(station for station in between if station)
-        found.append(_station(transfer.target, transfer.move.target))
-    return tuple(found)
+        names.extend(name for name in between if name)
+        names.append(transfer.move.target if is_ram(transfer.move.target) else transfer.target)
+    return tuple(names)
 
 
-def _station(device: str, end: str) -> str:
-    return end if is_ram(end) else device
-
-
-def _engine(transfer: Transfer) -> str:
-    """Return the card's name where a card or a controller moves the data of a storage."""
-    moves = transfer.move.mover in ("nic", "drive") and transfer.engine not in (
-        transfer.source,
-        transfer.target,
-    )
-    return transfer.engine if moves else ""
-
-
-def _medium(topology: Topology, transfer: Transfer) -> str:
-    for name, step in ((transfer.source, transfer.walk[:1]), (transfer.target, transfer.walk[-1:])):
-        if topology[name].kind == "gpu" and step:
-            family = step[0].link.cable.family
+def _medium_at_gpu(topology: Topology, transfer: Transfer) -> str:
+    for name, steps in (
+        (transfer.source, transfer.walk[:1]),
+        (transfer.target, transfer.walk[-1:]),
+    ):
+        if topology[name].kind == "gpu" and steps:
+            family = steps[0].link.cable.family
             return _MEDIA.get(family, family)
     return ""

@@ -1,4 +1,4 @@
-"""Lay a data path on a topology: legs, branches, what each payload byte uses."""
+"""Lay a data path on a topology: subflows, their transfers, what each payload byte uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from topo.datapaths.registry import is_ram
 from topo.errors import Finding, UnknownNameError
 from topo.routes.route import Policy, Reason, Route, Subflow, Transfer, merged, waypoints
-from topo.routes.search import Chooser, Search, passes_gpu_fabric, passes_host, passes_network
+from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import UseBuilder, measured_pairs, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
@@ -41,12 +41,19 @@ class Router:
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
         self.topology = topology
         self.policy = policy or Policy()
-        _check_places(topology, self.policy)
+        for buffer, place in self.policy.buffers:
+            if place not in ("near-gpu", "near-nic") and not topology[place].is_memory:
+                message = (
+                    f"{buffer} buffers lie near-gpu, near-nic or in a memory, and {place} is none"
+                )
+                raise UnknownNameError(Finding("unknown-name", message))
         spread = self.policy.routes == "spread"
         self._host = Search(topology, ("host", "memory"), passes_host, spread=spread)
         self._network = Search(topology, ("network",), passes_network, spread=spread)
         self._fabric = Search(topology, ("gpu",), passes_gpu_fabric, spread=spread)
-        self._near = Chooser(topology, host=self._host, network=self._network, fabric=self._fabric)
+        self._placement = Placement(
+            topology, host=self._host, network=self._network, fabric=self._fabric
+        )
         self._measured = measured_pairs(topology)
 
     def route(
@@ -70,7 +77,7 @@ class Router:
         Returns
         -------
         Route
-            With the verdict ``refused`` and no branches where something closes the way.
+            With the verdict ``refused`` and no subflows where something forbids it.
         """
         reasons = (
             *wrong_ends(self.topology, path, storages),
@@ -79,14 +86,46 @@ class Router:
         if verdict_of(reasons) != "refused":
             reasons = (*reasons, *self._diverted(path, storages, gpu))
         if verdict_of(reasons) == "refused":
-            return _refused(path, gpu, direction, reasons)
+            return Route(path, direction, gpu, "refused", reasons)
         subflows: list[Subflow] = []
         for storage in storages:
-            found = self._branches(path, storage, gpu, direction)
-            if isinstance(found, Reason):
-                return _refused(path, gpu, direction, (*reasons, found))
-            subflows.extend(replace(one, share=one.share / len(storages)) for one in found)
-        return self._finish(path, gpu, direction, tuple(subflows), reasons)
+            of_storage = self._subflows(path, storage, gpu, direction)
+            if isinstance(of_storage, Reason):
+                return Route(path, direction, gpu, "refused", (*reasons, of_storage))
+            subflows.extend(
+                replace(subflow, share=subflow.share / len(storages)) for subflow in of_storage
+            )
+        reasons = merged((*reasons, *peer_reasons(self.topology, subflows)))
+        verdict = verdict_of(reasons)
+        if verdict == "refused":
+            return Route(path, direction, gpu, "refused", reasons)
+        builder = UseBuilder(self.topology, path, direction, self._measured)
+        used = tuple(builder.with_use(subflow) for subflow in subflows)
+        return Route(
+            data_path=path,
+            direction=direction,
+            gpu=gpu,
+            verdict=verdict,
+            reasons=reasons,
+            subflows=used,
+            use=total_use(used),
+            extra=tuple(builder.extra.values()),
+            waypoints=waypoints(self.topology, used[0]),
+        )
+
+    def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
+        """Return `route` with its subflows carrying other shares; a share of 0 drops one."""
+        subflows = tuple(
+            replace(subflow, share=share)
+            for subflow, share in zip(route.subflows, shares, strict=True)
+            if share > 0
+        )
+        return replace(
+            route,
+            subflows=subflows,
+            use=total_use(subflows),
+            waypoints=waypoints(self.topology, subflows[0]),
+        )
 
     def _diverted(self, path: DataPath, storages: tuple[str, ...], gpu: str) -> tuple[Reason, ...]:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
@@ -95,83 +134,44 @@ class Router:
         if not direct or not remote or not self.topology.settings.dynamic_routing:
             return ()
         joined = set(self._fabric.distances(gpu))
-        found = (
+        reasons = (
             routing_reason(
                 self.topology,
-                self._near.cards(storage, gpu),
+                self._placement.cards(storage, gpu),
                 self._cards(storage, gpu),
                 gpu,
                 joined,
             )
             for storage in remote
         )
-        return merged(reason for reason in found if reason is not None)
+        return merged(reason for reason in reasons if reason is not None)
 
-    def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
-        """Return `route` with its branches carrying other shares; a share of 0 drops one."""
-        kept = tuple(
-            replace(subflow, share=share)
-            for subflow, share in zip(route.subflows, shares, strict=True)
-            if share > 0
-        )
-        return replace(
-            route,
-            subflows=kept,
-            use=total_use(kept),
-            waypoints=waypoints(self.topology, kept[0]),
-        )
+    # --- subflows -------------------------------------------------------------------------------
 
-    def _finish(
-        self,
-        path: DataPath,
-        gpu: str,
-        direction: Direction,
-        subflows: tuple[Subflow, ...],
-        reasons: tuple[Reason, ...],
-    ) -> Route:
-        found = merged((*reasons, *peer_reasons(self.topology, subflows)))
-        verdict = verdict_of(found)
-        if verdict == "refused":
-            return _refused(path, gpu, direction, found)
-        builder = UseBuilder(self.topology, path, direction, self._measured)
-        counted = tuple(builder.with_use(subflow) for subflow in subflows)
-        return Route(
-            data_path=path,
-            direction=direction,
-            gpu=gpu,
-            verdict=verdict,
-            reasons=found,
-            subflows=counted,
-            use=total_use(counted),
-            extra=tuple(builder.extra.values()),
-            waypoints=waypoints(self.topology, counted[0]),
-        )
-
-    # --- branches -------------------------------------------------------------------------------
-
-    def _branches(
+    def _subflows(
         self, path: DataPath, storage: str, gpu: str, direction: Direction
     ) -> tuple[Subflow, ...] | Reason:
-        """Return one branch for each card and each choice of memories, or why there is none."""
+        """Return one subflow for each card and each choice of memories, or why there is none."""
         cards = self._cards(storage, gpu)
         if not cards:
-            text = f"no network card reaches both {storage} and"
-            return Reason("no-way", "refused", text, about=(gpu,))
+            fact = f"no network card reaches both {storage} and"
+            return Reason("no-way", "refused", fact, about=(gpu,))
         subflows: list[Subflow] = []
         for card in cards:
-            places = self._places(path, card or storage, gpu)
-            if not places:
-                text = "the file has no system RAM for the buffers within reach of"
-                return Reason("no-memory", "refused", text, about=(gpu,))
-            share = 1.0 / len(cards) / len(places)
-            for place in places:
-                transfers = self._legs(path, card, {path.far_end: storage, "gpu": gpu, **place})
+            choices = self._places(path, card or storage, gpu)
+            if not choices:
+                fact = "the file has no system RAM for the buffers within reach of"
+                return Reason("no-memory", "refused", fact, about=(gpu,))
+            share = 1.0 / len(cards) / len(choices)
+            for places in choices:
+                devices = {path.far_end: storage, "gpu": gpu, **places}
+                transfers = self._transfers(path, card, devices)
                 if transfers is None:
-                    text = f"no permitted way joins {storage} and"
-                    return Reason("no-way", "refused", text, about=(gpu,))
+                    fact = f"no permitted way joins {storage} and"
+                    return Reason("no-way", "refused", fact, about=(gpu,))
                 if direction == "write":
-                    transfers = tuple(_backwards(transfer) for transfer in reversed(transfers))
-                memories = tuple((end, name) for end, name in place.items() if is_ram(end))
+                    transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
+                memories = tuple((end, name) for end, name in places.items() if is_ram(end))
                 subflows.append(Subflow(share, storage, card, memories, transfers))
         return tuple(subflows)
 
@@ -180,8 +180,8 @@ class Router:
         if self.topology[storage].kind != "storage":
             return ("",)
         if self.policy.nics == "nearest":
-            return self._near.nearest_cards(storage, gpu)
-        return self._near.cards(storage, gpu)
+            return self._placement.nearest_cards(storage, gpu)
+        return self._placement.cards(storage, gpu)
 
     def _places(self, path: DataPath, near_storage: str, gpu: str) -> list[dict[str, str]]:
         """Return every choice of a memory for each buffer and of a staging GPU, if one is used.
@@ -189,163 +189,128 @@ class Router:
         Buffers that the policy puts in one place share a choice.
         """
         ends = dict.fromkeys(end for move in path.moves for end in (move.source, move.target))
-        wanted = {
+        place_of = {
             end: self.policy.place_of(end) if is_ram(end) else end
             for end in ends
             if end not in ("storage", "peer", "gpu")
         }
         options = {
             place: self._options(place, near_storage, gpu)
-            for place in dict.fromkeys(wanted.values())
+            for place in dict.fromkeys(place_of.values())
         }
         choices = (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
-        return [{end: chosen[place] for end, place in wanted.items()} for chosen in choices]
+        return [{end: chosen[place] for end, place in place_of.items()} for chosen in choices]
 
     def _options(self, place: str, near_storage: str, gpu: str) -> tuple[str, ...]:
         """Return the devices that a place means; equally good ones share the traffic."""
         if place == "near-gpu":
-            return self._near.memories_near(gpu)
+            return self._placement.memories_near(gpu)
         if place == "near-nic":
-            return self._near.memories_near(near_storage)
+            return self._placement.memories_near(near_storage)
         if place == "staging-gpu":
-            gpus = self._near.staging_gpus(near_storage, gpu)
+            gpus = self._placement.staging_gpus(near_storage, gpu)
             return gpus if self.policy.routes == "spread" else gpus[:1]
         return (place,)
 
-    # --- legs -----------------------------------------------------------------------------------
+    # --- transfers ------------------------------------------------------------------------------
 
-    def _legs(
-        self, path: DataPath, card: str, where: dict[str, str]
+    def _transfers(
+        self, path: DataPath, card: str, devices: dict[str, str]
     ) -> tuple[Transfer, ...] | None:
-        """Return the moves between the devices that `where` names for their ends."""
-        gpu = where["gpu"]
+        """Return the moves between the devices that their ends mean, `None` if one has no walk."""
+        gpu = devices["gpu"]
         transfers: list[Transfer] = []
         for move in path.moves:
-            source, target = where[move.source], where[move.target]
+            source, target = devices[move.source], devices[move.target]
             if source == target == gpu:  # no GPU is nearer: nothing is staged
                 continue
-            transfer = self._leg(move, source, target, card, gpu)
+            transfer = self._transfer(move, source, target, card, gpu)
             if transfer is None:
                 return None
             transfers.append(transfer)
         return tuple(transfers)
 
-    def _leg(self, move: Move, source: str, target: str, card: str, gpu: str) -> Transfer | None:
+    def _transfer(
+        self, move: Move, source: str, target: str, card: str, gpu: str
+    ) -> Transfer | None:
         """Return one move between two devices, `None` when no walk joins them."""
         if source == target:
             engine = gpu if move.mover == "gpu" else socket_of(self.topology, source)
             return Transfer(move, engine, source, target)
         if move.mover in ("nic", "drive"):
-            return self._device_leg(move, source, target, card)
-        if {self.topology[source].kind, self.topology[target].kind} == {"gpu"}:
-            return self._gpu_leg(move, source, target)
-        ways = self._host.ways(source, target)
-        if ways is None:
-            return None
-        engine = self._gpu_of(source, target, gpu)
+            return self._by_storage_side(move, source, target, card)
+        ends = (source, target)
+        gpus = [end for end in ends if self.topology[end].kind == "gpu"]
+        if len(gpus) == len(ends):  # the source's engine writes
+            if move.over == "pcie":
+                hops, sent_up_by = self._peer_hops(source, target)
+                return _over(hops, move, source, *ends, sent_up_by)
+            return _over((self._fabric.paths(*ends),), move, source, *ends)
+        engine = next(iter(gpus), gpu)
         if move.mover != "gpu":
             engine = socket_of(self.topology, target)
-        return _leg(move, engine, source, target, (ways,))
+        return _over((self._host.paths(*ends),), move, engine, *ends)
 
-    def _gpu_of(self, source: str, target: str, gpu: str) -> str:
-        """Return the GPU whose copy engine moves: the one at an end of the move."""
-        return next((end for end in (source, target) if self.topology[end].kind == "gpu"), gpu)
-
-    def _gpu_leg(self, move: Move, source: str, target: str) -> Transfer | None:
-        """Return a move between two GPUs, by GPU links or by PCIe; the source's engine writes."""
-        if move.over == "pcie":
-            inside, sent_up_by = self._peer_ways(source, target)
-            return _leg(move, source, source, target, inside, sent_up_by) if inside else None
-        ways = self._fabric.ways(source, target)
-        return None if ways is None else _leg(move, source, source, target, (ways,))
-
-    def _device_leg(self, move: Move, source: str, target: str, card: str) -> Transfer | None:
+    def _by_storage_side(self, move: Move, source: str, target: str, card: str) -> Transfer | None:
         """Return a move by the storage's side: over the wire to the card, then inside the host."""
-        engine = card or source
-        inside, sent_up_by = self._peer_ways(engine, target)
-        if not inside:
-            return None
-        if not card:
-            engine = _drive_engine(self.topology, inside, source)
-            return _leg(move, engine, source, target, inside, sent_up_by)
-        wire = self._network.ways(source, card)
-        if wire is None:
-            return None
-        return _leg(move, card, source, target, (wire, *inside), sent_up_by)
+        hops, sent_up_by = self._peer_hops(card or source, target)
+        if card:
+            wire = self._network.paths(source, card)
+            return _over((wire, *hops), move, card, source, target, sent_up_by)
+        # A drive's data is moved by its controller card, if it has one.
+        passed = [step.target for hop in hops if hop for step in hop.example]
+        controllers = (name for name in passed if self.topology[name].kind == "hba")
+        return _over(hops, move, next(controllers, source), source, target, sent_up_by)
 
-    def _peer_ways(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths, ...], str]:
-        """Return the ways from a DMA engine into RAM or a GPU, and what sends it by the root.
+    def _peer_hops(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths | None, ...], str]:
+        """Return the hops from a DMA engine into RAM or a GPU, and what sends it by the root.
 
         Peer-to-peer traffic that would turn round at a switch with ACS redirect goes up to the
         root and back, over the uplink twice.
         """
-        ways = self._host.ways(engine, target)
-        if ways is None:
-            return (), ""
         meeting = self.topology.tree.meeting(engine, target)
-        hangs_on = self.topology.tree.attachment(engine)
-        if meeting and hangs_on and self.topology[meeting].part.flag("acs"):
-            up = self._host.ways(engine, hangs_on.root)
-            down = self._host.ways(hangs_on.root, target)
-            assert up is not None, "the engine hangs on its root"
-            assert down is not None, "so does what it meets below the root"
-            return (up, down), meeting
-        return (ways,), ""
+        attachment = self.topology.tree.attachment(engine)
+        if meeting and attachment and self.topology[meeting].part.flag("acs"):
+            up = self._host.paths(engine, attachment.root)
+            return (up, self._host.paths(attachment.root, target)), meeting
+        return (self._host.paths(engine, target),), ""
 
 
-def _check_places(topology: Topology, policy: Policy) -> None:
-    for buffer, place in policy.buffers:
-        if place in ("near-gpu", "near-nic") or topology[place].kind in ("memory", "cxl-memory"):
-            continue
-        message = f"{buffer} buffers lie near-gpu, near-nic or in a memory, and {place} is none"
-        raise UnknownNameError(Finding("unknown-name", message))
-
-
-def _refused(path: DataPath, gpu: str, direction: Direction, reasons: tuple[Reason, ...]) -> Route:
-    return Route(path, direction, gpu, "refused", reasons)
-
-
-def _drive_engine(topology: Topology, ways: tuple[EqualCostPaths, ...], drive: str) -> str:
-    """Return the engine that moves a drive's data: its controller card's if it has one."""
-    for way in ways:
-        for step in way.example:
-            if topology[step.target].kind == "hba":
-                return step.target
-    return drive
-
-
-def _leg(
+def _over(
+    hops: tuple[EqualCostPaths | None, ...],
     move: Move,
     engine: str,
     source: str,
     target: str,
-    ways: tuple[EqualCostPaths, ...],
     sent_up_by: str = "",
-) -> Transfer:
-    """Return a leg over consecutive ways."""
+) -> Transfer | None:
+    """Return a transfer over consecutive hops, `None` when one of them has no walk."""
+    joined = [hop for hop in hops if hop is not None]
+    if len(joined) < len(hops):
+        return None
     return Transfer(
         move=move,
         engine=engine,
         source=source,
         target=target,
-        walk=tuple(step for way in ways for step in way.example),
-        shares=tuple(shared for way in ways for shared in way.shares),
-        alternatives=prod(way.count for way in ways),
+        walk=tuple(step for hop in joined for step in hop.example),
+        shares=tuple(shared for hop in joined for shared in hop.shares),
+        alternatives=prod(hop.count for hop in joined),
         sent_up_by=sent_up_by,
     )
 
 
-def _backwards(transfer: Transfer) -> Transfer:
-    """Return the leg of a write: the same steps walked the other way."""
+def _reversed(transfer: Transfer) -> Transfer:
+    """Return the transfer of a write: the same steps walked the other way."""
+
+    def turned(step: Step) -> Step:
+        return Step(step.link, step.target, step.source)
+
     return replace(
         transfer,
         move=replace(transfer.move, source=transfer.move.target, target=transfer.move.source),
         source=transfer.target,
         target=transfer.source,
-        walk=tuple(_turned(step) for step in reversed(transfer.walk)),
-        shares=tuple((_turned(step), share) for step, share in reversed(transfer.shares)),
+        walk=tuple(turned(step) for step in reversed(transfer.walk)),
+        shares=tuple((turned(step), share) for step, share in reversed(transfer.shares)),
     )
-
-
-def _turned(step: Step) -> Step:
-    return Step(step.link, step.target, step.source)

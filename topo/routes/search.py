@@ -1,19 +1,21 @@
-"""Search: the fewest links, then the widest, and how equally good walks share the traffic."""
+"""Search: fewest links, then widest, how equal walks share, and what is nearest to what."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import deque
 from typing import TYPE_CHECKING
 
+from topo.catalogue.kinds import CARDS
+from topo.graph import breadth_first
 from topo.routes.route import EqualCostPaths
-from topo.topology.locality import locality, rank, socket_of
+from topo.topology.locality import forwards, locality, rank, socket_of
 from topo.topology.topology import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from topo.catalogue.kinds import Kind
     from topo.description.description import Device
     from topo.topology.topology import Layer, Topology
 
@@ -23,9 +25,7 @@ _TIE = 1e-9
 
 def passes_host(device: Device) -> bool:
     """Whether traffic inside a host may go through `device`; never RAM, GPUs or drives."""
-    return device.kind in ("cpu", "root-complex", "pcie-switch", "hba") or bool(
-        device.part.flag("bridge")
-    )
+    return device.is_host or forwards(device)
 
 
 def passes_network(device: Device) -> bool:
@@ -43,6 +43,9 @@ def by_name(name: str) -> tuple[tuple[str, int], ...]:
     return tuple(
         (text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name)
     )
+
+
+# --- walks ----------------------------------------------------------------------------------------
 
 
 class Search:
@@ -74,33 +77,26 @@ class Search:
             name: tuple(step for step in steps if step.link.layer in layers)
             for name, steps in topology.steps.items()
         }
-        self._distances: dict[str, dict[str, int]] = {}
-        self._ways: dict[tuple[str, str], EqualCostPaths | None] = {}
+        self._distances: dict[str, Mapping[str, int]] = {}
+        self._paths: dict[tuple[str, str], EqualCostPaths | None] = {}
 
     def distances(self, source: str) -> Mapping[str, int]:
         """Return the number of links from `source` to everything that can be reached."""
         if source not in self._distances:
-            self._distances[source] = self._breadth_first(source)
+
+            def neighbours(name: str) -> list[str]:
+                if name != source and name not in self._passing:
+                    return []
+                return [step.target for step in self._steps[name]]
+
+            self._distances[source] = breadth_first([source], neighbours)
         return self._distances[source]
 
-    def ways(self, source: str, target: str) -> EqualCostPaths | None:
+    def paths(self, source: str, target: str) -> EqualCostPaths | None:
         """Return the best walks from `source` to `target`, `None` when there is none."""
-        if (source, target) not in self._ways:
-            self._ways[source, target] = self._find(source, target)
-        return self._ways[source, target]
-
-    def _breadth_first(self, source: str) -> dict[str, int]:
-        distances = {source: 0}
-        front = deque([source])
-        while front:
-            current = front.popleft()
-            if current != source and current not in self._passing:
-                continue
-            for step in self._steps[current]:
-                if step.target not in distances:
-                    distances[step.target] = distances[current] + 1
-                    front.append(step.target)
-        return distances
+        if (source, target) not in self._paths:
+            self._paths[source, target] = self._find(source, target)
+        return self._paths[source, target]
 
     def _find(self, source: str, target: str) -> EqualCostPaths | None:
         distances = self.distances(source)
@@ -108,8 +104,8 @@ class Search:
             return None
         steps = self._shortest(distances, target)
         width = _widest(steps, source, target)
-        kept = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
-        shares, count = _shares(kept, source, target)
+        wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
+        shares, count = _shares(wide, source, target)
         example = _first_by_name(shares, source, target)
         if not self._spread:
             return EqualCostPaths(tuple((step, 1.0) for step in example), example, 1, width)
@@ -117,21 +113,21 @@ class Search:
 
     def _shortest(self, distances: Mapping[str, int], target: str) -> list[Step]:
         """Return every step of every shortest walk, nearest to the source first."""
-        found: list[Step] = []
-        layer = [target]
-        while layer:
+        steps: list[Step] = []
+        front = [target]
+        while front:
             before: dict[str, None] = {}
-            for name in layer:
+            for name in front:
                 for back in self._steps[name]:
-                    near = back.target
-                    if distances.get(near, -1) != distances[name] - 1:
+                    nearer = back.target
+                    if distances.get(nearer, -1) != distances[name] - 1:
                         continue
-                    if distances[near] > 0 and near not in self._passing:
+                    if distances[nearer] > 0 and nearer not in self._passing:
                         continue
-                    before[near] = None
-                    found.append(Step(back.link, near, name))
-            layer = list(before)
-        return found[::-1]
+                    before[nearer] = None
+                    steps.append(Step(back.link, nearer, name))
+            front = list(before)
+        return steps[::-1]
 
 
 def _rate(step: Step) -> float:
@@ -158,22 +154,18 @@ def _shares(
     A step lies on ``walks to its start`` times ``walks from its end`` of all the walks, so nothing
     is enumerated.
     """
-    to_here = {source: 1}
+    walks_to = {source: 1}
     for step in steps:
-        to_here[step.target] = to_here.get(step.target, 0) + to_here.get(step.source, 0)
-    from_here = {target: 1}
+        walks_to[step.target] = walks_to.get(step.target, 0) + walks_to.get(step.source, 0)
+    walks_from = {target: 1}
     for step in reversed(steps):
-        from_here[step.source] = from_here.get(step.source, 0) + from_here.get(step.target, 0)
-    count = to_here[target]
+        walks_from[step.source] = walks_from.get(step.source, 0) + walks_from.get(step.target, 0)
+    count = walks_to[target]
     return tuple(
         (step, walks / count)
         for step in steps
-        if (walks := to_here.get(step.source, 0) * from_here.get(step.target, 0))
+        if (walks := walks_to.get(step.source, 0) * walks_from.get(step.target, 0))
     ), count
-
-
-def _name_key(step: Step) -> tuple[object, ...]:
-    return (by_name(step.target), by_name(step.link.name))
 
 
 def _first_by_name(
@@ -185,15 +177,19 @@ def _first_by_name(
     walk: list[Step] = []
     current = source
     while current != target:
-        ways = following[current]
-        step = ways[0] if len(ways) == 1 else min(ways, key=_name_key)
-        walk.append(step)
-        current = step.target
+        steps = following[current]
+        if len(steps) > 1:
+            steps.sort(key=lambda step: (by_name(step.target), by_name(step.link.name)))
+        walk.append(steps[0])
+        current = steps[0].target
     return tuple(walk)
 
 
-class Chooser:
-    """Answers what is near what on one topology, each question once.
+# --- placement ------------------------------------------------------------------------------------
+
+
+class Placement:
+    """Which network card, memory or staging GPU is near what, each question answered once.
 
     Parameters
     ----------
@@ -208,16 +204,19 @@ class Chooser:
     ) -> None:
         self._topology = topology
         self._host, self._network, self._fabric = host, network, fabric
-        self._card_order = _order(topology.of_kind("nic", "dpu"))
-        self._memory_order = _order(topology.of_kind("memory"))
         self._nearest: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = {}
         self._memories: dict[str, tuple[str, ...]] = {}
+        self._card_order = self._order(*CARDS)
+        self._memory_order = self._order("memory")
+
+    def _order(self, *kinds: Kind) -> dict[str, int]:
+        return {device.name: index for index, device in enumerate(self._topology.of_kind(*kinds))}
 
     def cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards that both the storage and the GPU reach, in the order of the file."""
         on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
-        found = (name for name in in_host if name in self._card_order and name in on_network)
-        return tuple(sorted(found, key=self._card_order.__getitem__))
+        cards = (name for name in in_host if name in self._card_order and name in on_network)
+        return tuple(sorted(cards, key=self._card_order.__getitem__))
 
     def nearest_cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards nearest to `gpu`: by locality class, then fewest links, then widest.
@@ -239,12 +238,12 @@ class Chooser:
         start = socket_of(self._topology, device) or device
         if start not in self._memories:
             distances = self._host.distances(start)
-            found = sorted(
+            memories = sorted(
                 (name for name in distances if name in self._memory_order),
                 key=self._memory_order.__getitem__,
             )
-            nearest = min((distances[name] for name in found), default=None)
-            self._memories[start] = tuple(name for name in found if distances[name] == nearest)
+            nearest = min((distances[name] for name in memories), default=None)
+            self._memories[start] = tuple(n for n in memories if distances[n] == nearest)
         return self._memories[start]
 
     def staging_gpus(self, card: str, gpu: str) -> tuple[str, ...]:
@@ -257,7 +256,7 @@ class Chooser:
         distances = {
             name: (rank(locality(self._topology, card, name)), links[name])
             for name in sorted(links, key=by_name)
-            if self._topology[name].kind == "gpu" and self._host.ways(card, name) is not None
+            if self._topology[name].kind == "gpu" and self._host.paths(card, name) is not None
         }
         nearest = min(distances.values(), default=(0, 0))
         if distances.get(gpu, nearest)[0] == nearest[0]:
@@ -265,10 +264,6 @@ class Chooser:
         return tuple(name for name, distance in distances.items() if distance == nearest)
 
     def _distance(self, card: str, gpu: str) -> tuple[int, int, float]:
-        ways = self._host.ways(card, gpu)
-        assert ways is not None, "the GPU reaches the card"
-        return (rank(locality(self._topology, card, gpu)), len(ways.example), -ways.width)
-
-
-def _order(devices: tuple[Device, ...]) -> dict[str, int]:
-    return {device.name: place for place, device in enumerate(devices)}
+        paths = self._host.paths(card, gpu)
+        assert paths is not None, "the GPU reaches the card"
+        return (rank(locality(self._topology, card, gpu)), len(paths.example), -paths.width)

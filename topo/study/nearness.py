@@ -60,7 +60,7 @@ def _by_class(topology: Topology) -> _Measure:
 
     def measure(gpu: str, other: str) -> Nearness | None:
         said = locality(topology, gpu, other)
-        ways = search.ways(other, gpu)
+        ways = search.paths(other, gpu)
         if not said or ways is None:
             return None
         links, width = len(ways.example), ways.width

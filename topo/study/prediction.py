@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths.registry import data_path
 from topo.routes.router import Router
-from topo.routes.search import Chooser, Search, passes_gpu_fabric, passes_host, passes_network
+from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Predictor:
         self.topology = topology
         self.router = Router(topology)
         self._host = Search(topology, ("host", "memory"), passes_host)
-        self._near = Chooser(
+        self._near = Placement(
             topology,
             host=self._host,
             network=Search(topology, ("network",), passes_network),
@@ -217,7 +217,7 @@ class Predictor:
         share = 1.0 / (len(sample.source) * len(sample.target))
         for source in sample.source:
             for target in sample.target:
-                ways = self._host.ways(source, target)
+                ways = self._host.paths(source, target)
                 for step, part in ways.shares if ways else ():
                     use.steps.append(step)
                     if step.resource is not None:
