@@ -101,7 +101,7 @@ def _show(found: Measured, said: str, *, as_json: bool) -> int:
             found.topology, found.kind, found.readings, found.lines, found.unmapped
         )
         return put_document(document, findings)
-    from topo.views.text.measured import measured_page
+    from topo.views.text.answers import measured_page
 
     page = measured_page(found.topology, found.readings, found.unmapped, said)
     return put_page(page, findings)

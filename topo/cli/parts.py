@@ -43,7 +43,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
         from topo.views.documents import catalogue_document
 
         return put_document(catalogue_document(parts, media))
-    from topo.views.text.parts import catalogue_page, medium_page, part_page
+    from topo.views.text.machine import catalogue_page, medium_page, part_page
 
     if len(parts) + len(media) > 1:
         return put_page(catalogue_page(parts, media))
@@ -59,7 +59,7 @@ def _machines(as_json: bool) -> int:
         from topo.views.documents import machines_document
 
         return put_document(machines_document(found))
-    from topo.views.text.parts import machines_page
+    from topo.views.text.machine import machines_page
 
     return put_page(machines_page(found))
 

@@ -15,11 +15,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
+from topo.catalogue.part import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.catalogue.part import Figure, Part
+    from topo.catalogue.part import Part
     from topo.description.description import Workload
     from topo.routes.route import Transfer
     from topo.study import (
@@ -117,6 +118,8 @@ def keys_of(value: Any, *shape: str) -> Document:
                 item = None if item is None else getattr(item, name)
             if word.beside:
                 document |= keys_of(item)
+            elif isinstance(item, Figure):
+                document[word.key] = figure_keys(item, word.figure_unit)
             else:
                 document[word.key] = None if word.nullable and not item else item
     return document
@@ -141,6 +144,7 @@ class _Word(NamedTuple):
 
     path: tuple[str, ...]
     key: str
+    figure_unit: str
     beside: bool
     nullable: bool
 
@@ -153,7 +157,9 @@ def _words(text: str) -> tuple[_Word, ...]:
         names = tuple(path.removesuffix("?").split("."))
         unit = _UNITS.get(names[-1].rpartition("_")[2])
         key = key or (f"{names[-1]}_{unit}" if unit else names[-1])
-        words.append(_Word(names, key, word.startswith("*"), path.endswith("?")))
+        field = MEDIUM_FIELDS.get(key.replace("_", "-"))
+        figure_unit = field.quantity.unit if field else "bytes_per_s"
+        words.append(_Word(names, key, figure_unit, word.startswith("*"), path.endswith("?")))
     return tuple(words)
 
 
@@ -176,18 +182,6 @@ def _facts(part: Part) -> Document:
         for name, facts in (("flags", part.flags), ("facts", part.facts))
     }
     return {"figures": figures, **sourced}
-
-
-def _figure(attribute: str) -> Callable[[Any], Document]:
-    """Return what writes a figure of a medium that is no rate."""
-    read, key = attrgetter(attribute), attribute.rpartition(".")[2]
-    unit = MEDIUM_FIELDS[key.replace("_", "-")].quantity.unit
-
-    def keys(holder: object) -> Document:
-        figure = read(holder)
-        return {key: figure and figure_keys(figure, unit)}
-
-    return keys
 
 
 def _length(path: PathAnswer) -> Document:
@@ -337,12 +331,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Slot": ("generation lanes kind source",),
     "Ports": ("count kind source medium rate:rate",),
     "Medium": (
-        "name title? family reach rate:rate per_lane",
-        _figure("transfer_rate"),
-        "encoding?",
-        _figure("bytes_per_transfer"),
-        _figure("efficiency"),
-        "source?",
+        "name title? family reach rate:rate per_lane transfer_rate:transfer_rate encoding?",
+        "bytes_per_transfer efficiency source?",
     ),
     "Part": ("kind title? source?", _facts, "slot:pcie ports fabric peer_caps"),
     "Device": (
@@ -350,9 +340,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Link": (
         "a b cable.medium cable.count:cables cable.lanes layer forward.id:forward",
-        "backward.id:backward",
-        _figure("cable.efficiency"),
-        "cable.p2p:peer_caps place",
+        "backward.id:backward cable.efficiency cable.p2p:peer_caps place",
     ),
     "Resource": ("name:resource direction? kind:class device",),
     # Data paths and routes.
