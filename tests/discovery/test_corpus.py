@@ -15,8 +15,8 @@ import pytest
 
 from topo.discovery.importing import import_text
 from topo.discovery.matrix import links_in, rank_of
-from topo.discovery.nccl_read import speed_of
 from topo.discovery.nvidia_smi import read_matrix
+from topo.discovery.pci import generation_of
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
 from topo.study import compare
@@ -72,7 +72,7 @@ def links_of(devices):
 
 def said_links(text):
     pairs = (one.rpartition(" x") for one in text.split("|"))
-    return {(speed_of(speed), int(width) or None) for speed, _, width in pairs}
+    return {(generation_of(speed), int(width) or None) for speed, _, width in pairs}
 
 
 def pcie_paths(topology):
@@ -131,7 +131,7 @@ class NcclFacts:
 
     def all_link_speeds(self, text):
         devices = [device for device in self.seen.devices if device.pci and device.link]
-        said = {speed_of(speed) for speed in text.split("|")} - {None}
+        said = {generation_of(speed) for speed in text.split("|")} - {None}
         assert {device.link.generation for device in devices} - {None} == said
 
     def net_speed_Mbps(self, text):  # noqa: N802  (as the index calls it)

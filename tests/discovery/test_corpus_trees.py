@@ -19,7 +19,6 @@ from topo.discovery.hwloc_read import read_file
 from topo.discovery.importing import import_machine
 from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
-from topo.discovery.pci_kinds import is_bridge
 from topo.errors import ExchangeError
 from topo.exports import EXPORTS, export_text
 from topo.study import compare
@@ -291,7 +290,7 @@ class LspciFacts:
         assert len(self.named("HighPoint")) == int(text) == len(self.seen.of_kind("hba"))
 
     def pci_bridges(self, text):
-        assert sum(is_bridge(one) for one in self.listing.functions) == int(text)
+        assert sum(one.is_bridge for one in self.listing.functions) == int(text)
 
     def where(self, text):
         bridges = {one.id: one for one in self.listing.functions}
@@ -302,7 +301,7 @@ class LspciFacts:
                     one = next(f for f in self.listing.functions if f.address == address)
                     while one.parent in bridges:
                         one = bridges[one.parent]
-                    if "Mellanox" in device.said or kind == "gpu":
+                    if "Mellanox" in device.evidence or kind == "gpu":
                         roots.append(f"{one.parent}:{title}")
         assert sorted(roots) == sorted(text.split())
 
@@ -376,14 +375,14 @@ class SysfsFacts:
         assert len(self.topology.of_kind("memory")) == 2
 
     def x722(self):
-        (card,) = [one for one in self.seen.of_kind("nic") if "37d2" in one.said]
+        (card,) = [one for one in self.seen.of_kind("nic") if "37d2" in one.evidence]
         assert card.link.cable == "pcie 3 x1"
-        assert "2.5 GT/s now" in card.link.said
+        assert "2.5 GT/s now" in card.link.evidence
         assert "idle-link" in {one.code for one in self.found.findings}
 
     def speeds_unknown(self):
         links = [one.link for one in self.seen.devices if one.link and one.pci]
-        told = [link for link in links if "guess" not in link.said]
+        told = [link for link in links if "guess" not in link.evidence]
         assert all(link.generation is None for link in told)
 
 

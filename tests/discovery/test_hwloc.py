@@ -9,7 +9,7 @@ import pytest
 from tests.discovery.trees import Hwloc, cxl, matrix, two_level
 from topo.discovery.hwloc_read import read_file
 from topo.discovery.importing import discover, import_text
-from topo.discovery.pci_link import guess
+from topo.discovery.pci import split_rate
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
@@ -152,7 +152,7 @@ def test_consoles_and_disks_are_no_devices():
     ],
 )
 def test_a_rate_is_a_generation_and_a_width(rate, usual, expected):
-    assert guess(rate, usual) == expected
+    assert split_rate(rate, usual) == expected
 
 
 def test_the_slower_end_is_the_link_and_it_is_said():
@@ -161,7 +161,7 @@ def test_the_slower_end_is_the_link_and_it_is_said():
     found = read(file.file(file.package(0, file.host(leaf))))
     (gpu,) = found.machine.of_kind("gpu")
     assert gpu.link.cable == "pcie 3 x16"
-    assert "a guess" in gpu.link.said
+    assert "a guess" in gpu.link.evidence
     assert "port-below-device" in codes(found)
 
 
@@ -200,10 +200,10 @@ def test_links_are_counted_by_the_parts_own_rate():
     ]
 
 
-def test_links_of_an_unknown_part_are_a_guess():
+def test_links_of_an_unknown_part_are_a_split_rate():
     (cable,) = joined("NVLinkBandwidth", 40_000, ids="10de:ffff").machine.cables
     assert cable.cable == "2x nvlink 1"
-    assert "a guess" in cable.said
+    assert "a guess" in cable.evidence
 
 
 def test_xgmi():

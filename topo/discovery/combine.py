@@ -1,7 +1,7 @@
 """Two machines of one machine become one: gaps of either are filled, contradictions are said.
 
 Each fact keeps where it came from: what is not of the first source has the other's name in its
-comment. Where the two contradict each other the first stands, and a remark has the other's value.
+comment. Where the two contradict each other the first stands, and a notice has the other's value.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _recognised(one: Machine, other: Machine) -> Machine:
             parent=parent,
             link=DiscoveredLink(),
             pci=(address,),
-            said=f"what it is, from {name}",
+            evidence=f"what it is, from {name}",
         )
         for address, parent in one.places
         if address in known
@@ -106,7 +106,7 @@ def _both(first: Machine, second: Machine) -> Machine:
         together=(*first.together, f"{file_title(second.file)} ({second.source})"),
         notes=(*dict.fromkeys(_notes(first, second)), *matches.said, *left),
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
-        fabric_told=links_known(first) or links_known(second),
+        fabric_known=links_known(first) or links_known(second),
         findings=_findings(first, second, whole),
     )
     return _told(whole, found, _label(first), file_title(second.file))
@@ -164,7 +164,7 @@ def _lasts(finding: Finding, whole: Machine) -> bool:
     if finding.code == "numa-unknown":
         return not any(cpu.numa for cpu in whole.of_kind("cpu"))
     if finding.code == "guessed-nvlinks":
-        return any("a guess" in cable.said for cable in whole.cables)
+        return any("a guess" in cable.evidence for cable in whole.cables)
     if finding.code == "no-io":
         return not any(one.link is not None for one in whole.devices)
     return not whole.of_kind("pcie-switch")
@@ -183,18 +183,18 @@ def _told(whole: Machine, found: list[Difference], first: str, second: str) -> M
             groups.setdefault(fact, []).append(one.ids)
     findings: list[Finding] = []
     notes: list[str] = []
-    remarks: dict[str, list[str]] = {}
+    notices: dict[str, list[str]] = {}
     for (what, mine, its, grave), members in groups.items():
         said = f"{what} {mine} in {first}, {its} in {second}"
         about = _about(members, names)
         if len(members[0]) == 1:
             for (key,) in members:
-                remarks.setdefault(key, []).append(said)
+                notices.setdefault(key, []).append(said)
         else:
             notes.append(f"The sources disagree: {about}{said}.")
         findings.append(_finding(f"{about}{said}", first, grave=grave))
     devices = tuple(
-        replace(one, remarks=(*one.remarks, *remarks.get(one.id, ()))) for one in whole.devices
+        replace(one, notices=(*one.notices, *notices.get(one.id, ()))) for one in whole.devices
     )
     if len(findings) > _MOST:
         findings[_MOST:] = [_finding(f"{len(findings) - _MOST} more facts", first, grave=False)]

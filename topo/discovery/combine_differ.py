@@ -140,7 +140,7 @@ def link_differs(one: DiscoveredLink | None, other: DiscoveredLink | None) -> bo
         return False
     rates = (_rate(one), _rate(other))
     if rates[0] is not None and rates[1] is not None:
-        if "are a guess" in one.said or "are a guess" in other.said:
+        if "are a guess" in one.evidence or "are a guess" in other.evidence:
             return abs(rates[0] - rates[1]) > _CLOSE * max(rates[0], rates[1])
         return (one.generation, one.lanes) != (other.generation, other.lanes)
     halves = ((one.generation, other.generation), (one.lanes, other.lanes))
@@ -238,7 +238,7 @@ def links_known(machine: Machine) -> bool:
         return False
     many = len(machine.of_kind("gpu")) > 1
     told = machine.kind in MATRICES and many
-    return told or machine.fabric_told or bool(nvlinks(machine))
+    return told or machine.fabric_known or bool(nvlinks(machine))
 
 
 def _fabrics(placed: Sequence[_Both], first: Machine, second: Machine) -> Iterator[Difference]:

@@ -86,7 +86,9 @@ def _filled(one: DiscoveredDevice, other: DiscoveredDevice, extra: Machine) -> D
     words += more
     new["link"] = _link(one.link, other.link, name)
     what = ", ".join(word for word in words if word)
-    return replace(one, said=with_source(one.said, name, what) if what else one.said, **new)
+    return replace(
+        one, evidence=with_source(one.evidence, name, what) if what else one.evidence, **new
+    )
 
 
 def _vague(part: str) -> bool:
@@ -99,17 +101,17 @@ def _link(
     """Return the first link with the half it lacks, or a guessed split put right."""
     if one is None or other is None or link_differs(one, other):
         return one
-    guess = "are a guess" in one.said and "are a guess" not in other.said
+    guess = "are a guess" in one.evidence and "are a guess" not in other.evidence
     whole = other.generation is not None and other.lanes is not None
     if guess and whole:
-        return replace(other, said=with_source(other.said, name))
+        return replace(other, evidence=with_source(other.evidence, name))
     gaps = [one.generation is None and other.generation, one.lanes is None and other.lanes]
     if not any(gaps):
         return one
     return DiscoveredLink(
         generation=one.generation or other.generation,
         lanes=one.lanes or other.lanes,
-        said=with_source(other.said, name),
+        evidence=with_source(other.evidence, name),
     )
 
 
@@ -135,9 +137,9 @@ def cables_of(
         if _between_gpus(cable):
             ends = [_end(key, matches, switches) for key in (cable.a, cable.b)]
             if all(one in known or one in switches for one in ends):
-                said = with_source(cable.said, name)
+                said = with_source(cable.evidence, name)
                 kept.append(DiscoveredCable(ends[0], ends[1], cable.cable, said))
-    new = [replace(one, said=with_source(one.said, name)) for one in switches.values()]
+    new = [replace(one, evidence=with_source(one.evidence, name)) for one in switches.values()]
     return [one for one in new if any(one.id == cable.b for cable in kept)], kept
 
 

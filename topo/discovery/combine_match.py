@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.addresses import card_of
 from topo.discovery.describe import file_title
-from topo.discovery.pci import address_key
+from topo.discovery.pci import address_key, card_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

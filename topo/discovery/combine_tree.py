@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.discovery.combine_match import numa_of
 from topo.discovery.describe import file_title
-from topo.discovery.machine import printable, some_of
+from topo.discovery.machine import printable
 from topo.errors import Finding
+from topo.phrases import and_more
 
 if TYPE_CHECKING:
     from topo.discovery.combine_match import Matches
@@ -53,7 +54,7 @@ def moved(base: Machine, extra: Machine, matches: Matches) -> Machine:
         if top is not None and its_top is not None and known[mine].kind in _LEAVES:
             votes.setdefault(top.id, Counter())[its_top.parent] += 1
     name = file_title(extra.file)
-    made = [replace(cpu, said=with_source(cpu.said, name)) for cpu in cpus]
+    made = [replace(cpu, evidence=with_source(cpu.evidence, name)) for cpu in cpus]
     matches.pairs = [pair for pair in matches.pairs if known[pair[0]].kind != "cpu"]
     matches.add((cpu.id, cpu.id) for cpu in cpus)
     devices: list[DiscoveredDevice] = [*made]
@@ -66,7 +67,7 @@ def moved(base: Machine, extra: Machine, matches: Matches) -> Machine:
             cpu = chosen.most_common(1)[0][0] if chosen else made[0].id
             one = replace(one, parent=cpu)  # noqa: PLW2901
             if not chosen and one.kind != "memory":
-                one = replace(one, remarks=(*one.remarks, _NOT_TOLD))  # noqa: PLW2901
+                one = replace(one, notices=(*one.notices, _NOT_TOLD))  # noqa: PLW2901
                 lost.append(one)
         devices.append(one)
     findings = (*base.findings, *([_lost(lost)] if lost else []))
@@ -74,7 +75,7 @@ def moved(base: Machine, extra: Machine, matches: Matches) -> Machine:
 
 
 def _lost(devices: list[DiscoveredDevice]) -> Finding:
-    names = some_of([one.pci[0] if one.pci else one.label or one.said for one in devices])
+    names = and_more([one.pci[0] if one.pci else one.label or one.evidence for one in devices])
     return Finding(
         "numa-unknown",
         f"the NUMA node of {names} is not told by either source: put under the first CPU",
@@ -100,7 +101,9 @@ def bridged(base: Machine, extra: Machine, matches: Matches) -> Machine:
         cpus = {top.parent for top in tops.values()}
         if len(cpus) != 1 or any(top.kind == "root-complex" for top in tops.values()):
             continue
-        above = replace(root, parent=cpus.pop(), node=None, said=with_source(root.said, name))
+        above = replace(
+            root, parent=cpus.pop(), node=None, evidence=with_source(root.evidence, name)
+        )
         known[root.id] = above
         known |= {key: replace(top, parent=root.id, node=None) for key, top in tops.items()}
         matches.add([(root.id, root.id)])
@@ -162,8 +165,8 @@ class _Adder:
 
     def _add(self, one: DiscoveredDevice) -> None:
         parent = self._place(one.parent)
-        said = with_source(one.said, self.name)
-        self.devices[one.id] = replace(one, said=said, **self._below(one, parent))
+        said = with_source(one.evidence, self.name)
+        self.devices[one.id] = replace(one, evidence=said, **self._below(one, parent))
 
     def _below(self, one: DiscoveredDevice, parent: str) -> dict[str, Any]:
         """Return parent and, where that is a CPU with several, NUMA node."""

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
-from topo.discovery.addresses import read_address
 from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink
+from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import did_you_mean
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from topo.discovery.machine import Machine
 
 
-_USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, said="speed guessed: edit it")
+_USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, evidence="speed guessed: edit it")
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
 _GUESSED_PORT: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
 
@@ -101,7 +101,7 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         "storage",
         "nvme-of-target",
         facts=(("outside", "yes"),),
-        said="" if storage else "a guess: the source does not name storage",
+        evidence="" if storage else "a guess: the source does not name storage",
     )
     whole = replace(
         machine,

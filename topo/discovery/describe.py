@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS
 from topo.description.write import Comments, stem_of
-from topo.discovery.addresses import short_address
 from topo.discovery.machine import printable
+from topo.discovery.pci import short_address
 from topo.phrases import number_ranges
 from topo.units import spell_rate
 
@@ -125,10 +125,12 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
     comments = Comments(
         head=tuple(_head(machine)),
         above={
-            names[device.id]: tuple(printable(remark, _LONGEST_NOTE) for remark in device.remarks)
+            names[device.id]: tuple(printable(notice, _LONGEST_NOTE) for notice in device.notices)
             for device in devices
         },
-        devices={names[device.id]: printable(device.said, _LONGEST_COMMENT) for device in devices},
+        devices={
+            names[device.id]: printable(device.evidence, _LONGEST_COMMENT) for device in devices
+        },
         links=tuple(printable(comment, _LONGEST_COMMENT) for _, _, comment in links),
         workloads={"load": "to begin with: edit it"},
     )
@@ -155,11 +157,11 @@ def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]
             above = f"{above}/numa{device.node}"
         ends = f"{names[device.id]} -- {above}"
         if device.link is not None:
-            links.append((ends, device.link.cable, device.link.said))
+            links.append((ends, device.link.cable, device.link.evidence))
         else:
             links.append((ends, "memory-bus", ""))
     links += [
-        (f"{names[cable.a]} -- {names[cable.b]}", cable.cable, cable.said)
+        (f"{names[cable.a]} -- {names[cable.b]}", cable.cable, cable.evidence)
         for cable in machine.cables
     ]
     return sorted(links, key=lambda link: _LINK_ORDER.index(stem_of(link[0].partition(" ")[0])))

@@ -16,14 +16,13 @@ from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import NumaNode, Package, hosts_of
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import Function, HostBridge
-from topo.discovery.pci_said import hidden_ports
-from topo.discovery.pci_tree import grow
+from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import Finding
 
 if TYPE_CHECKING:
     from topo.discovery.hwloc_read import HwlocFile, Thing
     from topo.discovery.numa import Hosts
-    from topo.discovery.pci_tree import Grown
+    from topo.discovery.pci_tree import PciDevices
 
 
 _GPU_MEMORY: Final = "GPUMemory"
@@ -49,7 +48,7 @@ def read(data: bytes, name: str) -> Machine:
     reader = _Reader(file, hosts)
     reader.visit(file.machine, "", file.machine.nodes())
     bridges = reader.bridges or [HostBridge("none", hosts.first)]
-    grown = grow(reader.functions, bridges, hosts.forwards)
+    grown = devices_of(by_address(reader.functions), bridges, hosts.forwards)
     devices = (*hosts.devices, *grown.devices)
     names = {**reader.packages, **reader.names(grown)}
     fabric = fabric_of(file.matrices, names, {one.id: one for one in devices})
@@ -175,7 +174,7 @@ class _Reader:
             if sort in sorts and but not in sorts and one.get("name")
         )
 
-    def names(self, grown: Grown) -> dict[str, str]:
+    def names(self, grown: PciDevices) -> dict[str, str]:
         """Return the devices by the names that matrices have for their objects."""
         return {
             name: grown.device_of[key]

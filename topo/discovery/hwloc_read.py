@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.addresses import read_address
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import printable
+from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from topo.discovery.machine import Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import HostBridge, address_key
-from topo.discovery.pci_tree import grow
+from topo.discovery.pci_tree import by_address, devices_of
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def read(data: bytes, name: str) -> Machine:
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts, bridges = _hosts(listing)
-    grown = grow(listing.functions, bridges, hosts.forwards)
+    grown = devices_of(by_address(listing.functions), bridges, hosts.forwards)
     devices, cables, guesses = joined((*hosts.devices, *grown.devices))
     return Machine(
         kind="lspci",

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import LANES, class_named, vendor_named
-from topo.discovery.addresses import read_address
 from topo.discovery.machine import printable
-from topo.discovery.nccl_read import speed_of
-from topo.discovery.pci import Function, Lanes, address_key
-from topo.discovery.pci_kinds import is_bridge
+from topo.discovery.pci import Function, LinkSpeed, address_key, generation_of, read_address
 from topo.errors import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from topo.discovery.pci import Port
 
 
 _HEAD: Final = re.compile(
@@ -30,6 +29,11 @@ _NUMBERS: Final = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]*, Width x(\d{1,2})")
 _BUSSES: Final = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})", re.IGNORECASE)
 _EXPRESS: Final = re.compile(r"Express (?:\(v\d\) )?(Root Port|Upstream Port|Downstream Port)")
+_PORTS: Final[dict[str, Port]] = {
+    "Root Port": "root",
+    "Upstream Port": "upstream",
+    "Downstream Port": "downstream",
+}
 _DENIED: Final = "<access denied>"
 _MOST_DIGITS: Final = 4
 
@@ -100,7 +104,7 @@ def _fact(line: str, block: _Block) -> None:
     if word == "LnkCap":
         block.function = replace(one, most=_lanes(rest))
     elif word == "LnkSta":
-        block.function = replace(one, now=_lanes(rest))
+        block.function = replace(one, current=_lanes(rest))
     elif word == "NUMA node" and rest.isdecimal() and len(rest) <= _MOST_DIGITS:
         block.function = replace(one, node=int(rest))
     elif word == "Physical Slot":
@@ -110,15 +114,15 @@ def _fact(line: str, block: _Block) -> None:
     elif word == "Bus" and (found := _BUSSES.match(line)):
         block.secondary = found[1].lower()
     elif word == "Capabilities" and (found := _EXPRESS.search(rest)):
-        block.function = replace(one, port=found[1].partition(" ")[0].lower())
+        block.function = replace(one, port=_PORTS[found[1]])
 
 
-def _lanes(text: str) -> Lanes:
+def _lanes(text: str) -> LinkSpeed:
     found = _LINK.search(text)
     if found is None:
-        return Lanes()
+        return LinkSpeed()
     width = int(found[2])
-    return Lanes(speed_of(found[1]), width if width in LANES else None)
+    return LinkSpeed(generation_of(found[1]), width if width in LANES else None)
 
 
 # --- the tree -------------------------------------------------------------------------------------
@@ -134,8 +138,8 @@ def _listing(blocks: list[_Block], *, denied: bool) -> Listing:
     functions = [replace(b.function, parent=_parent(b.function, bridges, known)) for b in blocks]
     ids = {one.id for one in functions}
     roots = [one.parent for one in functions if one.parent not in ids]
-    blind = not bridges and any(is_bridge(one) for one in functions)
-    detailed = any(one.most or one.now for one in functions)
+    blind = not bridges and any(one.is_bridge for one in functions)
+    detailed = any(one.most or one.current for one in functions)
     return Listing(
         tuple(functions),
         tuple(dict.fromkeys(roots)),

@@ -1,4 +1,4 @@
-"""What an importer saw of a machine, before it becomes a topology: devices, and what joins them.
+"""A machine as its sources tell it, before it becomes a topology: devices, and what joins them.
 
 A machine holds facts of the source and nothing else: what is not known is `None` or empty, and
 stays unknown. `topo.discovery.describe` makes a topology file of it; devices get their names there.
@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from topo.catalogue.kinds import HasKind
+from topo.phrases import counted
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
     from topo.catalogue.kinds import Kind
     from topo.errors import Finding
@@ -26,14 +29,14 @@ class DiscoveredLink:
     Parameters
     ----------
     generation, lanes
-        As seen; `None` is unknown.
-    said
+        `None` is unknown.
+    evidence
         The words of the source: ``link_speed "16 GT/s", link_width 16``.
     """
 
     generation: int | None = None
     lanes: int | None = None
-    said: str = ""
+    evidence: str = ""
 
     @property
     def cable(self) -> str:
@@ -45,7 +48,7 @@ class DiscoveredLink:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoveredDevice:
+class DiscoveredDevice(HasKind):
     """One device that the source names or that must be there.
 
     Parameters
@@ -74,9 +77,9 @@ class DiscoveredDevice:
         ``infiniband`` or ``ethernet`` where the source tells.
     facts
         Further keys of the device with their values: ``(("chips", "4"), ("acs", "off"))``.
-    said
-        What was seen and in which attribute: it becomes a comment.
-    remarks
+    evidence
+        What the source says and in which attribute: it becomes a comment.
+    notices
         What must not be overlooked, each a comment on a line of its own above the device.
     """
 
@@ -94,8 +97,8 @@ class DiscoveredDevice:
     ports: tuple[float | None, ...] = ()
     network: str = ""
     facts: tuple[tuple[str, str], ...] = ()
-    said: str = ""
-    remarks: tuple[str, ...] = ()
+    evidence: str = ""
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class DiscoveredCable:
     a: str
     b: str
     cable: str
-    said: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ class Machine:
     places
         PCI addresses that the source names without saying what stands there, each with the `id`
         of what it hangs on. Another source may know the device.
-    fabric_told
+    fabric_known
         Whether it is known which GPUs have links to each other, also where none has.
     together
         Further sources that were combined with this one: ``smi.txt (output of nvidia-smi)``.
@@ -161,7 +164,7 @@ class Machine:
     left_out: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
-    fabric_told: bool = False
+    fabric_known: bool = False
     together: tuple[str, ...] = ()
 
     def title(self) -> str:
@@ -172,42 +175,47 @@ class Machine:
             (len(self.of_kind("nvme")), "drive"),
             (len(self.of_kind("cpu")), "NUMA node"),
         )
-        texts = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
-        return ", ".join(texts) or "nothing"
+        return ", ".join(counted(*count) for count in counts if count[0]) or "nothing"
 
     def of_kind(self, *kinds: Kind) -> tuple[DiscoveredDevice, ...]:
         """Return the devices of these kinds, in order."""
         return tuple(device for device in self.devices if device.kind in kinds)
 
+    def by_id(self) -> dict[str, DiscoveredDevice]:
+        """Return the devices by their `id`."""
+        return {device.id: device for device in self.devices}
+
+
+def ancestors(
+    device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]
+) -> list[DiscoveredDevice]:
+    """Return what a device hangs on in the PCIe tree, the nearest first."""
+    chain: list[DiscoveredDevice] = []
+    above = by_id.get(device.parent)
+    while above is not None and above not in chain:
+        chain.append(above)
+        above = by_id.get(above.parent)
+    return chain
+
+
+def numa_of(device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]) -> tuple[int, ...]:
+    """Return the NUMA nodes that a device hangs on, as far as its place in the tree tells."""
+    for place in (device, *ancestors(device, by_id)):
+        if place.kind == "cpu":
+            return place.numa
+        if place.node is not None:
+            return (place.node,)
+    return ()
+
 
 def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:
     """Return devices with those nearest to the CPU first: upper switches before lower ones."""
-    known = {device.id: device for device in devices}
-    depths: dict[str, int] = {}
-
-    def depth(one: str) -> int:
-        if one not in known:
-            return 0
-        if one not in depths:
-            depths[one] = 0  # against loops
-            depths[one] = 1 + depth(known[one].parent)
-        return depths[one]
-
-    return sorted(known.values(), key=lambda device: depth(device.id))
+    by_id = {device.id: device for device in devices}
+    return sorted(by_id.values(), key=lambda device: len(ancestors(device, by_id)))
 
 
 def printable(text: str, longest: int = _LONGEST) -> str:
     """Return text of a foreign file fit for one line: printable, plain spaces, not endless."""
-    flat = " ".join("".join(one if one.isprintable() else " " for one in text).split())
-    return flat if len(flat) <= longest else f"{flat[: longest - 3]}..."
-
-
-def some_of(names: Sequence[str], few: int = 3) -> str:
-    """Return the first names and how many more there are.
-
-    Examples
-    --------
-    >>> some_of(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
-    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
+    spaced = "".join(character if character.isprintable() else " " for character in text)
+    line = " ".join(spaced.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

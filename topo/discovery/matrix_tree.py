@@ -177,7 +177,7 @@ class _Tree:
         cpus = next((row.cpus for row in rows if row and row.cpus), "")
         numa = numbers if not taken & set(numbers) else ()
         said = f"CPU affinity {cpus}" if cpus else ""
-        self._made.append(DiscoveredDevice(cpu, "cpu", "cpu-unknown", numa=numa, said=said))
+        self._made.append(DiscoveredDevice(cpu, "cpu", "cpu-unknown", numa=numa, evidence=said))
         for at, members in enumerate(self._within(_ROOT, group)):
             above = cpu
             if len(self._within(_UPPER, members)) > 1:
@@ -211,7 +211,12 @@ class _Tree:
     def _inner(self, key: str, kind: str, parent: str, said: str) -> None:
         if kind == "root-complex":
             device = DiscoveredDevice(
-                key, "root-complex", "root-complex", parent=parent, link=DiscoveredLink(), said=said
+                key,
+                "root-complex",
+                "root-complex",
+                parent=parent,
+                link=DiscoveredLink(),
+                evidence=said,
             )
         else:
             device = DiscoveredDevice(
@@ -220,7 +225,7 @@ class _Tree:
                 "pcie-switch-unknown",
                 parent=parent,
                 link=DiscoveredLink(),
-                said=said,
+                evidence=said,
             )
         self._made.append(device)
 
@@ -243,7 +248,7 @@ class _Tree:
         row = self.matrix.affinity.get(name)
         said = f"GPU NUMA ID {row.gpu_numa}" if row and row.gpu_numa else ""
         return DiscoveredDevice(
-            name, "gpu", "gpu-unknown", parent=parent, link=DiscoveredLink(), said=said
+            name, "gpu", "gpu-unknown", parent=parent, link=DiscoveredLink(), evidence=said
         )
 
     def _card(self, names: list[str], parent: str) -> DiscoveredDevice:
@@ -260,14 +265,18 @@ class _Tree:
             rdma=rdma,
             label="" if rdma else ", ".join(names),
             facts=(("functions", str(len(names))),) if len(names) > 1 else (),
-            said=said,
+            evidence=said,
         )
 
     def devices(self) -> tuple[DiscoveredDevice, ...]:
         """Return all devices; GPUs and cards in the order of the columns."""
         leaves = [self._leaves[name] for name in self.matrix.names if name in self._leaves]
         chips = (
-            [DiscoveredDevice(SWITCH, "nvswitch", "nvswitch-unknown", said="all GPUs are NV alike")]
+            [
+                DiscoveredDevice(
+                    SWITCH, "nvswitch", "nvswitch-unknown", evidence="all GPUs are NV alike"
+                )
+            ]
             if by_switch(self.matrix)
             else []
         )

@@ -11,29 +11,59 @@ NVIDIA NCCL, ``src/graph/xml.cc`` and ``src/graph/topo.cc``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from topo.catalogue.identities import generic_gpu, identify, vendor_name
-from topo.discovery.addresses import MADE_UP, card_of, read_address
+from topo.catalogue.identities import AMD, LANES, nvlink_of, processor, vendor_name
+from topo.catalogue.load import catalogue
 from topo.discovery.foreign import read_xml
-from topo.discovery.machine import DiscoveredDevice, Machine, by_depth, printable, some_of
-from topo.discovery.nccl_cpu import cpu_of
-from topo.discovery.nccl_fabric import Fabric
-from topo.discovery.nccl_read import is_virtual_part, kind_of, link_of, number
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    DiscoveredPart,
+    Machine,
+    by_depth,
+    printable,
+)
+from topo.discovery.pci import Function, HostBridge, generation_of, read_address
+from topo.discovery.pci_tree import devices_of
 from topo.errors import ExchangeError, Finding
+from topo.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from xml.etree.ElementTree import Element
 
-    from topo.discovery.machine import DiscoveredPart
+    from topo.catalogue.kinds import Kind
 
 
-_SOFTWARE: Final = re.compile(
+# NCCL matches classes by their beginnings, in this order.
+_CLASSES: Final[tuple[tuple[str, Kind], ...]] = (
+    ("060400", "pcie-switch"),
+    ("080100", "pcie-switch"),  # ConnectX-8 Data Direct
+    ("068000", "nvswitch"),
+    ("03", "gpu"),
+    ("12", "gpu"),  # processing accelerators: AMD's GPUs
+    ("02", "nic"),
+    ("0108", "nvme"),
+    ("01", "hba"),
+)
+_CONSOLES: Final = ("1a03", "102b")  # ASPEED and Matrox: the picture of the management port
+# Upper and lower switch of Broadcom's PEX880xx (PCIe 4) and PEX890xx (PCIe 5).
+_VIRTUAL_SWITCHES: Final = (
+    ("1000:c010:1000:a", "1000:c010:1000:a"),
+    ("1000:c030:1000:0", "1000:c030:1000:1"),
+)
+_SOFTWARE_NET: Final = re.compile(
     r"(veth|cali|br-|docker|virbr|vnet|tap|tun|cni|flannel|vxlan|lo$|lxc|ovs|kube|dummy|podman)"
 )
 _RDMA: Final = re.compile(r"(mlx\d|rdma|roce|ib[ps_]|ibp|efa|hfi\d|irdma|qedr|bnxt_re|mana_\d|ion)")
+_NUMBER: Final = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})")
 _MBIT: Final = 1e6
+_LAST_NODE: Final = 1 << 20
+_NVSWITCH: Final = "nvswitch"
+_MOST_LINKS: Final = 4096
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -55,244 +85,462 @@ def read(data: bytes, name: str) -> Machine:
         raise ExchangeError(Finding("wrong-kind", message))
     reader = _Reader()
     for cpu in root.iter("cpu"):
-        reader.cpu(cpu)
+        reader.take_cpu(cpu)
     if not reader.cpus:
         raise ExchangeError(Finding("nothing-there", f"`{name}` has no <cpu>, so no machine"))
-    return reader.machine(name, version=root.get("version", ""))
+    return reader.machine(name, version=root.get("version", "").strip())
+
+
+class _Gpu(NamedTuple):
+    """A ``gpu`` element, the `id` of its function and of the CPU it is under."""
+
+    id: str
+    cpu: str
+    element: Element
 
 
 class _Reader:
     """Collects what the elements say."""
 
     def __init__(self) -> None:
-        self.cpus: list[tuple[int, DiscoveredDevice]] = []
+        self.cpus: list[DiscoveredDevice] = []
         self.parts: dict[str, DiscoveredPart] = {}
-        self.socket_cables: list[str] = []
-        self.switches: list[DiscoveredDevice] = []
-        self.gpus: list[tuple[int | None, DiscoveredDevice]] = []
-        self.others: list[DiscoveredDevice] = []
-        self.cards: dict[tuple[str, ...], list[tuple[Element, str]]] = {}
-        self.virtual: dict[str, DiscoveredDevice] = {}
-        self.fabric = Fabric()
+        self.socket_cables: set[str] = set()
+        self.functions: list[Function] = []
+        self.gpus: list[_Gpu] = []
+        self.interfaces: dict[str, DiscoveredDevice] = {}  # without a PCI device
         self.left_out: list[str] = []
         self.places: list[tuple[str, str]] = []
-        self.findings: list[Finding] = []
-        self._unclassified: list[str] = []
-        self._repeated: list[str] = []
-        self._virtual_parts = 0
-        self._peer_links = 0
-        self._seen: set[str] = set()
+        self.repeated: list[str] = []
+        self.virtual_switches = 0
+        self.peer_links = 0
+        self._keys: set[str] = set()
 
     # --- elements -----------------------------------------------------------------------------
 
-    def cpu(self, element: Element) -> None:
-        device, part, cable = cpu_of(element, f"cpu {len(self.cpus)}")
+    def take_cpu(self, element: Element) -> None:
+        """Take a CPU with everything below it."""
+        part, cable = _cpu_part(element)
         if part is not None:
             self.parts.setdefault(part.name, part)
-        self.socket_cables.append(cable)
-        self.cpus.append((device.numa[0] if device.numa else 1 << 20, device))
+        self.socket_cables.add(cable)
+        node = _number(element, "numaid")
+        logical_cpus = _bits(element.get("affinity", ""))
+        cpu = DiscoveredDevice(
+            id=f"cpu {len(self.cpus)}",
+            kind="cpu",
+            part=part.name if part else "cpu-unknown",
+            numa=(node,) if node is not None and node >= 0 else (),
+            evidence=f"affinity: {logical_cpus} logical CPUs" if logical_cpus else "",
+        )
+        self.cpus.append(cpu)
         for child in element:
             if child.tag == "pci":
-                self._pci(child, device.id)
+                self._take_pci(child, cpu.id)
             elif child.tag == "nic":
                 for net in child.iter("net"):
-                    self._virtual(net, device.id)
+                    self._take_interface(net, cpu.id)
 
-    def _pci(self, element: Element, parent: str) -> None:
-        address = read_address(element.get("busid", ""))
-        here = address or f"pci {len(self._seen)}"
-        kind = kind_of(element)
-        if here in self._seen:
-            self._repeated.append(here)
-            if kind != "switch":
+    def _take_pci(self, element: Element, parent: str) -> None:
+        key = read_address(element.get("busid", "")) or f"pci {len(self._keys)}"
+        kind = _kind_of(element)
+        if key in self._keys:
+            self.repeated.append(key)
+            if kind != "pcie-switch":
                 return
-            here = f"pci {len(self._seen)}"
-        self._seen.add(here)
-        if kind == "gpu":
-            self._gpu(element, here, parent)
-        elif kind == "nic":
-            numbers = (element.get("vendor", ""), element.get("device", ""))
-            key = (parent, card_of(address) or here, *numbers)
-            self.cards.setdefault(key, []).append((element, here))
-        elif kind == "unknown":
-            self._unclassified.append(here)
-            self.places.append((here, parent))
-            self.left_out.append(here)
+            key = f"pci {len(self._keys)}"
+        self._keys.add(key)
+        if kind is None:
+            self.places.append((key, parent))
+            self.left_out.append(key)
         elif kind != "nvswitch":
-            self._other(element, here, parent)
-        if kind in ("switch", "gpu", "nic"):
-            above = here if kind == "switch" else parent
+            self.functions.append(_function(element, key, parent, kind))
+        if kind in ("pcie-switch", "gpu", "nic"):
+            inner = element.find("gpu")
+            if kind == "gpu" and inner is not None:
+                self.gpus.append(_Gpu(key, self.cpus[-1].id, inner))
             for child in element.findall("pci"):
-                self._virtual_parts += kind == "switch" and is_virtual_part(element, child)
-                self._pci(child, above)
-        self._peer_links += len(element.findall("pcilink"))
+                self.virtual_switches += kind == "pcie-switch" and _is_virtual_switch(
+                    element, child
+                )
+                self._take_pci(child, key if kind == "pcie-switch" else parent)
+        self.peer_links += len(element.findall("pcilink"))
 
-    def _other(self, element: Element, here: str, parent: str) -> None:
-        kind = kind_of(element)
-        device = DiscoveredDevice(
-            id=here,
-            kind="pcie-switch" if kind == "switch" else "nvme" if kind == "nvme" else "hba",
-            part="pcie-switch-unknown" if kind == "switch" else f"{kind}-unknown",
-            parent=parent,
-            link=link_of(element),
-            pci=_addresses(here),
-            said=_numbers(element),
-        )
-        (self.switches if kind == "switch" else self.others).append(device)
-
-    def _gpu(self, element: Element, here: str, parent: str) -> None:
-        inner = element.find("gpu")
-        vendor, number_ = element.get("vendor", ""), element.get("device", "")
-        amd = inner is not None and inner.get("gcn") is not None
-        part = identify(vendor, number_) or generic_gpu("1002" if amd else vendor or "0")
-        device = DiscoveredDevice(
-            id=here,
-            kind="gpu",
-            part=part,
-            parent=parent,
-            link=link_of(element),
-            pci=_addresses(here),
-            said=_numbers(element, inner, ("sm", "gcn")),
-        )
-        self.gpus.append((number(inner, "dev") if inner is not None else None, device))
-        if inner is not None:
-            cpu = self.cpus[-1][1].id
-            self.fabric.gpu(device, inner, cpu)
-
-    def _virtual(self, net: Element, parent: str) -> None:
-        name = printable(net.get("name", "")) or f"net {len(self.virtual)}"
-        if _SOFTWARE.match(name):
+    def _take_interface(self, net: Element, parent: str) -> None:
+        name = printable(net.get("name", "")) or f"net {len(self.interfaces)}"
+        if _SOFTWARE_NET.match(name):
             self.left_out.append(name)
-            return
-        if name in self.virtual:
-            return
-        self.virtual[name] = DiscoveredDevice(
-            id=f"net {name}",
-            kind="nic",
-            part="nic-unknown",
-            parent=parent,
-            link=link_of(net),
-            label=name,
-            ports=(_speed(net),),
-            said="no PCI device: a virtual interface",
-        )
+        elif name not in self.interfaces:
+            self.interfaces[name] = DiscoveredDevice(
+                id=f"net {name}",
+                kind="nic",
+                part="nic-unknown",
+                parent=parent,
+                link=_link_of(net),
+                label=name,
+                ports=(_speed(net),),
+                evidence="no PCI device: a virtual interface",
+            )
 
-    # --- the whole ----------------------------------------------------------------------------
+    # --- the machine --------------------------------------------------------------------------
 
     def machine(self, name: str, *, version: str) -> Machine:
-        self._note_version(version)
-        self._note_left_out()
-        cpus = [device for _, device in sorted(self.cpus, key=lambda pair: pair[0])]
-        cards = [_card(key, functions) for key, functions in self.cards.items()]
-        switch = self.fabric.switch()
+        """Return the machine of all that was taken."""
+        hosts = [HostBridge(cpu.id, cpu.id, known=False) for cpu in self.cpus]
+        found = devices_of(self.functions, hosts, keep_switches=True).devices
+        order = {function.id: place for place, function in enumerate(self.functions)}
+        in_file = sorted(found, key=lambda device: order[device.id])
+        gpus = self._in_order([device for device in in_file if device.kind == "gpu"])
+        fabric = _Fabric(self.gpus, gpus)
         devices = (
-            *cards,
-            *self.virtual.values(),
-            *cpus,
-            *by_depth(self.switches),
-            *self._in_order(),
+            *(device for device in in_file if device.is_nic),
+            *self.interfaces.values(),
+            *sorted(self.cpus, key=lambda cpu: cpu.numa[0] if cpu.numa else _LAST_NODE),
+            *by_depth(device for device in in_file if device.kind == "pcie-switch"),
+            *gpus,
+            *fabric.switches(),
+            *(device for device in in_file if device.is_drive),
         )
-        devices = (*devices, *((switch,) if switch else ()), *self.others)
         return Machine(
             kind="nccl",
             source="an NCCL topology file",
             file=name,
             devices=devices,
-            cables=self.fabric.cables(gpu.id for gpu in self._in_order()),
+            cables=fabric.cables(),
             parts=tuple(self.parts.values()),
-            socket_cable=self.socket_cables[0] if len(set(self.socket_cables)) == 1 else "",
+            socket_cable=next(iter(self.socket_cables)) if len(self.socket_cables) == 1 else "",
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
             left_out=tuple(self.left_out),
             places=tuple(self.places),
-            findings=(*self.findings, *self._of_switches(), *self.fabric.findings()),
+            findings=(*_version(version), *self._findings(), *fabric.findings()),
         )
 
-    def _in_order(self) -> list[DiscoveredDevice]:
+    def _in_order(self, gpus: list[DiscoveredDevice]) -> list[DiscoveredDevice]:
         """Return the GPUs as NCCL numbers them, in the file's order where it does not."""
-        numbers = [dev for dev, _ in self.gpus]
+        number_of = {gpu.id: _number(gpu.element, "dev") for gpu in self.gpus}
+        numbers = [number_of.get(gpu.id) for gpu in gpus]
         if None in numbers or len(set(numbers)) != len(numbers):
-            return [gpu for _, gpu in self.gpus]
-        return [gpu for _, gpu in sorted(self.gpus, key=lambda pair: pair[0] or 0)]
+            return gpus
+        return sorted(gpus, key=lambda gpu: number_of[gpu.id] or 0)
 
-    def _of_switches(self) -> Iterator[Finding]:
-        if self._virtual_parts:
-            message = f"{self._virtual_parts} switches are parts of the Broadcom switch above them"
+    def _findings(self) -> Iterator[Finding]:
+        if self.repeated:
+            message = f"PCI addresses stand several times: {and_more(self.repeated)}"
+            help = "switches were taken as different ones, devices once"
+            yield Finding("address-again", message, severity="warning", help=help)
+        unclassified = [address for address, _ in self.places]
+        software = [name for name in self.left_out if name not in unclassified]
+        if software:
+            message = f"{len(software)} software interfaces were left out: {and_more(software)}"
+            yield Finding("virtual-interfaces", message, severity="note")
+        if unclassified:
+            message = f"{len(unclassified)} PCI devices have no class and were left out: "
+            message += and_more(unclassified)
+            help = "add them to the YAML by hand, or dump the file on the machine itself"
+            yield Finding("unclassified-device", message, severity="warning", help=help)
+        if self.virtual_switches:
+            message = (
+                f"{self.virtual_switches} switches are parts of the Broadcom switch above them"
+            )
             help = "NCCL takes each with its parts for one switch: PIX where here is PXB"
             yield Finding("virtual-switch", message, severity="note", help=help)
-        if self._peer_links:
-            message = f"{self._peer_links} links between virtual switches (pcilink) were left out"
+        if self.peer_links:
+            message = f"{self.peer_links} links between virtual switches (pcilink) were left out"
             help = "they close loops, and PCIe is a tree here"
             yield Finding("left-out-link", message, severity="note", help=help)
 
-    def _note_version(self, version: str) -> None:
-        if version.strip() == "2":
-            message = "version 2: RCCL's form, with xGMI between GPUs"
-            self.findings.append(Finding("nccl-version", message, severity="note"))
-        elif version.strip() != "1":
-            message = f"version `{printable(version)}` is none that NCCL or RCCL write"
-            self.findings.append(Finding("nccl-version", message, severity="warning"))
 
-    def _note_left_out(self) -> None:
-        if self._repeated:
-            message = f"PCI addresses stand several times: {some_of(self._repeated)}"
-            help = "switches were taken as different ones, devices once"
-            self.findings.append(Finding("address-again", message, severity="warning", help=help))
-        software = [name for name in self.left_out if name not in self._unclassified]
-        if software:
-            message = f"{len(software)} software interfaces were left out: {some_of(software)}"
-            self.findings.append(Finding("virtual-interfaces", message, severity="note"))
-        if self._unclassified:
-            count = len(self._unclassified)
-            message = f"{count} PCI devices have no class and were left out: "
-            message += some_of(self._unclassified)
-            help = "add them to the YAML by hand, or dump the file on the machine itself"
-            self.findings.append(
-                Finding("unclassified-device", message, severity="warning", help=help)
-            )
+def _version(version: str) -> Iterator[Finding]:
+    if version == "2":
+        message = "version 2: RCCL's form, with xGMI between GPUs"
+        yield Finding("nccl-version", message, severity="note")
+    elif version != "1":
+        message = f"version `{printable(version)}` is none that NCCL or RCCL write"
+        yield Finding("nccl-version", message, severity="warning")
 
 
-def _card(key: tuple[str, ...], functions: list[tuple[Element, str]]) -> DiscoveredDevice:
-    """Return one card from the functions that share its place on the bus."""
-    element, here = functions[0]
-    nets = [net for function, _ in functions for net in function.iter("net")]
-    names = list(dict.fromkeys(printable(net.get("name", "")) for net in nets))
-    named = [name for name in names if name]
-    rdma = [name for name in named if _RDMA.match(name)]
-    plain = [name for name in named if name not in rdma]
-    count = max(len(nets), len(functions))
-    part = identify(element.get("vendor", ""), element.get("device", ""), ports=count)
-    code = element.get("class", "").lower().removeprefix("0x")
-    return DiscoveredDevice(
-        id=here,
-        kind="dpu" if part.startswith("bluefield") else "nic",
-        part=part or "nic-unknown",
-        parent=key[0],
-        link=link_of(element),
-        pci=tuple(address for _, one in functions for address in _addresses(one)),
-        rdma=tuple(rdma),
-        label=", ".join(plain),
-        ports=tuple(_speed(net) for net in nets),
-        network="infiniband" if code.startswith("0207") else "",
-        said=_numbers(element),
+# --- elements as values ---------------------------------------------------------------------------
+
+
+def _number(element: Element, name: str) -> int | None:
+    """Return an attribute as a whole number, `None` when it is absent or none.
+
+    Hexadecimal with ``0x``, as NCCL reads it.
+    """
+    text = element.get(name, "").strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    return int(text, 16) if "x" in text.lower() else int(text)
+
+
+def _bits(mask: str) -> int:
+    """Return how many bits a mask like ``00000000,0000ffff`` has."""
+    digits = mask.replace(",", "").strip()
+    try:
+        return int(digits, 16).bit_count() if digits else 0
+    except ValueError:
+        return 0
+
+
+def _hexadecimal(element: Element, name: str) -> str:
+    return element.get(name, "").lower().removeprefix("0x")
+
+
+def _link_of(element: Element) -> DiscoveredLink:
+    """Return the link of a ``pci`` element to what is above it."""
+    speed, width = element.get("link_speed"), element.get("link_width")
+    texts = [f'link_speed "{speed}"'] if speed is not None else []
+    texts += [f"link_width {width}"] if width is not None else []
+    lanes = _number(element, "link_width")
+    return DiscoveredLink(
+        generation=generation_of(speed or ""),
+        lanes=lanes if lanes in LANES else None,
+        evidence=", ".join(texts) or "no link attributes",
     )
 
 
 def _speed(net: Element) -> float | None:
     """Return a net's speed in bits/s, `None` when it says none that can be."""
-    megabits = number(net, "speed")
+    megabits = _number(net, "speed")
     return megabits * _MBIT if megabits is not None and megabits > 0 else None
 
 
-def _addresses(here: str) -> tuple[str, ...]:
-    return () if here.startswith(("pci ", f"{MADE_UP}:")) else (here,)
+def _kind_of(element: Element) -> Kind | None:
+    """Return what a ``pci`` element is: by its class, and where it has none by what is in it.
+
+    `None` where neither tells.
+    """
+    code = _hexadecimal(element, "class")
+    if code.startswith("068001"):
+        return None  # an NVLink bridge inside a CPU
+    has_gpu = element.find("gpu") is not None
+    console = not has_gpu and _hexadecimal(element, "vendor") in _CONSOLES
+    for start, kind in _CLASSES:
+        if code.startswith(start) and not (kind == "gpu" and console):
+            return kind
+    if has_gpu:
+        return "gpu"
+    if element.find("nic") is not None:
+        return "nic"
+    return "pcie-switch" if element.find("pci") is not None else None
 
 
-def _numbers(element: Element, inner: Element | None = None, names: tuple[str, ...] = ()) -> str:
-    """Return class and numbers of a ``pci`` for the comment."""
-    texts = [f"class {code}"] if (code := element.get("class")) else []
+def _is_virtual_switch(upper: Element, lower: Element) -> bool:
+    """Whether NCCL takes two switches for one: a Broadcom switch that is cut into virtual ones."""
+    names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+    above, below = (
+        ":".join(_hexadecimal(element, name) for name in names)[:-3]
+        for element in (upper, lower)  # the last three digits differ from machine to machine
+    )
+    return (above, below) in _VIRTUAL_SWITCHES
+
+
+def _function(element: Element, key: str, parent: str, kind: Kind) -> Function:
+    """Return the PCI function of a ``pci`` element; a switch is one as a whole."""
+    inner = element.find("gpu")
+    nets = list(element.iter("net")) if kind == "nic" else []
+    names = [name for net in nets if (name := printable(net.get("name", "")))]
     vendor, device = element.get("vendor", ""), element.get("device", "")
-    if vendor and device:
-        texts.append(f"{vendor_name(vendor)} {device}")
-    if inner is not None:
-        texts += [f"{name} {value}" for name in names if (value := inner.get(name)) is not None]
-    return printable(", ".join(texts))
+    texts = [f"class {code}"] if (code := element.get("class")) else []
+    texts += [f"{vendor_name(vendor)} {device}"] if vendor and device else []
+    if kind == "gpu" and inner is not None:
+        levels = {name: inner.get(name) for name in ("sm", "gcn")}
+        texts += [f"{name} {level}" for name, level in levels.items() if level is not None]
+        if inner.get("gcn") is not None:
+            vendor = vendor or AMD
+    if kind not in ("gpu", "nic"):
+        vendor = device = ""  # what switches and drives say names no part
+    return Function(
+        id=key,
+        parent=parent,
+        address="" if key.startswith("pci ") else key,
+        vendor=vendor,
+        device=device,
+        kind=kind,
+        port="upstream" if kind == "pcie-switch" else "",
+        link=_link_of(element),
+        nets=tuple(name for name in names if not _RDMA.match(name)),
+        rdma=tuple(name for name in names if _RDMA.match(name)),
+        ports=tuple(_speed(net) for net in nets),
+        network="infiniband" if _hexadecimal(element, "class").startswith("0207") else "",
+        virtual=False,
+        evidence=printable(", ".join(texts)),
+    )
+
+
+def _cpu_part(element: Element) -> tuple[DiscoveredPart | None, str]:
+    """Return the part that a ``cpu`` needs in the file, and what joins it with others."""
+    if element.get("arch") == "arm64":
+        facts = (("architecture", "arm"),)
+        return DiscoveredPart("arm-cpu", "cpu-unknown", "an Arm CPU", facts), ""
+    family, model = _number(element, "familyid"), _number(element, "modelid")
+    if family is None or model is None or min(family, model) < 0:
+        family = model = None
+    cpu = processor(element.get("vendor", "").strip(), family, model)
+    if cpu is None or family is None:
+        return None, cpu.cable if cpu else ""
+    maker, generation = cpu.title
+    title = f"{maker}, family {family} model {model}" + (f" ({generation})" if generation else "")
+    return DiscoveredPart(f"{cpu.vendor}-{family}-{model}", cpu.like, title), cpu.cable
+
+
+# --- links between GPUs ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """One ``nvlink`` or ``xgmi`` element: links of one GPU to one target."""
+
+    gpu: str
+    target: str
+    count: int
+    medium: str
+    to_switch: bool
+
+
+class _Fabric:
+    """The links that GPUs say they have: to each other, to switches, to a CPU's chip.
+
+    Parameters
+    ----------
+    elements
+        The GPUs in the order of the file.
+    devices
+        The same as they are numbered.
+    """
+
+    def __init__(self, elements: Sequence[_Gpu], devices: Sequence[DiscoveredDevice]) -> None:
+        self.cpu_of = {gpu.id: gpu.cpu for gpu in elements}
+        self.place_of = {device.id: place for place, device in enumerate(devices)}
+        self.ports: list[_Port] = []
+        self.chip_links: list[DiscoveredCable] = []
+        self.to_itself: list[str] = []
+        self.hides_ends = False
+        part_of = {device.id: device.part for device in devices}
+        for gpu in elements:
+            part = catalogue().parts.get(part_of[gpu.id])
+            fabric = part.fabric if part is not None else None
+            medium = fabric.medium if fabric is not None else None
+            self._take(gpu, medium or nvlink_of(_number(gpu.element, "sm")))
+
+    def _take(self, gpu: _Gpu, medium: str) -> None:
+        for child in gpu.element:
+            count = _number(child, "count") or 1
+            if not 0 < count <= _MOST_LINKS:
+                continue
+            if child.tag == "c2c":
+                rate = _number(child, "bw")
+                speed = f"{rate / 1000:.10g} GB/s" if rate and rate > 0 else "unknown"
+                cable = _times(count, f"nvlink-c2c {speed}")
+                self.chip_links.append(DiscoveredCable(gpu.id, gpu.cpu, cable, "c2c bw, count"))
+            elif child.tag == "xgmi":
+                self._take_port(gpu, child, count, "xgmi unknown")
+            elif child.tag == "nvlink":
+                self._take_port(gpu, child, count, medium)
+
+    def _take_port(self, gpu: _Gpu, element: Element, count: int, medium: str) -> None:
+        is_nvlink = element.tag == "nvlink"
+        target = read_address(element.get("target", "").strip())
+        if is_nvlink and not target:  # a virtual machine hides the far end
+            self.hides_ends = True
+        if target == gpu.id:
+            self.to_itself.append(gpu.id)
+            return
+        code = _hexadecimal(element, "tclass")
+        if code.startswith("068001"):
+            self.ports.append(_Port(gpu.id, gpu.cpu, count, medium, to_switch=False))
+            return
+        to_switch = is_nvlink and (not target or code.startswith("068000"))
+        self.ports.append(_Port(gpu.id, target, count, medium, to_switch))
+
+    def _is_here(self, target: str) -> bool:
+        return target in self.cpu_of or target in self.cpu_of.values()
+
+    def switches(self) -> tuple[DiscoveredDevice, ...]:
+        """Return all NVSwitches as one device, as NCCL takes them; none when there is none."""
+        ports = [port for port in self.ports if port.to_switch]
+        if not ports:
+            return ()
+        targets = sorted({port.target for port in ports if port.target})
+        evidence = f"{len(targets)} targets of nvlink" if targets else "its addresses are hidden"
+        return (
+            DiscoveredDevice(
+                id=_NVSWITCH,
+                kind="nvswitch",
+                part="nvswitch-unknown",
+                pci=tuple(targets),
+                facts=(("chips", str(len(targets))),) if targets else (),
+                evidence=evidence,
+            ),
+        )
+
+    def cables(self) -> tuple[DiscoveredCable, ...]:
+        """Return the cables: between two GPUs once, although both say it."""
+        last = len(self.place_of)
+        sides: dict[tuple[str, str], dict[str, int]] = {}
+        media: dict[tuple[str, str], str] = {}
+        for port in self.ports:
+            if port.to_switch:
+                ends = (port.gpu, _NVSWITCH)
+            elif self._is_here(port.target):
+                first, second = sorted(
+                    (port.gpu, port.target), key=lambda end: self.place_of.get(end, last)
+                )
+                ends = (first, second)
+            else:
+                continue
+            counts = sides.setdefault(ends, {})
+            counts[port.gpu] = counts.get(port.gpu, 0) + port.count
+            media.setdefault(ends, port.medium)
+
+        def place(ends: tuple[str, str]) -> tuple[int, int, bool]:
+            first, second = (self.place_of.get(end, last) for end in ends)
+            return first, second, ends[1] == _NVSWITCH
+
+        return (
+            *(
+                DiscoveredCable(*ends, _times(max(sides[ends].values()), media[ends]))
+                for ends in sorted(sides, key=place)
+            ),
+            *self.chip_links,
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is odd about the links."""
+        if self.hides_ends:
+            message = "the far ends of NVLinks are hidden, as a virtual machine does: NVSwitches"
+            yield Finding("hidden-nvswitch", message, severity="note")
+        if self.to_itself:
+            message = f"NVLinks of {self.to_itself[0]} lead to itself and were left out"
+            yield Finding("self-link", message, severity="warning")
+        missing = [
+            port.target
+            for port in self.ports
+            if not port.to_switch and not self._is_here(port.target)
+        ]
+        if missing:
+            target = missing[0] or "nowhere"
+            message = f"links lead to {target}, a GPU that the file does not have; left out"
+            yield Finding("gpu-missing", message, severity="warning")
+        counts: dict[tuple[str, str], int] = {}
+        for port in self.ports:
+            ends = (port.gpu, port.target)
+            counts[ends] = counts.get(ends, 0) + port.count
+        unequal = [
+            (gpu, target)
+            for gpu, target in counts
+            if target in self.cpu_of and gpu < target
+            if counts[gpu, target] != counts.get((target, gpu), 0)
+        ]
+        for gpu, target in unequal[:3]:
+            back = counts.get((target, gpu), 0)
+            yield Finding(
+                "asymmetric-links",
+                f"{gpu} says {counts[gpu, target]} links to {target}, which says {back}",
+                severity="warning",
+                help="the larger number was taken",
+            )
+
+
+def _times(count: int, cable: str) -> str:
+    return f"{count}x {cable}" if count > 1 else cable

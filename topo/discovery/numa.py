@@ -90,7 +90,7 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         cpu = f"cpu {at}"
         cpu_of |= dict.fromkeys(group, cpu)
         said = f"{len(mine)} packages share this NUMA node" if len(mine) > 1 and group else ""
-        devices.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), said=said))
+        devices.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), evidence=said))
         memories += [_memory(known[node], cpu, split=len(group) > 1) for node in group]
     return Hosts(
         (*devices, *memories),

@@ -1,31 +1,124 @@
 """A machine's PCI functions as a source tells them, before they become devices.
 
-hwloc, lspci and sysfs tell the same tree in three ways; each reader fills these types, and
-`topo.discovery.pci_tree` makes devices of them.
+Every importer that sees PCI fills these types, each in its way, and `topo.discovery.pci_tree` makes
+devices of them.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from topo.catalogue.identities import (
+    AMD,
+    INTEL,
+    LANES,
+    MELLANOX,
+    NVIDIA,
+    generation_of_transfer_rate,
+    generations,
+    identify,
+    kind_of_class,
+    lane_rate,
+    role_of,
+    transfer_rate,
+)
+from topo.catalogue.load import catalogue
+from topo.discovery.machine import DiscoveredLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from topo.catalogue.kinds import Kind
 
-Port = str  # root, upstream, downstream; "" where not told
+
+Port = Literal["root", "upstream", "downstream", ""]
+
+# The PCI domain of the addresses that topo itself makes up where a format needs one.
+MADE_UP: Final = "fffe"
+_ADDRESS: Final = re.compile(
+    r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2})"
+    r"(?:\.(?P<function>[0-7]))?",
+    re.IGNORECASE,
+)
+_MOST_DEVICES: Final = 32  # on a bus
 _DEEPEST: Final = 64
+_SPEED: Final = re.compile(r"([0-9.]{1,8})\s*GT/s")
+# Words in a name without a class (`lspci -tv`), in order: the first that is there decides.
+_WORDS: Final[tuple[tuple[str, Kind | None], ...]] = (
+    (r"audio|usb|ucsi|serial bus|smbus|aspeed|matrox|cirrus|virtio gpu", None),
+    (r"nvswitch", "nvswitch"),
+    (r"raid controller|megaraid|\bsas\b|tri-mode", "hba"),
+    (r"nvme|non-volatile|ssd controller", "nvme"),
+    (r"connectx|infiniband|ethernet|bluefield|\bnic\b|elastic fabric|omni-path|mlx5gen", "nic"),
+    (r"^nvidia|instinct|aldebaran|\bmi\d{3}\b|gaudi", "gpu"),
+)
+_FLIT_OF_HWLOC: Final = 7.5625  # GB/s of a lane of PCIe 6: hwloc counts 242 of 256 bytes as payload
+_CLOSE: Final = 0.01  # relative difference of rates that are the same
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+def read_address(text: str) -> str:
+    """Return an address in full, ``""`` when it is none.
+
+    Examples
+    --------
+    >>> read_address("1B:00"), read_address("10000:01:00.1"), read_address("fffffff:ffff:ff")
+    ('0000:1b:00.0', '10000:01:00.1', '')
+    """
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None or int(match["device"], 16) >= _MOST_DEVICES:
+        return ""
+    domain, bus, device = (int(match[name] or "0", 16) for name in ("domain", "bus", "device"))
+    return f"{domain:04x}:{bus:02x}:{device:02x}.{match['function'] or 0}"
+
+
+def card_of(address: str) -> str:
+    """Return the address without its function: what the functions of one card share."""
+    return address.rpartition(".")[0]
+
+
+def short_address(address: str) -> str:
+    """Return an address without the domain that is everybody's.
+
+    Examples
+    --------
+    >>> short_address("0000:1b:00.0"), short_address("0001:00:00.0")
+    ('1b:00.0', '0001:00:00.0')
+    """
+    return address.removeprefix("0000:")
+
+
+def address_key(address: str) -> tuple[int, ...]:
+    """Return what addresses are sorted by: domain, bus, device, function as numbers."""
+    domain, _, place = address.partition(":")
+    bus, _, slot = place.partition(":")
+    device, _, function = slot.partition(".")
+    try:
+        return tuple(int(text, 16) for text in (domain, bus, device, function or "0"))
+    except ValueError:
+        return (1 << 40,)
+
+
+# --- functions ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """A PCIe speed: generation and lanes, `None` where unknown."""
+class LinkSpeed:
+    """PCIe generation and lanes of one end of a link, `None` where unknown."""
 
     generation: int | None = None
     lanes: int | None = None
 
     def __bool__(self) -> bool:
         return self.generation is not None or self.lanes is not None
+
+    def __str__(self) -> str:
+        generation = f"PCIe {self.generation}" if self.generation else "PCIe"
+        return f"{generation} x{self.lanes}" if self.lanes else generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +133,16 @@ class HostBridge:
         The `id` of the CPU it belongs to.
     node
         The NUMA node, where that CPU has several.
+    known
+        Whether the source tells host bridges; else all of a CPU's devices are under this one,
+        which says nothing of which of them share one.
     """
 
     id: str
     cpu: str
     node: int | None = None
-    said: str = ""
+    evidence: str = ""
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +161,17 @@ class Function:
         Hexadecimal, without ``0x``.
     text
         What the source calls it in words.
+    kind
+        What the source says that it is, where that needs no guess by class and words.
     port
-        ``root``, ``upstream`` or ``downstream`` where the source tells what a bridge is.
-    now, most
+        ``root``, ``upstream`` or ``downstream`` where the source tells what a bridge is. One that
+        stands for a whole switch is ``upstream``.
+    current, most
         The link as it is, and the most that this end of it can.
     rate
         The link in GB/s, where generation and width are not told.
+    link
+        The link where the source tells it as one thing, not as two ends.
     node
         The NUMA node it says it is near.
     nets, rdma, ports, network
@@ -77,9 +179,11 @@ class Function:
     drives, size
         Of a drive: its names, its bytes.
     virtual
-        Whether it is a virtual function of another that is here.
+        Whether it is a virtual function of another that is here; `None` is to be guessed.
     redirects
         Whether a port redirects peer traffic (ACS), where told.
+    evidence
+        Class, numbers and name for a comment, where they are not as in the fields.
     """
 
     id: str
@@ -89,10 +193,12 @@ class Function:
     vendor: str = ""
     device: str = ""
     text: str = ""
+    kind: Kind | None = None
     port: Port = ""
-    now: Lanes = field(default_factory=Lanes)
-    most: Lanes = field(default_factory=Lanes)
+    current: LinkSpeed = field(default_factory=LinkSpeed)
+    most: LinkSpeed = field(default_factory=LinkSpeed)
     rate: float | None = None
+    link: DiscoveredLink | None = None
     node: int | None = None
     slot: str = ""
     nets: tuple[str, ...] = ()
@@ -101,19 +207,19 @@ class Function:
     network: str = ""
     drives: tuple[str, ...] = ()
     size: int | None = None
-    virtual: bool = False
+    virtual: bool | None = None
     redirects: bool | None = None
+    evidence: str = ""
 
+    @property
+    def name(self) -> str:
+        """What messages call it: its address, if it has one."""
+        return self.address or self.id
 
-def address_key(address: str) -> tuple[int, ...]:
-    """Return what addresses are sorted by: domain, bus, device, function as numbers."""
-    domain, _, rest = address.partition(":")
-    bus, _, slot = rest.partition(":")
-    device, _, function = slot.partition(".")
-    try:
-        return tuple(int(text, 16) for text in (domain, bus, device, function or "0"))
-    except ValueError:
-        return (1 << 40,)
+    @property
+    def is_bridge(self) -> bool:
+        """Whether it is a PCI-to-PCI bridge: a port, of a switch or a root."""
+        return bool(self.port) or self.code[:4] in ("0604", "0609")
 
 
 def chain_of(function: Function, bridges: dict[str, Function]) -> list[Function]:
@@ -132,14 +238,157 @@ def ports_of(bridges: Iterable[Function]) -> dict[str, Port]:
     Below a host bridge are root ports; below those and below downstream ports, a switch's
     upstream port; below that its downstream ports.
     """
-    known = {bridge.id: bridge for bridge in bridges}
-    found: dict[str, Port] = {}
-    for bridge in known.values():
-        line = [*reversed(chain_of(bridge, known)), bridge]
-        above = ""
-        for one in line:
-            if one.id not in found:
-                place = "downstream" if above == "upstream" else "upstream" if above else "root"
-                found[one.id] = one.port or place
-            above = found[one.id]
-    return found
+    by_id = {bridge.id: bridge for bridge in bridges}
+    ports: dict[str, Port] = {}
+    for bridge in by_id.values():
+        above: Port = ""
+        for port in (*reversed(chain_of(bridge, by_id)), bridge):
+            if port.id not in ports:
+                below: Port = "downstream" if above == "upstream" else "upstream"
+                ports[port.id] = port.port or (below if above else "root")
+            above = ports[port.id]
+    return ports
+
+
+def kind_of(function: Function) -> Kind | None:
+    """Return the kind of device a function is part of, `None` when topo does not model it.
+
+    By class and vendor, else by numbers, else by the words that lspci has for it. Classes and
+    vendors are those of the PCI ID Repository, https://pci-ids.ucw.cz.
+    """
+    code, vendor, device = function.code.lower(), function.vendor.lower(), function.device
+    if function.kind is not None:
+        return function.kind
+    if "nvswitch" in function.text.lower() or (code.startswith("0680") and vendor == NVIDIA):
+        return "nvswitch"
+    if not code.strip("0"):
+        part = identify(vendor or "0", device or "0")
+        if part:
+            return catalogue().parts[part].kind
+        words = function.text.lower()
+        return next((kind for pattern, kind in _WORDS if re.search(pattern, words)), None)
+    if code.startswith(("0300", "0380")):
+        return "gpu" if _computes(function) else None
+    if code.startswith("0b40"):
+        return "gpu" if role_of(vendor, device) == "co-processor" else None
+    if code.startswith("0280"):
+        return "nic" if vendor == MELLANOX or function.rdma else None
+    fpga = code.startswith("12") and role_of(vendor, device) == "fpga"
+    return None if fpga else kind_of_class(code)
+
+
+def _computes(function: Function) -> bool:
+    """Whether something with a screen's class is a GPU to compute on."""
+    vendor = function.vendor.lower()
+    if vendor == INTEL:  # one that is built in sits on the root bus
+        return not function.address.endswith(":00:02.0")
+    return vendor == NVIDIA or (vendor == AMD and role_of(vendor, function.device) != "console")
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def generation_of(text: str) -> int | None:
+    """Return the PCIe generation of ``16.0 GT/s PCIe``, `None` where it says none.
+
+    Examples
+    --------
+    >>> generation_of("2.5 GT/s"), generation_of("64.0 GT/s PCIe"), generation_of("Unknown speed")
+    (1, 6, None)
+    """
+    match = _SPEED.match(text.strip())
+    try:
+        return generation_of_transfer_rate(float(match[1]) * 1e9) if match else None
+    except ValueError:
+        return None
+
+
+def link_between(
+    device: Function, port: Function | None, *, usual_lanes: int = 16
+) -> tuple[DiscoveredLink, dict[str, str]]:
+    """Return the link of a device to the port above it, and what is odd about it.
+
+    It is the less of what both ends can, not what it is at the moment: at rest it is slower. Fewer
+    lanes than both ends can is no rest, and stays.
+
+    Parameters
+    ----------
+    device, port
+        The two ends; the port is `None` where the source does not show it.
+    usual_lanes
+        How many lanes such a device has, for sources that tell a rate alone.
+
+    Returns
+    -------
+    tuple
+        The link, and words by the code of the finding that they belong to: ``idle-link``,
+        ``trained-down``, ``port-below-device``, ``odd-link-speed``.
+    """
+    if device.link is not None:
+        return device.link, {}
+    if device.most or device.current:
+        return _link_of_ends(device, port)
+    rates = [end.rate for end in (device, port) if end is not None and end.rate]
+    if not rates:
+        return DiscoveredLink(evidence="speed not told"), {}
+    rate = min(rates)
+    oddities: dict[str, str] = {}
+    above = port.rate if port is not None else None
+    if device.rate and above and device.rate - above > _CLOSE * rate:
+        words = f"the device says {device.rate:.4g} GB/s, the port above it {above:.4g}"
+        oddities["port-below-device"] = words
+    split = split_rate(rate, usual_lanes)
+    if split is None:
+        oddities["odd-link-speed"] = f"{rate:.4g} GB/s"
+        return DiscoveredLink(evidence=f"{rate:.4g} GB/s, which no PCIe link has"), oddities
+    evidence = f"{rate:.4g} GB/s seen; generation and width are a guess"
+    return DiscoveredLink(*split, evidence), oddities
+
+
+def _link_of_ends(device: Function, port: Function | None) -> tuple[DiscoveredLink, dict[str, str]]:
+    """Return the link where the ends tell generation and lanes."""
+    current, most = device.current, device.most
+    above = port.most if port is not None else LinkSpeed()
+    generation = min((end.generation for end in (most, above) if end.generation), default=None)
+    lanes = min((end.lanes for end in (most, above) if end.lanes), default=None)
+    oddities: dict[str, str] = {}
+    who = "both ends can" if above and most else "the device can"
+    if current.generation and generation and current.generation < generation:
+        now, best = (transfer_rate(each) / 1e9 for each in (current.generation, generation))
+        oddities["idle-link"] = f"{now:g} GT/s now, and {who} {best:g} GT/s"
+    if current.lanes and lanes and current.lanes < lanes:
+        oddities["trained-down"] = f"x{current.lanes} now, and {who} x{lanes}"
+        lanes = current.lanes
+    evidence = "; ".join(oddities.values())
+    if not evidence and not (above and most):
+        evidence = "of the device alone" if most else "as it is now"
+    if above and most:
+        pairs = ((most.generation, above.generation), (most.lanes, above.lanes))
+        if any(mine and port_can and mine > port_can for mine, port_can in pairs):
+            oddities["port-below-device"] = f"the device can {most}, the port above it {above}"
+    return DiscoveredLink(generation or current.generation, lanes or current.lanes, evidence), (
+        oddities
+    )
+
+
+def split_rate(rate: float, usual_lanes: int) -> tuple[int, int] | None:
+    """Return a generation and width with this rate in GB/s, `None` when there is none.
+
+    Several have nearly the same: 15.75 is 3 x16, 4 x8 and 5 x4. The width nearest to the usual
+    one is taken.
+
+    Examples
+    --------
+    >>> split_rate(15.753846, 16), split_rate(15.753846, 4), split_rate(0.2, 16)
+    ((3, 16), (5, 4), None)
+    """
+
+    def distance(lanes: int) -> tuple[float, int]:
+        return max(lanes, usual_lanes) / min(lanes, usual_lanes), -lanes
+
+    for lanes in sorted(LANES, key=distance):
+        for generation in generations():
+            lane = lane_rate(generation) / 1e9 if generation < 6 else _FLIT_OF_HWLOC  # noqa: PLR2004
+            if abs(lane * lanes - rate) <= _CLOSE * rate:
+                return generation, lanes
+    return None

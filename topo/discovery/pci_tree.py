@@ -9,27 +9,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.addresses import card_of
+from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
+from topo.catalogue.kinds import CARDS
+from topo.catalogue.load import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
-from topo.discovery.pci import address_key, chain_of, ports_of
-from topo.discovery.pci_kinds import is_bridge, kind_of
-from topo.discovery.pci_link import link_between
-from topo.discovery.pci_parts import part_of_function, seen_as, switch_part, usual_lanes
-from topo.discovery.pci_said import Oddities
+from topo.discovery.pci import (
+    MADE_UP,
+    address_key,
+    card_of,
+    chain_of,
+    kind_of,
+    link_between,
+    ports_of,
+)
+from topo.errors import Finding
+from topo.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from topo.catalogue.kinds import Kind
     from topo.discovery.pci import Function, HostBridge
-    from topo.errors import Finding
+    from topo.errors import Severity
 
 
 _NVSWITCH: Final = "nvswitch"
+_USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
+_MOST_LANES: Final = 16
+_SWITCHES: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
+_VIRTUAL_FUNCTION: Final = "virtual function"
+_HIDDEN_FROM: Final = 4  # GPUs without any port above them
+# What can be odd about links: code, severity, help.
+_LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
+    ("idle-link", "warning", "the better was taken: a link at rest slows down"),
+    (
+        "trained-down",
+        "warning",
+        "the smaller was taken: look at the riser, the seating and the slot",
+    ),
+    ("port-below-device", "note", "the smaller was taken"),
+    ("odd-link-speed", "note", "it is `unknown` in the YAML"),
+)
+
+_Card = tuple["Kind", list["Function"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class PciDevices:
     """The devices of a PCI tree, which device each function is in, and what is odd."""
 
     devices: tuple[DiscoveredDevice, ...]
@@ -38,200 +64,221 @@ class Grown:
     findings: tuple[Finding, ...]
 
 
-def grow(
+def devices_of(
     functions: Iterable[Function],
     hosts: Sequence[HostBridge],
     forwards: Mapping[str, bool] | None = None,
-) -> Grown:
+    *,
+    keep_switches: bool = False,
+) -> PciDevices:
     """Make devices of PCI functions.
 
     Parameters
     ----------
     functions
-        All that the source tells, in any order.
+        All that the source tells, in the order in which devices get their numbers.
     hosts
         The roots they hang on; at least one.
     forwards
         Whether a CPU forwards peer-to-peer traffic, by its `id`, where that is known: its host
         bridges do as it does.
+    keep_switches
+        Whether a switch is one also where no device is below it.
     """
-    ordered = sorted(functions, key=lambda one: address_key(one.address))
-    return _Tree(ordered, hosts, forwards or {}).grown()
+    return _Tree(list(functions), hosts, forwards or {}, keep_switches=keep_switches).result()
+
+
+def by_address(functions: Iterable[Function]) -> list[Function]:
+    """Return functions in the order of their addresses."""
+    return sorted(functions, key=lambda function: address_key(function.address))
 
 
 class _Tree:
+    """The functions by what they are, and what is odd about them."""
+
     def __init__(
         self,
         functions: list[Function],
         hosts: Sequence[HostBridge],
         forwards: Mapping[str, bool],
+        *,
+        keep_switches: bool,
     ) -> None:
         self.hosts = {host.id: host for host in hosts}
         self.forwards = forwards
-        self.bridges = {one.id: one for one in functions if is_bridge(one)}
+        self.keep_switches = keep_switches
+        self.bridges = {function.id: function for function in functions if function.is_bridge}
         self.ports = ports_of(self.bridges.values())
-        self.odd = Oddities()
         self.device_of: dict[str, str] = {}
+        self.classless: list[Function] = []
+        self.virtual: list[Function] = []
+        self.repeated: list[Function] = []
         self.left_out: list[str] = []
+        self.odd_links: dict[str, list[tuple[str, str]]] = {}
         leaves: list[tuple[Kind, Function]] = []
-        for one in functions:
-            kind = None if one.id in self.bridges else kind_of(one)
+        for function in functions:
+            if function.id in self.bridges:
+                continue
+            kind = kind_of(function)
             if kind is not None:
-                leaves.append((kind, one))
-            elif not one.code and not one.text and one.id not in self.bridges:
-                self.odd.classless(one)
-                self.left_out.append(one.address or one.id)
+                leaves.append((kind, function))
+            elif not function.code and not function.text:
+                self.classless.append(function)
+                self.left_out.append(function.name)
         self.cards = self._cards(leaves)
 
-    # --- cards ----------------------------------------------------------------------------------
-
-    def _cards(self, leaves: list[tuple[Kind, Function]]) -> list[tuple[Kind, list[Function]]]:
+    def _cards(self, leaves: list[tuple[Kind, Function]]) -> list[_Card]:
         """Return what belongs together: a network card's functions, all else one by one."""
-        cards: dict[tuple[str, ...], tuple[Kind, list[Function]]] = {}
-        seen: set[str] = set()
-        busses: dict[str, list[Function]] = {}
-        for kind, one in leaves:
+        cards: dict[tuple[str, ...], _Card] = {}
+        addresses: set[str] = set()
+        buses: dict[str, list[Function]] = {}
+        for kind, function in leaves:
             if kind == "nic":
-                busses.setdefault(_bus(one), []).append(one)
-        for kind, one in leaves:
-            if kind == "nic" and _is_virtual(one, busses[_bus(one)]):
-                self.left_out.append(one.address)
-                self.odd.virtual(one)
+                buses.setdefault(_bus(function), []).append(function)
+        for kind, function in leaves:
+            if kind == "nic" and _is_virtual(function, buses[_bus(function)]):
+                self.left_out.append(function.address)
+                self.virtual.append(function)
                 continue
-            if one.address and one.address in seen:
-                self.odd.repeated(one)
-            seen.add(one.address)
-            key: tuple[str, ...] = (one.id,)
-            if kind == "nic" and one.address:
-                key = (one.parent, card_of(one.address), one.vendor, one.device)
-            cards.setdefault(key, (kind, []))[1].append(one)
+            if function.address and function.address in addresses:
+                self.repeated.append(function)
+            addresses.add(function.address)
+            key: tuple[str, ...] = (function.id,)
+            if kind == "nic" and function.address:
+                card = card_of(function.address)
+                key = (function.parent, card, function.vendor, function.device)
+            cards.setdefault(key, (kind, []))[1].append(function)
         return list(cards.values())
 
     # --- places ---------------------------------------------------------------------------------
 
-    def _switch_above(self, one: Function) -> str:
+    def _switch_above(self, function: Function) -> str:
         """Return the `id` of the upstream port of the nearest switch above, ``""`` if none."""
-        chain = chain_of(one, self.bridges)
+        chain = chain_of(function, self.bridges)
         return next((bridge.id for bridge in chain if self.ports[bridge.id] == "upstream"), "")
 
-    def _host_above(self, one: Function) -> HostBridge:
-        chain = chain_of(one, self.bridges)
-        top = chain[-1] if chain else one
+    def _host_above(self, function: Function) -> HostBridge:
+        top = [function, *chain_of(function, self.bridges)][-1]
         return self.hosts.get(top.parent) or next(iter(self.hosts.values()))
 
-    def _needed(self) -> dict[str, Function]:
-        """Return the switches that have a device below them, by their upstream ports."""
-        needed: dict[str, Function] = {}
-        for kind, functions in self.cards:
-            if kind == _NVSWITCH:
-                continue
-            for bridge in chain_of(functions[0], self.bridges):
-                if self.ports[bridge.id] == "upstream":
-                    needed[bridge.id] = bridge
-        return dict(sorted(needed.items(), key=lambda item: address_key(item[1].address)))
+    def _switches(self, leaves: list[Function]) -> list[Function]:
+        """Return the upstream ports of the switches that are devices, by their addresses."""
+        if self.keep_switches:
+            above = list(self.bridges.values())
+        else:
+            above = [bridge for leaf in leaves for bridge in chain_of(leaf, self.bridges)]
+        upstream = {bridge.id: bridge for bridge in above if self.ports[bridge.id] == "upstream"}
+        return by_address(upstream.values())
 
-    def grown(self) -> Grown:
-        switches = self._needed()
-        tops: dict[str, list[str]] = {}
-        leaves = [functions[0] for kind, functions in self.cards if kind != _NVSWITCH]
-        for one in (*switches.values(), *leaves):
-            if not self._switch_above(one):
-                tops.setdefault(self._host_above(one).id, []).append(one.id)
-        shared = {host for host, names in tops.items() if len(names) > 1}
-        roots = [self._root(self.hosts[key]) for key in self.hosts if key in shared]
-        made = [self._switch(one, shared) for one in switches.values()]
-        found = [
-            self._device(kind, functions, shared)
-            for kind, functions in self.cards
-            if kind != _NVSWITCH
-        ]
-        chips = self._nvswitches()
-        return Grown(
-            devices=(*roots, *made, *found, *chips),
-            device_of=self.device_of,
-            left_out=tuple(self.left_out),
-            findings=self.odd.findings(),
+    def result(self) -> PciDevices:
+        """Return the devices: root complexes, switches, what hangs on them, NVSwitches."""
+        cards = [card for card in self.cards if card[0] != _NVSWITCH]
+        leaves = [functions[0] for _, functions in cards]
+        switches = self._switches(leaves)
+        tops: dict[str, int] = {}
+        for function in (*switches, *leaves):
+            if not self._switch_above(function):
+                host = self._host_above(function)
+                tops[host.id] = tops.get(host.id, 0) + host.known
+        shared = {host for host, count in tops.items() if count > 1}
+        devices = (
+            *(self._root_complex(host) for host in self.hosts.values() if host.id in shared),
+            *(self._switch(function, shared) for function in switches),
+            *(self._device(kind, functions, shared) for kind, functions in cards),
+            *self._nvswitches(),
         )
+        findings = tuple(self._findings())
+        return PciDevices(devices, self.device_of, tuple(self.left_out), findings)
 
-    def _root(self, host: HostBridge) -> DiscoveredDevice:
-        known = self.forwards.get(host.cpu)
+    def _place(self, function: Function, shared: set[str]) -> tuple[str, int | None]:
+        """Return what a device hangs on, and the NUMA node of it where it has several."""
+        switch = self._switch_above(function)
+        if switch:
+            return switch, None
+        host = self._host_above(function)
+        return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
+
+    def _link(self, function: Function, kind: str, part: str) -> DiscoveredLink:
+        own = catalogue().parts.get(part)
+        lanes = own.slot.lanes if own is not None and own.slot is not None else None
+        usual = lanes or _USUAL_LANES.get(kind, _MOST_LANES)
+        port = self.bridges.get(function.parent)
+        link, oddities = link_between(function, port, usual_lanes=usual)
+        for code, words in oddities.items():
+            self.odd_links.setdefault(code, []).append((function.name, words))
+        return link
+
+    # --- devices --------------------------------------------------------------------------------
+
+    def _root_complex(self, host: HostBridge) -> DiscoveredDevice:
+        forwards = self.forwards.get(host.cpu)
+        facts = (("forwards-p2p", "yes" if forwards else "no"),) if forwards is not None else ()
         return DiscoveredDevice(
             id=f"rc {host.id}",
             kind="root-complex",
             part="root-complex",
             parent=host.cpu,
             node=host.node,
-            link=DiscoveredLink(said="inside the CPU"),
-            facts=(("forwards-p2p", "yes" if known else "no"),) if known is not None else (),
-            said=host.said,
+            link=DiscoveredLink(evidence="inside the CPU"),
+            facts=facts,
+            evidence=host.evidence,
         )
 
-    def _place(self, one: Function, shared: set[str]) -> tuple[str, int | None]:
-        """Return what a device hangs on, and the NUMA node of it where it has several."""
-        switch = self._switch_above(one)
-        if switch:
-            return switch, None
-        host = self._host_above(one)
-        return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
-
-    def _link(self, one: Function, kind: str, part: str) -> DiscoveredLink:
-        chain = chain_of(one, self.bridges)
-        found = link_between(one, chain[0] if chain else None, usual=usual_lanes(kind, part))
-        self.odd.link(one, found)
-        return found.link
-
-    # --- devices --------------------------------------------------------------------------------
-
-    def _switch(self, one: Function, shared: set[str]) -> DiscoveredDevice:
-        parent, node = self._place(one, shared)
-        below = [
-            bridge
+    def _switch(self, function: Function, shared: set[str]) -> DiscoveredDevice:
+        parent, node = self._place(function, shared)
+        redirects = [
+            bridge.redirects
             for bridge in self.bridges.values()
-            if self.ports[bridge.id] == "downstream" and self._switch_above(bridge) == one.id
+            if self.ports[bridge.id] == "downstream"
+            and bridge.redirects is not None
+            and self._switch_above(bridge) == function.id
         ]
-        told = [bridge.redirects for bridge in below if bridge.redirects is not None]
-        link = self._link(one, "pcie-switch", "")
+        link = self._link(function, "pcie-switch", "")
+        part = switch_of(function.vendor, function.device)
+        if not part:
+            part = _SWITCHES.get(function.most.generation or 0, "pcie-switch-unknown")
+        elif (link.generation or 0) > int(part[-1]):
+            part = "pcie-switch-unknown"
         return DiscoveredDevice(
-            id=one.id,
+            id=function.id,
             kind="pcie-switch",
-            part=switch_part(one, link),
+            part=part,
             parent=parent,
             node=node,
             link=link,
-            pci=(one.address,) if one.address else (),
-            slot=printable(one.slot),
-            facts=(("acs", "on" if any(told) else "off"),) if told else (),
-            said=seen_as(one),
+            pci=(function.address,) if _is_real(function.address) else (),
+            slot=printable(function.slot),
+            facts=(("acs", "on" if any(redirects) else "off"),) if redirects else (),
+            evidence=_evidence(function),
         )
 
     def _device(self, kind: Kind, functions: list[Function], shared: set[str]) -> DiscoveredDevice:
-        one = functions[0]
-        parent, node = self._place(one, shared)
-        nics = max(len(functions), len(one.ports))
-        part = part_of_function(kind, one, nics)
-        for function in functions:
-            self.device_of[function.id] = one.id
-        addresses = tuple(
-            function.address
-            for function in functions
-            if function.address and not self.odd.is_repeated(function)
-        )
-        size = one.size if kind in ("nvme", "cxl-memory") else None
+        first = functions[0]
+        parent, node = self._place(first, shared)
+        ports = tuple(rate for function in functions for rate in function.ports)
+        part = _part(kind, first, max(len(functions), len(ports)))
+        self.device_of |= {function.id: first.id for function in functions}
+        network = "infiniband" if first.code.startswith("0207") else ""
+        size = first.size if kind in ("nvme", "cxl-memory") else None
         return DiscoveredDevice(
-            id=one.id,
+            id=first.id,
             kind="dpu" if part.startswith("bluefield") else kind,
             part=part,
             parent=parent,
             node=node,
-            link=self._link(one, kind, part),
-            pci=addresses,
-            rdma=_all(function.rdma for function in functions),
-            label=printable(", ".join(_all((*f.nets, *f.drives) for f in functions))),
-            slot=printable(one.slot),
-            ports=tuple(rate for function in functions for rate in function.ports),
-            network=next((f.network for f in functions if f.network), _sort_of_network(one)),
-            facts=(("size", _size(size)),) if size else (),
-            said=seen_as(one),
+            link=self._link(first, kind, part),
+            pci=tuple(
+                function.address
+                for function in functions
+                if _is_real(function.address) and function not in self.repeated
+            ),
+            rdma=_names(function.rdma for function in functions),
+            label=printable(", ".join(_names((*each.nets, *each.drives) for each in functions))),
+            slot=printable(first.slot),
+            ports=ports,
+            network=next((each.network for each in functions if each.network), network),
+            facts=(("size", _size_text(size)),) if size else (),
+            evidence=_evidence(first),
         )
 
     def _nvswitches(self) -> tuple[DiscoveredDevice, ...]:
@@ -246,38 +293,120 @@ class _Tree:
             part="nvswitch-unknown",
             pci=tuple(dict.fromkeys(chip.address for chip in chips if chip.address)),
             facts=(("chips", str(len(chips))),),
-            said=f"{len(chips)} NVSwitch functions on the PCI bus",
+            evidence=f"{len(chips)} NVSwitch functions on the PCI bus",
         )
         return (device,)
 
+    # --- what is odd ----------------------------------------------------------------------------
 
-def _bus(one: Function) -> str:
-    return one.address.rpartition(":")[0]
+    def _findings(self) -> Iterable[Finding]:
+        """Yield one finding for each kind of oddity."""
+        for code, severity, help in _LINK_ODDITIES:
+            odd = self.odd_links.get(code, [])
+            if odd:
+                message = f"{and_more([name for name, _ in odd])}: {odd[0][1]}"
+                yield Finding(code, message, severity=severity, help=help)
+        if self.repeated:
+            message = f"PCI addresses stand several times: {_shown(self.repeated)}"
+            help = "both devices were taken, the second without its address"
+            yield Finding("address-again", message, severity="warning", help=help)
+        if self.virtual:
+            count = len(self.virtual)
+            message = f"{count} virtual functions were left out: {_shown(self.virtual)}"
+            yield Finding("virtual-functions", message, severity="note")
+        if self.classless:
+            count = len(self.classless)
+            message = f"{count} PCI devices have no class and were left out: "
+            message += _shown(self.classless)
+            help = "add them to the YAML by hand"
+            yield Finding("unclassified-device", message, severity="warning", help=help)
 
 
-def _is_virtual(one: Function, near: list[Function]) -> bool:
+def hidden_ports(functions: Sequence[Function], placeless: str = "\0") -> tuple[Finding, ...]:
+    """Return the finding that a virtual machine hides its ports and switches, where it does.
+
+    A PCIe device hangs on a port: on the root bus itself are only devices that somebody put there.
+
+    Parameters
+    ----------
+    functions
+        All of a source that shows bridges.
+    placeless
+        How the parents begin that stand for no known place.
+    """
+    ids = {function.id for function in functions}
+    gpus = [
+        function
+        for function in functions
+        if function.parent not in ids
+        and not function.parent.startswith(placeless)
+        and kind_of(function) == "gpu"
+    ]
+    if len(gpus) < _HIDDEN_FROM:
+        return ()
+    message = f"{_shown(gpus)} hang on a root bus, without a port: "
+    message += "a virtual machine that hides its switches?"
+    help = "near and far cards look alike here; compare with the host's own topology"
+    return (Finding("hidden-switches", message, severity="warning", help=help),)
+
+
+def _shown(functions: list[Function]) -> str:
+    return and_more([function.name for function in functions])
+
+
+def _bus(function: Function) -> str:
+    return function.address.rpartition(":")[0]
+
+
+def _is_real(address: str) -> bool:
+    """Whether it is an address of the machine, not one that topo made up for an export."""
+    return bool(address) and not address.startswith(f"{MADE_UP}:")
+
+
+def _is_virtual(function: Function, neighbours: list[Function]) -> bool:
     """Whether a network function is a virtual one of another on its bus.
 
     Told as such; or it has no interface of its own and another on its bus has; or its name says
     so and another's does not.
     """
-    if one.virtual:
-        return True
-    if one.nets or one.rdma:
+    if function.virtual is not None:
+        return function.virtual
+    if function.nets or function.rdma:
         return False
-    if any((other.nets or other.rdma) and other.device != one.device for other in near):
+    if any((each.nets or each.rdma) and each.device != function.device for each in neighbours):
         return True
-    word = "virtual function"
-    return word in one.text.lower() and any(word not in other.text.lower() for other in near)
+    virtual = [_VIRTUAL_FUNCTION in each.text.lower() for each in (function, *neighbours)]
+    return virtual[0] and not all(virtual)
 
 
-def _all(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
+def _part(kind: Kind, function: Function, ports: int) -> str:
+    """Return the part by numbers, else by name, else one of which nothing is known.
+
+    A part of another kind than the class says is none.
+    """
+    vendor = function.vendor or "0"
+    by_numbers = identify(vendor, function.device or "0", ports=ports)
+    for part in (by_numbers, part_named(function.text, ports=ports)):
+        if part and {catalogue().parts[part].kind, kind} in ({kind}, {*CARDS}):
+            return part
+    return generic_gpu(vendor) if kind == "gpu" else f"{kind}-unknown"
+
+
+def _evidence(function: Function) -> str:
+    """Return class, numbers and name of a function for the comment."""
+    if function.evidence:
+        return function.evidence
+    texts = [f"class {function.code[:4]}"] if function.code else []
+    if function.vendor and function.device:
+        texts.append(f"{vendor_name(function.vendor)} {function.device}")
+    if function.text:
+        texts.append(function.text)
+    return printable(", ".join(texts))
+
+
+def _names(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(printable(name) for group in groups for name in group))
 
 
-def _sort_of_network(one: Function) -> str:
-    return "infiniband" if one.code.startswith("0207") else ""
-
-
-def _size(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1e12:.4g} TB" if size >= 1e12 else f"{size / 1e9:.4g} GB"  # noqa: PLR2004

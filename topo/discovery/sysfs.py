@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from topo.discovery.machine import Machine
 from topo.discovery.nvswitches import joined
 from topo.discovery.pci import HostBridge
-from topo.discovery.pci_said import hidden_ports, some
-from topo.discovery.pci_tree import grow
+from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.discovery.sysfs_archive import Archive
 from topo.discovery.sysfs_cpu import read_processors
 from topo.discovery.sysfs_fabrics import read_fabrics
 from topo.discovery.sysfs_files import Folder
 from topo.discovery.sysfs_pci import NO_PLACE, read_pci
 from topo.errors import ExchangeError, Finding
+from topo.phrases import and_more
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Machine:
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts = processors.hosts
     bridges = pci.hosts or [HostBridge("none", hosts.first)]
-    grown = grow(pci.functions, bridges, hosts.forwards)
+    grown = devices_of(by_address(pci.functions), bridges, hosts.forwards)
     cards = [device for device in grown.devices if device.kind in ("nic", "dpu")]
     fabrics = read_fabrics(tree, cards)
     devices = (*fabrics.devices, *hosts.devices, *grown.devices)
@@ -128,6 +128,6 @@ def _io(pci: PciTree) -> tuple[Finding, ...]:
 def _placeless(lost: list[Function]) -> tuple[Finding, ...]:
     if not lost:
         return ()
-    message = f"{some([one.address for one in lost])}: copied without their place in the tree"
+    message = f"{and_more([one.address for one in lost])}: copied without their place in the tree"
     help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
     return (Finding("no-tree", message, severity="warning", help=help),)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.addresses import read_address
 from topo.discovery.numa import NumaNode, Package, hosts_of
+from topo.discovery.pci import read_address
 
 if TYPE_CHECKING:
     from topo.discovery.numa import Hosts

@@ -70,7 +70,7 @@ def _cabled(
         label = printable(nqn.rpartition(":")[2])
         devices.append(
             DiscoveredDevice(
-                storage, "storage", "nvme-of-target", label=label, facts=facts, said=said
+                storage, "storage", "nvme-of-target", label=label, facts=facts, evidence=said
             )
         )
         found = [card for _, text in paths if (card := _card(tree, text, places)) is not None]

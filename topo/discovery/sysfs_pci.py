@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import LANES, NVIDIA
-from topo.discovery.addresses import card_of, read_address
 from topo.discovery.machine import printable
-from topo.discovery.nccl_read import speed_of
-from topo.discovery.pci import Function, HostBridge, Lanes
+from topo.discovery.pci import Function, HostBridge, LinkSpeed, card_of, generation_of, read_address
 from topo.discovery.sysfs_config import links_of
 from topo.discovery.sysfs_net import network_of
 
@@ -103,7 +101,7 @@ def _function(
         vendor=vendor or (NVIDIA if address in processors.gpus else ""),
         device=_hexadecimal(tree.text(f"{here}/device")),
         text=model,
-        now=now,
+        current=now,
         most=most,
         node=_node(tree, here, processors),
         slot=slots.get(card_of(address), ""),
@@ -113,7 +111,7 @@ def _function(
         network=network.sort,
         drives=drives,
         size=size,
-        virtual=bool(tree.resolve(f"{here}/physfn")),
+        virtual=True if tree.resolve(f"{here}/physfn") else None,
     )
 
 
@@ -143,11 +141,11 @@ def _hexadecimal(text: str) -> str:
     return plain if re.fullmatch(r"[0-9a-f]{1,8}", plain) else ""
 
 
-def _links(tree: Tree, here: str) -> tuple[Lanes, Lanes]:
+def _links(tree: Tree, here: str) -> tuple[LinkSpeed, LinkSpeed]:
     """Return the link as it is and at its most: the kernel's words, else the config space."""
     now, most = (
-        Lanes(
-            speed_of(tree.text(f"{here}/{word}_link_speed")),
+        LinkSpeed(
+            generation_of(tree.text(f"{here}/{word}_link_speed")),
             _width(tree.text(f"{here}/{word}_link_width")),
         )
         for word in ("current", "max")

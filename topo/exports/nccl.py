@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import generations, transfer_rate, vendor_of_processor
-from topo.discovery.addresses import MADE_UP, read_address
+from topo.discovery.pci import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports import Exported, not_held
 from topo.exports.element import Element

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import compute_of, numbers_of
-from topo.discovery.addresses import read_address
+from topo.discovery.pci import read_address
 from topo.exports.element import Element
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.discovery.addresses import read_address
+from topo.discovery.pci import read_address
 from topo.measuring.results import (
     RAM,
     Result,
