@@ -7,31 +7,30 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from topo.catalogue.fields import HERE
 from topo.catalogue.part import Figure
-from topo.description.description import DataPath, Move
-from topo.description.keys import DATA_PATH, MOVE, MOVERS, NEEDS, STAGES
+from topo.description.description import DataPath, Move, Mover, Over
+from topo.description.keys import DATA_PATH, MOVE
+from topo.description.names import is_name
 from topo.description.shape import (
-    choice_of,
     entries_of,
+    is_extension,
     kind_of,
-    listed,
     mapping_of,
     text_of,
-    texts_of,
     value_of,
+    values_of,
 )
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
-from topo.phrases import did_you_mean, nearest_names
-from topo.units import parse_count, parse_rate
+from topo.phrases import did_you_mean, listed, nearest_names
+from topo.units import parse_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from topo.description.description import Over
     from topo.document.nodes import Node, Report
 
 
@@ -40,7 +39,8 @@ _BUILT_IN: Final = Path(__file__).parents[1] / "datapaths" / "data"
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
 _ORDER: Final = re.compile(r"[0-9]+-")
 _PLACES = ("storage", "peer", "gpu", "staging-gpu")
-_OVER: Final[dict[str, Over]] = {"gpu-links": "gpu-links", "pcie": "pcie"}
+_MOVERS: Final = get_args(Mover)
+_OVER: Final = get_args(Over)
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"
 
 
@@ -79,27 +79,33 @@ def read_data_path(name: str, node: Node, *, report: Report) -> DataPath:
 def vary_data_path(path: DataPath, entries: Mapping, *, report: Report) -> DataPath:
     """Return the data path with what `entries` says in place of its own."""
     what = f"data path `{path.name}`"
-    changes: dict[str, Any] = {}
-    for key, node in entries_of(entries, DATA_PATH, what, report).items():
-        value = _READERS.get(key, text_of)(node, f"`{key}` of {what}", report)
-        if value is not None:
-            changes[key.replace("-", "_")] = value
+    nodes = entries_of(entries, DATA_PATH, what, report)
+    changes = values_of(nodes, DATA_PATH, report, of=what)
+    if "moves" in nodes:
+        moves = _moves(nodes["moves"], f"`moves` of {what}", report)
+        changes |= {} if moves is None else {"moves": moves}
     return replace(path, **changes)
 
 
-def _stages(node: Node, what: str, report: Report) -> str | None:
-    return choice_of(node, what, STAGES, report)
-
-
-def _workers(node: Node, what: str, report: Report) -> int | None:
-    return value_of(node, what, parse_count, report)
-
-
-def _needs(node: Node, what: str, report: Report) -> tuple[str, ...]:
-    texts = texts_of(node, what, report)
-    return tuple(
-        need for text in texts if (need := choice_of(text, what, NEEDS, report)) is not None
-    )
+def read_data_paths(
+    node: Node | None, report: Report
+) -> tuple[dict[str, DataPath], dict[str, Mapping]]:
+    """Return the file's own data paths, and what it changes in built-in ones."""
+    paths: dict[str, DataPath] = {}
+    overrides: dict[str, Mapping] = {}
+    mapping = mapping_of(node, "`data-paths:`", report) if node is not None else None
+    for key, value in mapping or ():
+        if is_extension(key.text):
+            continue
+        if key.text not in built_in_files():
+            if is_name(key, report):
+                paths[key.text] = read_data_path(key.text, value, report=report)
+            continue
+        entries = mapping_of(value, f"data path `{key.text}`", report)
+        if entries is not None:
+            vary_data_path(DataPath(key.text, ()), entries, report=report)
+            overrides[key.text] = entries
+    return paths, overrides
 
 
 def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
@@ -116,64 +122,57 @@ def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
 
 
 def _move(node: Node, report: Report) -> Move | None:
-    text, entries = (node, None)
+    """Read a move's text, or a mapping of that text to the move's rate."""
+    text, entries = node, None
     if isinstance(node, Mapping) and len(node.entries) == 1:
         text, entries = node.entries[0]
-    move = _move_text(text, report)
-    if move is None or entries is None:
-        return move
-    return _with_rate(move, entries, report)
+    if not isinstance(text, Scalar):
+        report.add(text, "bad-move", f"{kind_of(text)} is not a move", help=_MOVE_ADVICE)
+        return None
+    try:
+        move = _parse_move(text.text)
+    except UnitError as error:
+        report.unit(text, error)
+        return None
+    return move if entries is None else _with_rate(move, entries, report)
 
 
-def _move_text(node: Node, report: Report) -> Move | None:
-    if not isinstance(node, Scalar):
-        report.add(node, "bad-move", f"{kind_of(node)} is not a move", help=_MOVE_ADVICE)
-        return None
-    found = _MOVE.fullmatch(node.text)
-    if not found:
-        report.add(node, "bad-move", f"`{node.text}` is not a move", help=_MOVE_ADVICE)
-        return None
-    source, target, mover, over = found.groups()
+def _parse_move(text: str) -> Move:
+    match = _MOVE.fullmatch(text)
+    if not match:
+        raise UnitError("bad-move", f"`{text}` is not a move", _MOVE_ADVICE)
+    source, target, mover, over = match.groups()
     for place in (source, target):
         if place not in _PLACES and not place.endswith("-buffer"):
-            report.add(
-                node,
-                "bad-move",
-                f"data cannot rest in `{place}`",
-                help=did_you_mean(place, _PLACES)
-                or "storage, peer, gpu, staging-gpu, or any name-buffer",
-            )
-            return None
-    if mover not in MOVERS:
-        message = f"a mover is {listed(MOVERS, 'or')}, not `{mover}`"
-        report.add(node, "bad-move", message, help=did_you_mean(mover, MOVERS))
-        return None
+            near = did_you_mean(place, _PLACES)
+            advice = near or "storage, peer, gpu, staging-gpu, or any name-buffer"
+            raise UnitError("bad-move", f"data cannot rest in `{place}`", advice)
+    if mover not in _MOVERS:
+        message = f"a mover is {listed(_MOVERS, 'or')}, not `{mover}`"
+        raise UnitError("bad-move", message, did_you_mean(mover, _MOVERS))
     if over is not None and over not in _OVER:
         message = f"a move goes over {listed(_OVER, 'or')}, not `{over}`"
-        report.add(node, "bad-move", message, help=did_you_mean(over, _OVER))
-        return None
-    move = Move(source, target, MOVERS[mover], over=_OVER[over] if over else None)
-    return _check_mover(move, node, report)
+        raise UnitError("bad-move", message, did_you_mean(over, _OVER))
+    if reason := _out_of_reach(source, target, mover, over):
+        raise UnitError("bad-move", reason)
+    return Move(source, target, cast("Mover", mover), over=cast("Over | None", over))
 
 
-def _check_mover(move: Move, node: Scalar, report: Report) -> Move | None:
-    """Return the move if its engine can do it: cores reach RAM only, drives and NICs storage."""
-    ends = (move.source, move.target)
+def _out_of_reach(source: str, target: str, mover: str, over: str | None) -> str:
+    """Return why an engine cannot do a move: cores reach RAM only, drives and NICs storage."""
+    ends = (source, target)
     in_ram = all(end.endswith("-buffer") for end in ends)
-    if move.mover == "core" and not in_ram:
-        message = f"a core copies between RAM buffers, not {move.source} to {move.target}"
-    elif move.mover == "drive" and "storage" not in ends:
-        message = "a drive moves data out of storage or into it, and neither end is that"
-    elif move.mover == "nic" and not {"storage", "peer"} & set(ends):
-        message = "a nic moves data between storage, or a peer, and memory; neither end is that"
-    elif move.over is not None and any(end.endswith("-buffer") for end in ends):
-        message = f"`over {move.over}` is for a move between two GPUs"
-    elif move.mover == "gpu" and (in_ram or "storage" in ends):
-        message = "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
-    else:
-        return move
-    report.add(node, "bad-move", message)
-    return None
+    if mover == "core" and not in_ram:
+        return f"a core copies between RAM buffers, not {source} to {target}"
+    if mover == "drive" and "storage" not in ends:
+        return "a drive moves data out of storage or into it, and neither end is that"
+    if mover == "nic" and not {"storage", "peer"} & set(ends):
+        return "a nic moves data between storage, or a peer, and memory; neither end is that"
+    if over is not None and any(end.endswith("-buffer") for end in ends):
+        return f"`over {over}` is for a move between two GPUs"
+    if mover == "gpu" and (in_ram or "storage" in ends):
+        return "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
+    return ""
 
 
 def _check_chain(moves: list[Move], node: Node, report: Report) -> None:
@@ -211,20 +210,12 @@ def _worker_rate(text: str) -> tuple[float, bool]:
     return rate, plain != text
 
 
-_READERS: dict[str, Callable[[Node, str, Report], Any]] = {
-    "stages": _stages,
-    "workers": _workers,
-    "needs": _needs,
-    "moves": _moves,
-}
-
-
 def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
     """Check that a data path of the user's own falls back to one that is there."""
-    own = tuple(data_paths)
-    known = (*built_in_files(), *(path.name for path in own))
-    for path in own:
-        if path.falls_back_to and path.falls_back_to not in known and path.place is not None:
+    file_paths = tuple(data_paths)
+    names = (*built_in_files(), *(path.name for path in file_paths))
+    for path in file_paths:
+        if path.falls_back_to and path.falls_back_to not in names and path.place is not None:
             message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"
-            advice = nearest_names(path.falls_back_to, known)
+            advice = nearest_names(path.falls_back_to, names)
             report.add(path.place, "unknown-name", message, help=advice)

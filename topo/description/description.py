@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.catalogue.kinds import HasKind
+from topo.description.keys import ROUTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -236,6 +237,13 @@ class Settings:
     gds_denied: tuple[str, ...] | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
 
+    def stated(self, key: str) -> str | list[str] | None:
+        """Return what a file says under `key`: a word or a list, `None` when nothing."""
+        value = getattr(self, key.replace("-", "_"))
+        if key == "dynamic-routing" and value in ((), ROUTING):
+            return "on" if value else "off"
+        return list(value) if isinstance(value, tuple) else value
+
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -249,13 +257,14 @@ class Description:
         The part that each of `parts` started from, where it names one.
     data_path_overrides
         What the file or the caller changes in a built-in data path, by its name: entries for
-        `topo.description.vary_data_path`, checked already.
+        `topo.description.data_paths.vary_data_path`, checked already.
     comment
         What stands above the first key.
     findings
         Warnings and notes; errors would have stopped the reading.
     document, overrides
-        What it was read from, so that it can be read again with changes (`topo.description.vary`).
+        What it was read from, so that it can be read again with changes
+        (`topo.description.read.vary`).
     """
 
     name: str

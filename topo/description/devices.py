@@ -1,4 +1,7 @@
-"""The `devices:` of a file: ranges expanded, lists dealt out, parts found and varied."""
+"""The `devices:` of a file: ranges expanded, lists dealt out, parts found and varied, and checked.
+
+Here are also the devices that a caller adds by copying one that is there (``--set slot3=slot1``).
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from topo.description.description import Device
 from topo.description.keys import DEVICE
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import with_entry
-from topo.description.shape import a_kind, is_extension, listed, mapping_of, text_of, value_of
+from topo.description.shape import a_kind, is_extension, mapping_of, text_of, texts_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Place, UnitError
-from topo.phrases import did_you_mean
+from topo.phrases import counted, did_you_mean, listed
 from topo.units import parse_flag
 
 if TYPE_CHECKING:
@@ -30,9 +33,19 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*FIELDS, "source", "source-kind", "title")
 _HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
-# What belongs to one device only and is not copied.
-_ITS_OWN: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 _NOUNS: Final = {"pci": "address", "rdma": "name", "numa": "range", "slot": "slot"}
+# What belongs to one device only, and so not to a copy of it.
+_NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
+# What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
+_NEEDED: Final = {
+    "storage": ("read", "write"),
+    "nvme": ("read", "write"),
+    "hba": ("read", "write"),
+    "nic": ("chip",),
+    "dpu": ("chip",),
+    "cxl-memory": ("bus",),
+    "memory": ("channels", "transfer-rate", "bytes-per-transfer"),  # or its bus
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,29 @@ def expand_devices(node: Node, report: Report) -> tuple[Group, ...]:
     return tuple(groups)
 
 
+def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Group, ...]:
+    """Return one group for each copy, with what its model's entry says of any of its kind."""
+    new_groups: dict[str, Group] = {}
+    for number, (name, model) in enumerate(copies.items(), start=1):
+        group = next(group for group in (*groups, *new_groups.values()) if model in group.names)
+        key = Scalar(name, Place("--set", number, 1, len(name) + 1))
+        new_groups[name] = Group(key, (name,), _entry_of(model, group))
+    return tuple(new_groups.values())
+
+
+def _entry_of(model: str, group: Group) -> Node:
+    """Return what can be copied of a model's entry, dealt out of its range's lists."""
+    at = group.names.index(model)
+
+    def dealt(node: Node) -> Node:
+        return node.items[at] if group.is_range and isinstance(node, Sequence) else node
+
+    if not isinstance(group.value, Mapping):
+        return dealt(group.value)
+    entries = ((key, dealt(value)) for key, value in group.value if key.text not in _NOT_COPIED)
+    return Mapping(tuple(entries), group.value.place)
+
+
 def _report_repeats(
     key: Scalar, names: Iterable[str], first: dict[str, Scalar], report: Report
 ) -> None:
@@ -103,10 +139,10 @@ def _report_repeats(
 def _check_case(first: dict[str, Scalar], report: Report) -> None:
     lower: dict[str, str] = {}
     for name, key in first.items():
-        other = lower.setdefault(name.lower(), name)
-        if other != name:
-            message = f"{name} and {other} differ only in case"
-            note = f"{other} is defined on line {first[other].place.line}"
+        earlier = lower.setdefault(name.lower(), name)
+        if earlier != name:
+            message = f"{name} and {earlier} differ only in case"
+            note = f"{earlier} is defined on line {first[earlier].place.line}"
             report.add(key, "case-clash", message, help="give one another name", notes=[note])
             return
 
@@ -124,10 +160,10 @@ def _check_stems(first: dict[str, Scalar], report: Report) -> None:
 
 
 def read_devices(
-    groups: Iterable[Group], changes: dict[str, list[Change]], shelf: Shelf, report: Report
+    groups: Iterable[Group], changes: Table[str, Iterable[Change]], shelf: Shelf, report: Report
 ) -> tuple[Device, ...]:
     """Return every device with its own variant of its part."""
-    reader = _Reader(shelf, report)
+    reader = _DeviceReader(shelf, report)
     devices: list[Device] = []
     for group in groups:
         mapping = _as_mapping(group, report)
@@ -137,7 +173,7 @@ def read_devices(
             changed = entries
             for change in changes.get(name, ()):
                 changed = with_entry(changed, change)
-            device = reader.device(name, group.key.place, changed)
+            device = reader.read(name, group.key.place, changed)
             if device is not None:
                 devices.append(device)
     return tuple(devices)
@@ -178,11 +214,11 @@ def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
         return []
     if not lists:
         return [mapping] * count
-    kept = tuple((key, value) for key, value in mapping if key.text not in wrong)
+    entries = [(key, value) for key, value in mapping if key.text not in wrong]
     return [
         Mapping(
             tuple(
-                (key, lists[key.text][at] if key.text in lists else value) for key, value in kept
+                (key, lists[key.text][at] if key.text in lists else value) for key, value in entries
             ),
             mapping.place,
         )
@@ -195,17 +231,17 @@ def _report_length(
 ) -> None:
     noun = _NOUNS.get(key, "label" if key == "label" else "value")
     nouns = noun if length == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
-    count = len(names)
-    message = f"{length} {nouns} for {count} device{'s' * (count != 1)}; "
-    if length < count:
-        rest = names[length:]
-        message += f"{listed(ranged(rest))} {'has' if len(rest) == 1 else 'have'} none"
+    message = f"{length} {nouns} for {counted(len(names), 'device')}; "
+    if length < len(names):
+        without = names[length:]
+        message += f"{listed(ranged(without))} {'has' if len(without) == 1 else 'have'} none"
     else:
-        message += f"the last {length - count} belong{'s' * (length - count == 1)} to none"
+        extra = length - len(names)
+        message += f"the last {extra} belong{'s' * (extra == 1)} to none"
     report.add(node, "list-length", message, help=f"a list on a range has one {noun} a device")
 
 
-class _Reader:
+class _DeviceReader:
     """Reads devices; what several devices share is read, and complained about, once."""
 
     def __init__(self, shelf: Shelf, report: Report) -> None:
@@ -216,63 +252,52 @@ class _Reader:
         self._refused: set[int] = set()
         self._last: tuple[Mapping, Part | None, dict[str, Any]] | None = None
 
-    def device(self, name: str, place: Place, entries: Mapping) -> Device | None:
+    def read(self, name: str, place: Place, entries: Mapping) -> Device | None:
         if self._last is None or self._last[0] is not entries:
-            self._last = (entries, *self._read(name, entries))
-        _, part, own = self._last
-        return Device(name, part, place, **own) if part is not None else None
+            self._last = (entries, *self._part_and_values(name, entries))
+        _, part, values = self._last
+        return Device(name, part, place, **values) if part is not None else None
 
-    def _read(self, name: str, entries: Mapping) -> tuple[Part | None, dict[str, Any]]:
+    def _part_and_values(self, name: str, entries: Mapping) -> tuple[Part | None, dict[str, Any]]:
         """Return the part, and the device's own values by field."""
-        own: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         figures: list[tuple[Scalar, Node]] = []
-        for key, value in entries:
-            if key.text in _FIELDS:
-                own[_FIELDS[key.text]] = self._value(key.text, value)
-            elif key.text != "part" and self._is_part_key(key):
-                figures.append((key, value))
-        part = self._part(name, entries, tuple(figures))
-        return part, {field: value for field, value in own.items() if value is not None}
+        for key, node in entries:
+            if key.text in _READERS:
+                # Nodes live as long as their document, so `id` tells them apart.
+                at = (key.text, id(node))
+                if at not in self._values:
+                    self._values[at] = _READERS[key.text](node, f"`{key.text}`", self._report)
+                if self._values[at] is not None:
+                    values["slot_name" if key.text == "slot" else key.text] = self._values[at]
+            elif key.text in _PART_KEYS:
+                figures.append((key, node))
+            elif key.text != "part" and not is_extension(key.text):
+                self._refuse(key)
+        # The mapping itself may be dealt out and gone before the next is made.
+        part_node = entries.get("part")
+        shared = (
+            entries.place if part_node is None else id(part_node),
+            *((id(key), id(figure)) for key, figure in figures),
+        )
+        if shared not in self._parts:
+            self._parts[shared] = self._part(name, part_node, entries, figures)
+        return self._parts[shared], values
 
-    def _value(self, key: str, node: Node) -> Any:
-        at = (key, id(node))
-        if at not in self._values:
-            self._values[at] = _READERS[key](node, f"`{key}`", self._report)
-        return self._values[at]
-
-    def _is_part_key(self, key: Scalar) -> bool:
-        if key.text in _PART_KEYS or is_extension(key.text):
-            return key.text in _PART_KEYS
-        if id(key) not in self._refused:
-            self._refused.add(id(key))
-            message = f"`{key.text}` is not a key of a device"
-            notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
-            self._report.add(key, "unknown-key", message, help=_near(key.text), notes=notes)
-        return False
+    def _refuse(self, key: Scalar) -> None:
+        if id(key) in self._refused:
+            return
+        self._refused.add(id(key))
+        message = f"`{key.text}` is not a key of a device"
+        notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
+        self._report.add(key, "unknown-key", message, help=_near(key.text), notes=notes)
 
     def _part(
-        self, name: str, entries: Mapping, figures: tuple[tuple[Scalar, Node], ...]
-    ) -> Part | None:
-        node = entries.get("part")
-        # Nodes live as long as their document, so `id` tells them apart; `entries` may not.
-        at = (
-            entries.place if node is None else id(node),
-            *((id(key), id(value)) for key, value in figures),
-        )
-        if at not in self._parts:
-            self._parts[at] = self._read_part(name, node, entries, figures)
-        return self._parts[at]
-
-    def _read_part(
-        self,
-        name: str,
-        node: Node | None,
-        entries: Mapping,
-        figures: tuple[tuple[Scalar, Node], ...],
+        self, name: str, node: Node | None, entries: Mapping, figures: list[tuple[Scalar, Node]]
     ) -> Part | None:
         advice = "`topo parts` lists the built-in ones; your own stand under `parts:`"
         if node is None and any("`part`" in _near(key.text) for key, _ in entries):
-            return None  # said already: `model` stands where `part` was meant
+            return None  # reported already: `model` stands where `part` was meant
         if node is None:
             self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
             return None
@@ -290,29 +315,11 @@ def _near(key: str) -> str:
     return did_you_mean("part" if key in _HABITS else key, (*DEVICE, *_PART_KEYS))
 
 
-# --- values ---------------------------------------------------------------------------------------
-
-
-def _text(node: Node, what: str, report: Report) -> str | None:
-    return text_of(node, what, report)
-
-
-def _flag(node: Node, what: str, report: Report) -> bool | None:
-    return value_of(node, what, parse_flag, report)
-
-
-def _items(node: Node) -> tuple[Node, ...]:
-    return node.items if isinstance(node, Sequence) else (node,)
-
-
-def _texts(node: Node, what: str, report: Report) -> tuple[str, ...]:
-    found = [text_of(item, what, report) for item in _items(node)]
-    return tuple(text for text in found if text is not None)
-
-
-def _addresses(node: Node, what: str, report: Report) -> tuple[str, ...]:
-    found = [value_of(item, what, _address, report) for item in _items(node)]
-    return tuple(text for text in found if text is not None)
+def _items(node: Node, what: str, parse: Callable[[str], Any], report: Report) -> tuple[Any, ...]:
+    """Return what `parse` makes of each item of a list, or of a single text."""
+    items = node.items if isinstance(node, Sequence) else (node,)
+    values = [value_of(item, what, parse, report) for item in items]
+    return tuple(value for value in values if value is not None)
 
 
 def _address(text: str) -> str:
@@ -323,49 +330,42 @@ def _address(text: str) -> str:
     )
 
 
+def _addresses(node: Node, what: str, report: Report) -> tuple[str, ...]:
+    return _items(node, what, _address, report)
+
+
+def _rdma(node: Node, what: str, report: Report) -> tuple[str, ...]:
+    return tuple(text.text for text in texts_of(node, what, report))
+
+
 def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
-    found = [value_of(item, what, numbers_in, report) for item in _items(node)]
-    return tuple(dict.fromkeys(number for numbers in found for number in numbers or ()))
+    ranges = _items(node, what, numbers_in, report)
+    return tuple(dict.fromkeys(number for numbers in ranges for number in numbers))
 
 
-_FIELDS: Final = {
-    "label": "label",
-    "role": "role",
-    "slot": "slot_name",
-    "pci": "pci",
-    "rdma": "rdma",
-    "numa": "numa",
-    "outside": "outside",
-}
+def _flag(node: Node, what: str, report: Report) -> bool | None:
+    return value_of(node, what, parse_flag, report)
+
+
 _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
-    "label": _text,
-    "role": _text,
-    "slot": _text,
+    "label": text_of,
+    "role": text_of,
+    "slot": text_of,
     "pci": _addresses,
-    "rdma": _texts,
+    "rdma": _rdma,
     "numa": _numa,
     "outside": _flag,
 }
 
 
-# What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
-_NEEDED: Final = {
-    "storage": ("read", "write"),
-    "nvme": ("read", "write"),
-    "hba": ("read", "write"),
-    "nic": ("chip",),
-    "dpu": ("chip",),
-    "cxl-memory": ("bus",),
-    "memory": ("channels", "transfer-rate", "bytes-per-transfer"),  # or its bus
-}
+# --- what the devices say of themselves agrees ----------------------------------------------------
 
 
-def check_devices(devices: Iterable[Device], report: Report) -> None:
+def check_devices(devices: tuple[Device, ...], report: Report) -> None:
     """Check that addresses and NUMA nodes have one owner and that figures are stated."""
-    everything = tuple(devices)
-    _check_addresses(everything, report)
-    _check_numa(everything, report)
-    _check_figures(everything, report)
+    _check_addresses(devices, report)
+    _check_numa(devices, report)
+    _check_figures(devices, report)
 
 
 def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
@@ -373,8 +373,8 @@ def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
     for device in devices:
         for address in device.pci:
             full = address if address.count(":") > 1 else f"0000:{address}"
-            domain, _, rest = full.partition(":")
-            owner = owners.setdefault(f"{int(domain, 16):08x}:{rest}", device)
+            domain, _, within = full.partition(":")
+            owner = owners.setdefault(f"{int(domain, 16):08x}:{within}", device)
             if owner is not device or device.pci.count(address) > 1:
                 report.add(
                     device.place,
@@ -390,8 +390,8 @@ def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
 def _check_numa(devices: tuple[Device, ...], report: Report) -> None:
     owners: dict[int, Device] = {}
     for device in devices:
-        if device.numa and device.part.kind != "cpu":
-            message = f"{device.name} is {a_kind(device.part.kind)}, and NUMA nodes belong to a CPU"
+        if device.numa and device.kind != "cpu":
+            message = f"{device.name} is {a_kind(device.kind)}, and NUMA nodes belong to a CPU"
             report.add(device.place, "misplaced-key", message, help="leave `numa:` out here")
             continue
         for number in device.numa:
@@ -413,55 +413,26 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
     for device in devices:
         if missing := _missing(device.part):
             lacking.setdefault((device.part.name, missing), []).append(device)
-    for (name, missing), who in lacking.items():
-        keys = listed([f"`{key}:`" for key in missing])
-        ways = "the figure, `unknown` (results become `at most`)"
+    for (name, missing), without in lacking.items():
+        first = without[0]
+        choices = "the figure, `unknown` (results become `at most`)"
+        example = ""
         if any(FIELDS[key].unlimited for key in missing):
-            ways += " or `unlimited` (it is not modelled)"
+            choices += " or `unlimited` (it is not modelled)"
+            if first.part.place is None:  # a shipped part; one of the file's own is changed there
+                figures = ", ".join(f"{key}: unknown" for key in missing)
+                example = f": `{first.name}: {{part: {name}, {figures}}}`"
         report.add(
-            who[0].part.place or who[0].place,
+            first.part.place or first.place,
             "missing-figure",
-            f"`{name}` does not say its {keys}, and {listed(ranged(d.name for d in who))} "
-            f"need{'s' * (len(who) == 1)} it",
-            help=f"write {ways}{_example(who[0], missing)}",
+            f"`{name}` does not say its {listed(f'`{key}:`' for key in missing)}, and "
+            f"{listed(ranged(device.name for device in without))} "
+            f"need{'s' * (len(without) == 1)} it",
+            help=f"write {choices}{example}",
         )
-
-
-def _example(device: Device, missing: tuple[str, ...]) -> str:
-    """Return how it may look at a device of a shipped part; a part of the file's own is there."""
-    if device.part.place is not None or not any(FIELDS[key].unlimited for key in missing):
-        return ""
-    figures = ", ".join(f"{key}: unknown" for key in missing)
-    return f": `{device.name}: {{part: {device.part.name}, {figures}}}`"
 
 
 def _missing(part: Part) -> tuple[str, ...]:
     if part.kind == "memory" and part.figure("bus") is not None:
         return ()
     return tuple(key for key in _NEEDED.get(part.kind, ()) if part.figure(key) is None)
-
-
-# --- copies ---------------------------------------------------------------------------------------
-
-
-def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Group, ...]:
-    """Return one group for each copy, with what its model's entry says of any of its kind."""
-    made: dict[str, Group] = {}
-    for number, (name, model) in enumerate(copies.items(), start=1):
-        group = next(one for one in (*groups, *made.values()) if model in one.names)
-        key = Scalar(name, Place("--set", number, 1, len(name) + 1))
-        made[name] = Group(key, (name,), _said_of(group, model))
-    return tuple(made.values())
-
-
-def _said_of(group: Group, model: str) -> Node:
-    """Return the model's own entry, dealt out of its range's lists."""
-    at = group.names.index(model)
-
-    def dealt(node: Node) -> Node:
-        return node.items[at] if group.is_range and isinstance(node, Sequence) else node
-
-    if not isinstance(group.value, Mapping):
-        return dealt(group.value)
-    entries = tuple((key, dealt(value)) for key, value in group.value if key.text not in _ITS_OWN)
-    return Mapping(entries, group.value.place)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
 from topo.catalogue.load import catalogue
 from topo.description.keys import SETTINGS
-from topo.description.settings import settings_value
 from topo.document.nodes import plain
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
@@ -48,7 +47,7 @@ def to_document(description: Description) -> Plain:
     {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
     """
     media, parts = description.media, description.parts
-    settings = {key: settings_value(description.settings, key) for key in SETTINGS}
+    settings = {key: description.settings.stated(key) for key in SETTINGS}
     sections: Plain = {
         "topo": 1,
         "name": description.name,

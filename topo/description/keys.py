@@ -1,26 +1,43 @@
 """The keys of each place in a file: what they hold, whether they must be there, what they mean.
 
-One table for the readers (unknown keys, near names), the JSON Schema and the documentation.
+One table for the readers (unknown keys, near names, words), the JSON Schema and the documentation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from topo.description.description import Mover
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One key: the value it holds (a name of `schema.VALUES`) and what it means."""
+    """One key and what stands under it.
+
+    Parameters
+    ----------
+    holds
+        What kind of value: a key of `shape.READERS` where one reader serves every such key, and of
+        `schema.VALUES` where it has no `words`.
+    meaning
+        What it means, in one line.
+    words
+        The words that it may hold; empty where any text may stand.
+    spellings
+        Other spellings of its words: a Python or JSON document says `false` where YAML says `off`.
+    required, example
+        Whether it must be there, and what a message then offers.
+    """
 
     name: str
     holds: str
     meaning: str
     required: bool = False
     example: str = ""
+    words: tuple[str, ...] = ()
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
 
 Keys = dict[str, Row]
@@ -29,6 +46,23 @@ Keys = dict[str, Row]
 def _table(*rows: Row) -> Keys:
     return {row.name: row for row in rows}
 
+
+ON_OFF: Final = ("off", "on")
+# cuFile's routing policies, in the order that it ships with.
+ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
+# What the GDS driver may support, by gdscheck's rows.
+GDS_SUPPORT: Final = (
+    *("nvme", "nvmeof", "p2pdma", "scsi", "scaleflux", "nvmesh", "lustre", "gpfs", "nfs"),
+    *("beegfs", "scatefs", "virtiofs", "wekafs", "userspace-rdma"),
+)
+_NEEDS: Final = (
+    *("peer-to-peer", "filesystem", "rdma", "local-drive", "remote-storage", "c2c", "fabric"),
+    "cufile",
+)
+# The last where a tool cannot tell the two apart.
+_IOMMU: Final = ("off", "passthrough", "on", "passthrough-or-on")
+_FLAGS: Final = {"no": "off", "false": "off", "yes": "on", "true": "on"}
+_COMPAT_FLAGS: Final = {**_FLAGS, "yes": "allowed", "true": "allowed", "on": "allowed"}
 
 TOP: Final = _table(
     Row("topo", "version", "the version of this format, always 1", required=True, example="1"),
@@ -57,15 +91,55 @@ DEVICE: Final = _table(
 )
 
 SETTINGS: Final = _table(
-    Row("iommu", "iommu", "`off`, `passthrough` or `on`"),
+    Row(
+        "iommu",
+        "flag-word",
+        "`off`, `passthrough` or `on`",
+        words=_IOMMU,
+        spellings={**_FLAGS, "pt": "passthrough"},
+    ),
     Row("filesystem", "text", "what the storage is mounted as: `lustre`, `ext4`, `nfs`"),
-    Row("transport", "transport", "how remote storage is reached: `rdma` or `tcp`"),
-    Row("compat-mode", "compat-mode", "cuFile's fallback: `off`, `allowed` or `forced`"),
-    Row("dynamic-routing", "routing", "cuFile's: `off`, `on`, or its order as a list"),
-    Row("direct-writes", "on-off", "whether cuFile writes to remote storage directly"),
-    Row("p2pdma", "on-off", "whether cuFile reads local drives by the kernel's peer-to-peer DMA"),
-    Row("gds-support", "gds-support", "what the GDS driver supports here: `[nvme, lustre]`"),
-    Row("gds-denied", "name-list", "drivers and filesystems that cuFile may not use directly"),
+    Row(
+        "transport",
+        "word",
+        "how remote storage is reached: `rdma` or `tcp`",
+        words=("rdma", "tcp"),
+    ),
+    Row(
+        "compat-mode",
+        "flag-word",
+        "cuFile's fallback: `off`, `allowed` or `forced`",
+        words=("off", "allowed", "forced"),
+        spellings=_COMPAT_FLAGS,
+    ),
+    Row(
+        "dynamic-routing",
+        "routing",
+        "cuFile's: `off`, `on`, or its order as a list",
+        words=ROUTING,
+        spellings=_FLAGS,
+    ),
+    Row(
+        "direct-writes",
+        "flag-word",
+        "whether cuFile writes to remote storage directly",
+        words=ON_OFF,
+        spellings=_FLAGS,
+    ),
+    Row(
+        "p2pdma",
+        "flag-word",
+        "whether cuFile reads local drives by the kernel's peer-to-peer DMA",
+        words=ON_OFF,
+        spellings=_FLAGS,
+    ),
+    Row(
+        "gds-support",
+        "word-list",
+        "what the GDS driver supports here: `[nvme, lustre]`",
+        words=GDS_SUPPORT,
+    ),
+    Row("gds-denied", "word-list", "drivers and filesystems that cuFile may not use directly"),
 )
 
 WORKLOAD: Final = _table(
@@ -76,7 +150,7 @@ WORKLOAD: Final = _table(
     Row("to", "selection", "the devices the data goes to", required=True),
     Row("via", "name-list", "the data paths to compare; legacy and direct when not said"),
     Row("efficiency", "ratio-range", "end-to-end share of theory: `60-80 %`"),
-    Row("weight", "number", "its share when it competes with others; 1 when not said"),
+    Row("weight", "weight", "its share when it competes with others; 1 when not said"),
     Row("limit", "rate", "the most it may take in all"),
     Row("start", "duration", "when it starts; 0 s when not said"),
 )
@@ -84,9 +158,14 @@ WORKLOAD: Final = _table(
 DATA_PATH: Final = _table(
     Row("title", "text", "one line that says how it moves data"),
     Row("moves", "moves", "in order: `storage -> kernel-buffer by nic`"),
-    Row("stages", "stages", "`pipelined` (the slowest decides) or `serial` (times add)"),
+    Row(
+        "stages",
+        "word",
+        "`pipelined` (the slowest decides) or `serial` (times add)",
+        words=("pipelined", "serial"),
+    ),
     Row("workers", "count", "workers for each GPU, for `serial`"),
-    Row("needs", "needs-list", "facts it cannot do without: `peer-to-peer`"),
+    Row("needs", "word-list", "facts it cannot do without: `peer-to-peer`", words=_NEEDS),
     Row("falls-back-to", "text", "the data path taken where this one is refused"),
     Row("code", "text", "the letter of its row in the documentation's table"),
     Row("source", "text", "where this is described"),
@@ -108,42 +187,4 @@ MEASURED: Final = _table(
     Row("rate", "rate", "what was measured, in this direction", required=True),
     Row("source", "text", "by which program and test"),
     Row("date", "text", "when"),
-)
-
-
-# The last where a tool cannot tell the two apart.
-IOMMU: Final = ("off", "passthrough", "on", "passthrough-or-on")
-ON_OFF: Final = ("off", "on")
-COMPAT_MODES: Final = ("off", "allowed", "forced")
-# cuFile's routing policies, in the order that it ships with.
-ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
-# What the GDS driver may support, by gdscheck's rows.
-GDS_SUPPORT: Final = (
-    "nvme",
-    "nvmeof",
-    "p2pdma",
-    "scsi",
-    "scaleflux",
-    "nvmesh",
-    "lustre",
-    "gpfs",
-    "nfs",
-    "beegfs",
-    "scatefs",
-    "virtiofs",
-    "wekafs",
-    "userspace-rdma",
-)
-TRANSPORTS: Final = ("rdma", "tcp")
-STAGES: Final = ("pipelined", "serial")
-MOVERS: Final[dict[str, Mover]] = {"nic": "nic", "drive": "drive", "core": "core", "gpu": "gpu"}
-NEEDS: Final = (
-    "peer-to-peer",
-    "filesystem",
-    "rdma",
-    "local-drive",
-    "remote-storage",
-    "c2c",
-    "fabric",
-    "cufile",
 )

@@ -1,11 +1,15 @@
-"""The `links:` of a file: which ends a line names, how they pair, and what the cable is."""
+"""The `links:` and `measured:` of a file: which ends a line names, how they pair, what it holds.
+
+Here are also the links that a caller changes, and those of devices added as copies.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.cables import read_cable
 from topo.catalogue.fields import HERE
@@ -13,9 +17,10 @@ from topo.catalogue.part import Figure
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED
 from topo.description.names import MOST, ranged
-from topo.description.shape import entries_of, kind_of, listed, text_of, value_of
+from topo.description.shape import entries_of, kind_of, text_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Finding, UnknownNameError
+from topo.phrases import listed
 from topo.units import parse_rate
 
 if TYPE_CHECKING:
@@ -29,8 +34,11 @@ if TYPE_CHECKING:
 
 
 _MODES: Final = ("in blocks", "all to all")
-_LINK_ADVICE: Final = "write it like `- a -- b: pcie 5 x16`"
-_ARROW_ADVICE: Final = "write it like `- a -> b: 55 GB/s`"
+_JOINTS: Final = {"links": "--", "measured": "->"}
+_ADVICE: Final = {
+    "links": "write it like `- a -- b: pcie 5 x16`",
+    "measured": "write it like `- a -> b: 55 GB/s`",
+}
 _DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|<?-+>?|<?=+>?)\s")
 _TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
@@ -53,41 +61,47 @@ class Line:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def read_lines(node: Node, what: str, joint: str, report: Report) -> tuple[Line, ...]:
-    """Read a list of ``- a -- b: value`` (or, with another joint, ``- a -> b: value``)."""
+def read_lines(node: Node, section: str, report: Report) -> tuple[Line, ...]:
+    """Read the lines of a section, ``- a -- b: value`` or ``- a -> b: value``."""
     if not isinstance(node, Sequence):
         if isinstance(node, Scalar) and not node.text:
             return ()
-        message = f"`{what}:` is a list, not {kind_of(node)}"
+        message = f"`{section}:` is a list, not {kind_of(node)}"
         report.add(node, "wrong-shape", message, help="start each line with `- `")
         return ()
-    lines = (_read_line(item, what, joint, report) for item in node.items)
+    lines = (_read_line(item, section, report) for item in node.items)
     return tuple(line for line in lines if line is not None)
 
 
-def _read_line(item: Node, what: str, joint: str, report: Report) -> Line | None:
-    advice = _LINK_ADVICE if joint == "--" else _ARROW_ADVICE
+def _read_line(item: Node, section: str, report: Report) -> Line | None:
+    joint = f" {_JOINTS[section]} "
     if isinstance(item, Mapping) and len(item.entries) == 1:
         key, value = item.entries[0]
-        return _split(key, value, what, joint, report)
-    if isinstance(item, Mapping) and item.entries and f" {joint} " in item.entries[0][0].text:
+        left, joined, right = key.text.partition(joint)
+        if not joined or joint in right or not left.strip() or not right.strip():
+            message, advice = _not_joined(key.text, section)
+            report.add(key, "not-a-cable", message, help=advice)
+            return None
+        right = right.strip()
+        mode = next((mode for mode in _MODES if right.endswith(f" {mode}")), "")
+        return Line(key, left.strip(), right.removesuffix(mode).strip(), mode, value)
+    if isinstance(item, Mapping) and item.entries and joint in item.entries[0][0].text:
         second = item.entries[1][0]
-        code, message = "two-links-one-item", f"`{second.text}` stands in the item of another line"
-        advice = "start each line with `- `"
-        report.add(second, code, message, help=advice)
-    elif isinstance(item, Scalar) and f" {joint} " in item.text:
-        _report_no_colon(item, f"{advice}, colon then space", report)
+        message = f"`{second.text}` stands in the item of another line"
+        report.add(second, "two-links-one-item", message, help="start each line with `- `")
+    elif isinstance(item, Scalar) and joint in item.text:
+        _report_no_colon(item, f"{_ADVICE[section]}, colon then space", report)
     else:
-        message = f"{kind_of(item)} is not a line of `{what}:`"
-        report.add(item, "not-a-cable", message, help=advice)
+        message = f"{kind_of(item)} is not a line of `{section}:`"
+        report.add(item, "not-a-cable", message, help=_ADVICE[section])
     return None
 
 
 def _report_no_colon(item: Scalar, advice: str, report: Report) -> None:
     """Report ends without what joins them, or the comment that hides it."""
     place = item.place
-    rest = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
-    if rest.startswith(" #"):
+    after = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
+    if after.startswith(" #"):
         message = "` #` starts a comment here and hides what joins the ends"
         report.add(item, "comment-ate-text", message, help="leave the `#` out")
         return
@@ -95,19 +109,9 @@ def _report_no_colon(item: Scalar, advice: str, report: Report) -> None:
     report.add(item, "link-without-colon", message, help=advice)
 
 
-def _split(key: Scalar, value: Node, what: str, joint: str, report: Report) -> Line | None:
-    left, found, right = key.text.partition(f" {joint} ")
-    if not found or f" {joint} " in right or not left.strip() or not right.strip():
-        message, advice = _not_joined(key.text, what, joint)
-        report.add(key, "not-a-cable", message, help=advice)
-        return None
-    right = right.strip()
-    mode = next((mode for mode in _MODES if right.endswith(f" {mode}")), "")
-    return Line(key, left.strip(), right.removesuffix(mode).strip(), mode, value)
-
-
-def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
+def _not_joined(text: str, section: str) -> tuple[str, str]:
     """Return message and advice for a key that does not join two ends."""
+    joint = _JOINTS[section]
     ends = [end.strip() for end in text.split(f" {joint} ")]
     if len(ends) > 2 and all(ends):  # noqa: PLR2004  (a line has two)
         advice = (
@@ -115,13 +119,12 @@ def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
         )
         return f"`{text}` joins {len(ends)} ends, and a line joins two", advice
     name = "two hyphens with spaces, ` -- `" if joint == "--" else "` -> `"
-    message = f"`{text}` does not join two ends: `{what}:` joins them by {name}"
-    dash = _DASHES.search(f" {text} ")
-    dash = dash or _TIGHT.search(text)
-    if dash and joint == "--" and ">" in dash[0]:
-        message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
+    message = f"`{text}` does not join two ends: `{section}:` joins them by {name}"
+    dash = _DASHES.search(f" {text} ") or _TIGHT.search(text)
     if not dash:
-        return message, _LINK_ADVICE if joint == "--" else _ARROW_ADVICE
+        return message, _ADVICE[section]
+    if joint == "--" and ">" in dash[0]:
+        message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
     left, _, right = text.partition(dash[0].strip())
     return message, f"write `{left.strip()} {joint} {right.strip()}`"
 
@@ -130,16 +133,14 @@ def _not_joined(text: str, what: str, joint: str) -> tuple[str, str]:
 
 
 def expand_line(line: Line, names: Names, report: Report) -> Pairs:
-    """Return the pairs of ends that a line joins."""
+    """Return the pairs of ends that a line joins.
+
+    Equal counts pair one to one, one end pairs with many, and else the line's own words say how.
+    """
     left = names.ends(line.left, line.key, report)
     right = names.ends(line.right, line.key, report)
     if not left or not right:
         return ()
-    return pair(left, right, line, report)
-
-
-def pair(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Report) -> Pairs:
-    """Pair ends: equal counts one to one, one against many, else as the line's words say."""
     if line.mode == "all to all":
         return _mesh(left, right, line, report)
     if line.mode == "in blocks":
@@ -172,9 +173,12 @@ def _mesh(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Rep
     if left == right:
         pairs = tuple(combinations(left, 2))
     else:
-        seen = {frozenset(both): both for both in reversed(list(product(left, right)))}
-        pairs = tuple(both for both in product(left, right) if seen[frozenset(both)] == both)
-        pairs = tuple(both for both in pairs if both[0].device != both[1].device)
+        first = {frozenset(both): both for both in reversed(list(product(left, right)))}
+        pairs = tuple(
+            (a, b)
+            for a, b in product(left, right)
+            if first[frozenset((a, b))] == (a, b) and a.device != b.device
+        )
     if not pairs:
         message = f"`{line.key.text}` joins a device with itself only"
         report.add(line.key, "self-link", message, help="name two different devices")
@@ -184,19 +188,19 @@ def _mesh(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Rep
 def _report_unpaired(left: int, right: int, line: Line, report: Report) -> None:
     message = f"`{line.key.text}` joins {left} with {right}, and those do not pair"
     short, long = sorted((left, right))
-    ways = [f"`all to all` ({left * right} links)", "or name one of them"]
+    choices = [f"`all to all` ({left * right} links)", "or name one of them"]
     if long % short == 0:
-        ways.insert(0, f"`in blocks` ({long // short} each)")
+        choices.insert(0, f"`in blocks` ({long // short} each)")
     if line.mode == "in blocks":
         message = f"`{line.key.text}`: {long} do not divide into {short} equal blocks"
-    report.add(line.key, "unpaired", message, help=f"say {', '.join(ways)}")
+    report.add(line.key, "unpaired", message, help=f"say {', '.join(choices)}")
 
 
 def _is_to_itself(pairs: Pairs, line: Line, report: Report) -> bool:
-    itself = [a.device for a, b in pairs if a.device == b.device]
-    if not itself:
+    devices = [a.device for a, b in pairs if a.device == b.device]
+    if not devices:
         return False
-    device = f"{itself[0]}" if len(itself) == 1 else "each device"
+    device = devices[0] if len(devices) == 1 else "each device"
     message = f"`{line.key.text}` joins {device} with itself"
     help = f"a mesh is `{line.left} -- {line.right} all to all`" if len(pairs) > 1 else ""
     report.add(line.key, "self-link", message, help=help or "name two different devices")
@@ -210,8 +214,8 @@ def read_links(
     lines: Iterable[Line], *, media: MappingOf[str, Medium], report: Report
 ) -> tuple[tuple[Line, Cable], ...]:
     """Read what each line's cable is."""
-    found = ((line, read_cable(line.value, media=media, report=report)) for line in lines)
-    return tuple((line, cable) for line, cable in found if cable is not None)
+    cabled = ((line, read_cable(line.value, media=media, report=report)) for line in lines)
+    return tuple((line, cable) for line, cable in cabled if cable is not None)
 
 
 def resolve_links(
@@ -247,21 +251,21 @@ def change_links(
         If a change names no link.
     """
     for change in changes:
-        moved = _other_ends(change, names, report)
-        cable = None if moved else read_cable(change.value, media=media, report=report)
-        left, _, right = change.target.partition(" -- ")
-        sides = (_side(left, names), _side(right, names))
-        hit = {at for at, link in enumerate(links) if _joins(link, *sides)}
-        if not hit:
+        ends = _other_ends(change, names, report)
+        cable = None if ends else read_cable(change.value, media=media, report=report)
+        left, right = (_side(side, names) for side in change.target.split(" -- ", 1))
+        matched = {
+            at
+            for at, link in enumerate(links)
+            if (_fits(link.a, left) and _fits(link.b, right))
+            or (_fits(link.a, right) and _fits(link.b, left))
+        }
+        if not matched:
             raise UnknownNameError(_no_link(change, links, names))
-        if cable is not None:
+        fields: dict[str, Any] = {"a": ends[0], "b": ends[1]} if ends else {"cable": cable}
+        if ends or cable is not None:
             links = tuple(
-                replace(link, cable=cable, place=change.place) if at in hit else link
-                for at, link in enumerate(links)
-            )
-        if moved:
-            links = tuple(
-                replace(link, a=moved[0], b=moved[1], place=change.place) if at in hit else link
+                replace(link, place=change.place, **fields) if at in matched else link
                 for at, link in enumerate(links)
             )
     return links
@@ -282,15 +286,9 @@ def _side(text: str, names: Names) -> tuple[frozenset[str], str]:
     return frozenset(names.matching(device)), side
 
 
-def _joins(
-    link: DescribedLink, left: tuple[frozenset[str], str], right: tuple[frozenset[str], str]
-) -> bool:
-    def fits(end: End, side: tuple[frozenset[str], str]) -> bool:
-        return end.device in side[0] and side[1] in ("", end.side)
-
-    return (fits(link.a, left) and fits(link.b, right)) or (
-        fits(link.a, right) and fits(link.b, left)
-    )
+def _fits(end: End, side: tuple[frozenset[str], str]) -> bool:
+    devices, port = side
+    return end.device in devices and port in ("", end.side)
 
 
 def _no_link(change: Change, links: Iterable[DescribedLink], names: Names) -> Finding:
@@ -301,20 +299,38 @@ def _no_link(change: Change, links: Iterable[DescribedLink], names: Names) -> Fi
         if not names.matching(device):
             reason, advice = names.absent([device])
             return Finding("unknown-name", f"{message}: {reason}", place=change.place, help=advice)
-    there = names.matching(left.partition("/")[0].strip())
-    others = [
-        (link.b if link.a.device in there else link.a).device
+    devices = names.matching(left.partition("/")[0].strip())
+    neighbours = dict.fromkeys(
+        (link.b if link.a.device in devices else link.a).device
         for link in links
-        if {link.a.device, link.b.device} & set(there)
-    ]
-    advice = f"{left} is linked to {listed(ranged(dict.fromkeys(others)))}" if others else ""
+        if {link.a.device, link.b.device} & set(devices)
+    )
+    advice = f"{left} is linked to {listed(ranged(neighbours))}" if neighbours else ""
     return Finding("unknown-name", message, place=change.place, help=advice)
+
+
+def copied_links(
+    copies: MappingOf[str, str], links: tuple[DescribedLink, ...]
+) -> tuple[DescribedLink, ...]:
+    """Return `links` followed by those of each copy: its model's, in the next free ports."""
+    copied = list(links)
+    for name, model in copies.items():
+        for link in tuple(copied):
+            if model in (link.a.device, link.b.device):
+                a, b = (
+                    End(name, end.side) if end.device == model else end for end in (link.a, link.b)
+                )
+                copied.append(replace(link, a=a, b=b))
+    return tuple(copied)
+
+
+# --- measured rates -------------------------------------------------------------------------------
 
 
 def read_measured(lines: Iterable[Line], report: Report) -> tuple[tuple[Line, Figure, str], ...]:
     """Read the rate, with its source, and the date of each line."""
-    found = ((line, *_measured(line.value, report)) for line in lines)
-    return tuple((line, rate, date) for line, rate, date in found if rate is not None)
+    measured = ((line, *_measured(line.value, report)) for line in lines)
+    return tuple((line, rate, date) for line, rate, date in measured if rate is not None)
 
 
 def _measured(node: Node, report: Report) -> tuple[Figure | None, str]:
@@ -328,43 +344,18 @@ def _measured(node: Node, report: Report) -> tuple[Figure | None, str]:
             (text_of(entries[key], f"`{key}`", report) or "") if key in entries else ""
             for key in ("source", "date")
         )
-    rate = value_of(text, "a measured rate", _rate, report)
+    rate = value_of(text, "a measured rate", partial(parse_rate, positive=True), report)
     if rate is None:
         return None, ""
     return Figure(rate, "measured", source or HERE.at(text)), date
 
 
-def _rate(text: str) -> float:
-    return parse_rate(text, positive=True)
-
-
 def resolve_measured(
-    read: Iterable[tuple[Line, Figure, str]], names: Names, report: Report
+    measured: Iterable[tuple[Line, Figure, str]], names: Names, report: Report
 ) -> tuple[Measurement, ...]:
     """Return one measurement for each pair of ends."""
     return tuple(
         Measurement(str(a), str(b), rate, date, line.key.place)
-        for line, rate, date in read
+        for line, rate, date in measured
         for a, b in expand_line(line, names, report)
     )
-
-
-# --- copies ---------------------------------------------------------------------------------------
-
-
-def copied_links(
-    copies: MappingOf[str, str], links: tuple[DescribedLink, ...]
-) -> tuple[DescribedLink, ...]:
-    """Return `links` followed by those of each copy: its model's, in the next free ports."""
-    found = list(links)
-    for name, model in copies.items():
-        found.extend(
-            replace(link, a=_instead(link.a, model, name), b=_instead(link.b, model, name))
-            for link in tuple(found)
-            if model in (link.a.device, link.b.device)
-        )
-    return tuple(found)
-
-
-def _instead(end: End, model: str, name: str) -> End:
-    return End(name, end.side) if end.device == model else end

@@ -12,9 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from topo.description.description import End
-from topo.description.shape import listed
 from topo.errors import UnitError
-from topo.phrases import did_you_mean
+from topo.phrases import did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,8 +33,8 @@ _SIDE = re.compile(r"(p|numa)[0-9]{1,6}")
 
 def stem_of(name: str) -> tuple[str, int]:
     """Split ``gpu12`` into ``gpu`` and 12; a name without a number has -1."""
-    found = _NUMBERED.fullmatch(name)
-    stem, digits = found.groups() if found else (name, "")
+    match = _NUMBERED.fullmatch(name)
+    stem, digits = match.groups() if match else (name, "")
     return stem, int(digits) if digits else -1
 
 
@@ -46,7 +45,14 @@ def expand(key: Scalar, report: Report) -> tuple[str, ...]:
         return ()
     name = names[0]
     if "--" in name or not _NAME.fullmatch(name):
-        report.add(key, "bad-name", f"`{key.text}` is not a name", help=_name_advice(key.text))
+        advice = "a name is a letter, then letters, digits, `_` and `-`"
+        if "\u00a0" in key.text:
+            advice = "a no-break space stands in it; use a plain one, or none"
+        elif "." in key.text:
+            advice = "`.` enters a used topology; a device's own name has none"
+        elif "--" in key.text:
+            advice = "`--` joins the ends of a link; use one hyphen"
+        report.add(key, "bad-name", f"`{key.text}` is not a name", help=advice)
         return ()
     if name in RESERVED:
         message = f"`{name}` is a word of topo's own sentences and cannot be a name"
@@ -75,16 +81,6 @@ def numbers_in(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in _numbers(text, text))
 
 
-def _name_advice(text: str) -> str:
-    if "\u00a0" in text:
-        return "a no-break space stands in it; use a plain one, or none"
-    if "." in text:
-        return "`.` enters a used topology; a device's own name has none"
-    if "--" in text:
-        return "`--` joins the ends of a link; use one hyphen"
-    return "a name is a letter, then letters, digits, `_` and `-`"
-
-
 def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
     try:
         return _expand(text)
@@ -96,22 +92,22 @@ def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
 def _expand(text: str) -> tuple[str, ...]:
     if "[" not in text and "]" not in text:
         return (text,)
-    found = _RANGE.fullmatch(text)
-    if not found:
+    match = _RANGE.fullmatch(text)
+    if not match:
         raise UnitError(
             "bad-range",
             f"`{text}` is not a range: brackets stand once, at the end of a name",
             "write it like `gpu[0-7]`",
         )
-    return tuple(f"{found['stem']}{number}" for number in _numbers(found["items"], text))
+    return tuple(f"{match['stem']}{number}" for number in _numbers(match["items"], text))
 
 
 def _numbers(items: str, text: str) -> list[str]:
     """Return the numbers of ``0-3,6`` as they are written: ``00-03`` keeps its zeros."""
     numbers: dict[str, None] = {}
     for item in items.split(","):
-        found = _ITEM.fullmatch(item)
-        first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
+        match = _ITEM.fullmatch(item)
+        first, last = (match[1], match[2] or match[1]) if match else ("1", "0")
         if int(last) < int(first):
             raise UnitError(
                 "bad-range",
@@ -119,11 +115,11 @@ def _numbers(items: str, text: str) -> list[str]:
                 "write it like `gpu[0-7]` or `gpu[0-3,6]`",
             )
         if int(last) - int(first) + len(numbers) >= MOST:
-            shown = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-            message = f"`{shown}` names more than {MOST} of them"
+            shortened = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+            message = f"`{shortened}` names more than {MOST} of them"
             raise UnitError("huge-range", message, "write a smaller range")
         width = len(first)
-        numbers |= {f"{at:0{width}d}": None for at in range(int(first), int(last) + 1)}
+        numbers |= {f"{number:0{width}d}": None for number in range(int(first), int(last) + 1)}
     return list(numbers)
 
 
@@ -165,21 +161,8 @@ class Names:
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
-    def select(self, text: str, at: Scalar, report: Report) -> tuple[str, ...]:
-        """Return the devices that `text` names, in natural order; none when it names no device."""
-        if text in self._known:
-            return (text,)
-        if text in self._stems:
-            return self._stems[text]
-        names = _expanded(text, at, report)
-        unknown = [name for name in names if name not in self._known]
-        if not unknown:
-            return names
-        self._report_unknown(unknown, at, report)
-        return ()
-
     def matching(self, text: str) -> tuple[str, ...]:
-        """Return what `select` returns, and nothing for an unknown name, without reporting."""
+        """Return the devices that `text` names, in natural order; none when it names no device."""
         if text in self._known:
             return (text,)
         if text in self._stems:
@@ -190,6 +173,14 @@ class Names:
             return ()
         return names if self._known.issuperset(names) else ()
 
+    def select(self, text: str, at: Scalar, report: Report) -> tuple[str, ...]:
+        """Return what `matching` returns, and report a name that no device has."""
+        devices = self.matching(text)
+        if not devices and (names := _expanded(text, at, report)):
+            message, advice = self.absent([name for name in names if name not in self._known])
+            report.add(at, "unknown-name", message, help=advice)
+        return devices
+
     def ends(self, text: str, at: Scalar, report: Report) -> tuple[End, ...]:
         """Return the link ends that a text like ``slot[1-2]/p1`` names."""
         device, slash, side = text.partition("/")
@@ -197,37 +188,32 @@ class Names:
         if not slash:
             return tuple(End(name) for name in names)
         sides = _expanded(side.strip(), at, report)
-        for one in sides:
-            if not _SIDE.fullmatch(one):
-                message = f"`{text}` names no side of a device"
-                advice = "a side is a port, `/p2`, or a NUMA node, `/numa3`"
-                report.add(at, "bad-name", message, help=advice)
-                return ()
-        ends = tuple(End(name, one) for name in names for one in sides)
+        if any(not _SIDE.fullmatch(side) for side in sides):
+            message = f"`{text}` names no side of a device"
+            advice = "a side is a port, `/p2`, or a NUMA node, `/numa3`"
+            report.add(at, "bad-name", message, help=advice)
+            return ()
+        ends = tuple(End(name, side) for name in names for side in sides)
         return ends if self._have_numa(ends, at, report) else ()
 
     def _have_numa(self, ends: Iterable[End], at: Scalar, report: Report) -> bool:
         for end in ends:
             number = end.side.removeprefix("numa")
-            if number == end.side or int(number) in self._numa.get(end.device, ()):
+            stated = self._numa.get(end.device, ())
+            if number == end.side or int(number) in stated:
                 continue
-            there = self._numa.get(end.device, ())
-            owner = [name for name, nodes in self._numa.items() if int(number) in nodes]
-            has = f"it has {listed(map(str, there))}" if there else "it states none"
+            owner = next((name for name, nodes in self._numa.items() if int(number) in nodes), "")
+            has = f"it has {listed(map(str, stated))}" if stated else "it states none"
             report.add(
                 at,
                 "unknown-name",
                 f"{end.device} has no NUMA node {number}; {has}",
-                help=f"write `{owner[0]}/{end.side}`"
+                help=f"write `{owner}/{end.side}`"
                 if owner
                 else "NUMA nodes are a CPU's, and it says which: `cpu0: {part: ..., numa: 0-3}`",
             )
             return False
         return True
-
-    def _report_unknown(self, unknown: Sequence[str], at: Scalar, report: Report) -> None:
-        message, advice = self.absent(unknown)
-        report.add(at, "unknown-name", message, help=advice)
 
     def absent(self, unknown: Sequence[str]) -> tuple[str, str]:
         """Return message and advice for devices that are not there."""

@@ -1,7 +1,8 @@
 """What the caller changes while a file is read: ``--set slot1.part=connectx-8``.
 
 A change is sorted by its target first, then laid into the tree where its target stands, so that it
-meets the same rules as if it had been written there.
+meets the same rules as if it had been written there. So is another device like one that is there,
+cabled alike (``--set slot3=slot1``): `devices` and `links` copy the entry and the cables.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from topo.document.nodes import Node
 
 
-FILE: Final = "--set"
+_FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
 _FIGURES: Final = frozenset(FIELDS) | {"rate"}
-_NODES: Final = (Scalar, Sequence, Mapping)
-_NOT_DEVICES: Final = frozenset({"name", "title"})
+_TITLES: Final = ("name", "title")
 _SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")
 
 
@@ -45,16 +45,37 @@ class Change:
     def place(self) -> Place:
         """Where the target stands, or the value where that was said elsewhere."""
         place = self.value.place
-        return Place(FILE, place.line, 1) if place.file == FILE else place
+        return Place(_FILE, place.line, 1) if place.file == _FILE else place
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Overrides by what they change: devices and workloads by name, sections by name and entry."""
+    """Overrides by what they change: devices by name, sections by name, links in a list."""
 
     devices: dict[str, list[Change]] = field(default_factory=dict)
     sections: dict[str, list[Change]] = field(default_factory=dict)
     links: list[Change] = field(default_factory=list)
+
+
+def split_copies(
+    overrides: MappingOf[str, Override], devices: Iterable[str]
+) -> tuple[dict[str, str], dict[str, Override]]:
+    """Return the copies, ``{new: model}``, and the overrides that are none.
+
+    An override is a copy when its target is one new name and its value a device of the file, or
+    a copy made before it.
+    """
+    names = set(devices)
+    copies: dict[str, str] = {}
+    changes: dict[str, Override] = {}
+    for target, value in overrides.items():
+        is_new = not set(". ") & set(target) and target not in (*_TITLES, *names)
+        if is_new and isinstance(value, str) and value in names:
+            copies[target] = value
+            names.add(target)
+        else:
+            changes[target] = value
+    return copies, changes
 
 
 def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
@@ -68,33 +89,31 @@ def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
     )
 
 
-def _read_change(key: str, given: object, line: int) -> Change:
-    text = given.strip() if isinstance(given, str) else ""
-    place = Place(FILE, line, len(key) + 2, len(key) + 2 + len(text))
-    if isinstance(given, str):
-        value = _value(text, place)
-    else:
-        value = given if isinstance(given, _NODES) else node_of(given, place)
+def _read_change(key: str, value: object, line: int) -> Change:
+    node = value if isinstance(value, Scalar | Sequence | Mapping) else None
+    if node is None:
+        text = value.strip() if isinstance(value, str) else ""
+        place = Place(_FILE, line, len(key) + 2, len(key) + 2 + len(text))
+        node = _node(text, place) if isinstance(value, str) else node_of(value, place)
     if " -- " in key:
-        return Change(key, (), value)
-    section, dot, rest = key.partition(".")
-    if section in ("media", "parts") and "." in rest:
-        name, _, last = rest.rpartition(".")
-        words = [section, name, last]
-    elif section == "devices":
-        words = rest.split(".")
-    else:
-        words = [section, *rest.split(".")] if dot else [section]
-    place = Place(FILE, line, 1, len(key) + 1)
-    keys = tuple(Scalar(word, place) for word in words[1:])
-    return Change(words[0], keys, value)
+        return Change(key, (), node)
+    target, dot, below = key.partition(".")
+    words = below.split(".") if dot else []
+    if target in ("media", "parts") and len(words) > 1:  # `parts.acme.v2.chip`
+        words = below.rsplit(".", 1)
+    elif target == "devices":
+        target, *words = words or [""]
+    place = Place(_FILE, line, 1, len(key) + 1)
+    return Change(target, tuple(Scalar(word, place) for word in words), node)
 
 
-def _value(text: str, place: Place) -> Node:
-    """Return the value's node: a list or mapping in YAML's short form, else the text as it is."""
-    if text[:1] not in ("[", "{"):
-        return Scalar(text, place)
-    return _moved(parse(text, name=FILE).root, place)
+def _node(text: str, place: Place) -> Node:
+    """Return a text's node: a list or mapping in YAML's short form, else the text as it is."""
+    return (
+        _moved(parse(text, name=_FILE).root, place)
+        if text[:1] in ("[", "{")
+        else Scalar(text, place)
+    )
 
 
 def _moved(node: Node, place: Place) -> Node:
@@ -103,52 +122,31 @@ def _moved(node: Node, place: Place) -> Node:
     if isinstance(node, Mapping):
         entries = ((Scalar(key.text, place), _moved(value, place)) for key, value in node)
         return Mapping(tuple(entries), place)
-    return type(node)(tuple(_moved(item, place) for item in node.items), place)
+    return Sequence(tuple(_moved(item, place) for item in node.items), place)
 
 
 def with_entry(mapping: Mapping, change: Change) -> Mapping:
     """Return the mapping with a change's value under its keys."""
-    return _with(mapping, change.keys, change.value)
+    return _with_value(mapping, change.keys, change.value)
 
 
-def _with(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
-    key, rest = keys[0], keys[1:]
+def _with_value(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
+    key, below = keys[0], keys[1:]
     old = mapping.get(key.text)
-    if rest:
-        below = old if isinstance(old, Mapping) else Mapping((), key.place)
-        value = _with(below, rest, value)
-    kept = [(key, value) if name.text == key.text else (name, inner) for name, inner in mapping]
+    if below:
+        inner = old if isinstance(old, Mapping) else Mapping((), key.place)
+        value = _with_value(inner, below, value)
+    entries = [(key, value) if name.text == key.text else (name, node) for name, node in mapping]
     if old is None:
-        kept.append((key, value))
-    return Mapping(tuple(kept), mapping.place)
-
-
-def split_copies(
-    overrides: MappingOf[str, Override], devices: Iterable[str]
-) -> tuple[dict[str, str], dict[str, Override]]:
-    """Return the copies, ``{new: model}``, and the overrides that are none.
-
-    An override is a copy when its target is one new name and its value a device of the file, or
-    a copy made before it.
-    """
-    known = set(devices)
-    copies: dict[str, str] = {}
-    rest: dict[str, Override] = {}
-    for target, value in overrides.items():
-        plain = not set(". ") & set(target) and target not in known | _NOT_DEVICES
-        if plain and isinstance(value, str) and value in known:
-            copies[target] = value
-            known.add(target)
-        else:
-            rest[target] = value
-    return copies, rest
+        entries.append((key, value))
+    return Mapping(tuple(entries), mapping.place)
 
 
 # --- targets --------------------------------------------------------------------------------------
 
 
 def sort_changes(
-    changes: Iterable[Change], *, names: Names, entries: MappingOf[str, Iterable[str]]
+    changes: Iterable[Change], *, names: Names, entries: MappingOf[str, tuple[str, ...]]
 ) -> Changes:
     """Sort overrides by what they change.
 
@@ -166,23 +164,22 @@ def sort_changes(
     UnknownNameError
         If a target is no device, workload, data path or section.
     """
-    known = {section: tuple(words) for section, words in entries.items()}
-    found = Changes()
+    by_target = Changes()
     unknown: list[Finding] = []
     for change in changes:
         if " -- " in change.target:
-            found.links.append(change)
+            by_target.links.append(change)
         elif devices := names.matching(change.target) if change.keys else ():
             sourced = _sourced(change)
             for name in devices:
-                found.devices.setdefault(name, []).append(sourced)
-        elif (section := _section_change(change, known)) is not None:
-            found.sections.setdefault(section.target, []).append(section)
+                by_target.devices.setdefault(name, []).append(sourced)
+        elif (section := _section_change(change, entries)) is not None:
+            by_target.sections.setdefault(section.target, []).append(section)
         else:
-            unknown.append(_unknown(change, names, known))
+            unknown.append(_unknown(change, names, entries))
     if unknown:
         raise UnknownNameError(unknown)
-    return found
+    return by_target
 
 
 def _sourced(change: Change) -> Change:
@@ -191,38 +188,38 @@ def _sourced(change: Change) -> Change:
     if not isinstance(value, Scalar) or not any(key.text in _FIGURES for key in change.keys):
         return change
     place = value.place
-    source = FILE if place.file == FILE else f"{place.file}:{place.line}"
+    source = _FILE if place.file == _FILE else f"{place.file}:{place.line}"
     entries = ((Scalar("value", place), value), (Scalar("source", place), Scalar(source, place)))
     return replace(change, value=Mapping(entries, place))
 
 
-def _section_change(change: Change, known: MappingOf[str, Iterable[str]]) -> Change | None:
-    """Return the change with its section as target, or `None` when there is none."""
-    if not change.keys:
-        plain = change.target in ("name", "title")
-        return Change("", (Scalar(change.target, change.place),), change.value) if plain else None
-    if change.target == "settings":
+def _section_change(change: Change, entries: MappingOf[str, tuple[str, ...]]) -> Change | None:
+    """Return the change with its section as target (none for a title), or `None` without one."""
+    target, keys = change.target, change.keys
+    if not keys:
+        title = (Scalar(target, change.place),)
+        return Change("", title, change.value) if target in _TITLES else None
+    if target == "settings":
         return change
-    if change.target in known:
-        known_entry = change.keys[0].text in known[change.target] and len(change.keys) > 1
-        own_figures = change.target in ("parts", "media")
-        return (_sourced(change) if own_figures else change) if known_entry else None
+    if target in entries:
+        if keys[0].text not in entries[target] or len(keys) == 1:
+            return None
+        return _sourced(change) if target in ("parts", "media") else change
     for section in ("workloads", "data-paths"):
-        if change.target in known[section]:
-            keys = (Scalar(change.target, change.place), *change.keys)
-            return Change(section, keys, change.value)
+        if target in entries[section]:
+            return Change(section, (Scalar(target, change.place), *keys), change.value)
     return None
 
 
-def _unknown(change: Change, names: Names, known: MappingOf[str, Iterable[str]]) -> Finding:
-    words = [*names, *known["workloads"], *known["data-paths"], *_SECTIONS]
+def _unknown(change: Change, names: Names, entries: MappingOf[str, tuple[str, ...]]) -> Finding:
+    words = [*names, *entries["workloads"], *entries["data-paths"], *_SECTIONS]
     target = change.target
     if not change.keys and target in words:
         message = f"`{target}` is not something that one value can stand for"
         advice = f"name a key of it: `{target}.key=value`"
-    elif target in known and change.keys:
+    elif target in entries and change.keys:
         message = f"there is no `{change.keys[0].text}` under `{target}:`"
-        advice = did_you_mean(change.keys[0].text, known[target])
+        advice = did_you_mean(change.keys[0].text, entries[target])
     else:
         message, advice = names.absent([target])
         message += ", and no workload or data path" * (";" not in message)

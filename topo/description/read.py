@@ -6,19 +6,15 @@ one cause gives one message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 from topo.catalogue.load import catalogue
 from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
-from topo.description.data_paths import (
-    built_in_files,
-    check_fallbacks,
-    read_data_path,
-    vary_data_path,
-)
-from topo.description.description import DataPath, Description, Settings
+from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
+from topo.description.description import Description, Settings
 from topo.description.devices import (
     Shelf,
     check_devices,
@@ -26,7 +22,7 @@ from topo.description.devices import (
     expand_devices,
     read_devices,
 )
-from topo.description.keys import TOP
+from topo.description.keys import SETTINGS, TOP
 from topo.description.links import (
     change_links,
     copied_links,
@@ -36,7 +32,7 @@ from topo.description.links import (
     resolve_links,
     resolve_measured,
 )
-from topo.description.names import Names, is_name
+from topo.description.names import Names
 from topo.description.overrides import (
     Changes,
     read_changes,
@@ -44,7 +40,6 @@ from topo.description.overrides import (
     split_copies,
     with_entry,
 )
-from topo.description.settings import read_settings
 from topo.description.shape import (
     check_commas,
     entries_of,
@@ -52,6 +47,7 @@ from topo.description.shape import (
     kind_of,
     mapping_of,
     text_of,
+    values_of,
 )
 from topo.description.workloads import (
     read_expectations,
@@ -67,16 +63,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
-    from topo.catalogue.part import Cable, Figure, Medium, Part
+    from topo.catalogue.part import Cable, Figure, Medium
     from topo.description.description import Device, Override
     from topo.description.devices import Group
     from topo.description.links import Line
+    from topo.description.overrides import Change
     from topo.description.workloads import Claim, Draft
     from topo.document.nodes import Document, Node
 
 
 VERSION = "1"
-_OTHER_FILES = {
+_FOREIGN_FILES = {
     "services": "a Compose file",
     "apiVersion": "a Kubernetes manifest",
     "topology": "a containerlab or netlab file",
@@ -87,23 +84,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """A file whose keys and values are read and whose names are not looked up yet."""
+class _Unresolved:
+    """What of a file names devices, workloads and data paths that are not looked up yet.
 
-    sections: Sections
-    settings: Settings
+    `media` are the built-in ones and the file's own, for a link that is given another cable.
+    """
+
     media: MappingOf[str, Medium]
-    parts: MappingOf[str, Part]
-    likes: MappingOf[str, str]
-    shelf: Shelf
-    data_paths: dict[str, DataPath]
-    data_path_overrides: dict[str, Mapping]
-    devices: tuple[Device, ...]
     cabled: tuple[tuple[Line, Cable], ...]
     measured: tuple[tuple[Line, Figure, str], ...]
     workloads: tuple[Draft, ...]
     expectations: tuple[Claim, ...]
-    copies: MappingOf[str, str] = field(default_factory=dict)
 
 
 def read_description(
@@ -129,8 +120,20 @@ def read_description(
     """
     report = Report(document)
     description = describe(document, report, name=name, overrides=overrides)
-    description = _with_findings(description, report)
-    return replace(description, document=document, overrides=dict(overrides or {}))
+    if not description.devices:
+        report.add(
+            Place(document.name, 1, 1),
+            "no-devices",
+            "there are no devices, so there is nothing to ask about",
+            help="add `devices:` with one `name: part` a line",
+            severity="warning",
+        )
+    return replace(
+        description,
+        findings=report.findings,
+        document=document,
+        overrides=dict(overrides or {}),
+    )
 
 
 def vary(description: Description, overrides: MappingOf[str, Override]) -> Description:
@@ -138,7 +141,7 @@ def vary(description: Description, overrides: MappingOf[str, Override]) -> Descr
 
     Parameters
     ----------
-    spec
+    description
         A description that was read from a text or a `dict`.
     overrides
         What to change, by target: ``{"slot1.part": "connectx-8"}``.
@@ -169,16 +172,16 @@ def describe(
     sections = _read_version(document, report)
     report.stop(DescriptionError)
     groups = expand_devices(sections["devices"], report) if "devices" in sections else ()
-    copies, changed = split_copies(
-        overrides or {}, (name for group in groups for name in group.names)
-    )
+    names = [name for group in groups for name in group.names]
+    copies, changed = split_copies(overrides or {}, names)
     groups += copied_groups(copies, groups)
-    changes = _sort(groups, sections, changed, report)
-    shape = _read_shape(_changed(sections, changes), groups, changes, report)
+    changes = _sort_overrides(changed, groups, sections, report)
+    sections = _changed(sections, changes)
+    description, unresolved = _read_shape(document, sections, groups, changes.devices, report)
     report.stop(DescriptionError)
-    description = _resolve(replace(shape, copies=copies), changes, document, name, report)
+    description = _resolve(description, unresolved, copies, changes.links, report)
     report.stop(DescriptionError)
-    return description
+    return replace(description, name=description.name or name)
 
 
 # --- version --------------------------------------------------------------------------------------
@@ -194,60 +197,62 @@ def _read_version(document: Document, report: Report) -> Sections:
     if stated is not None:
         text = stated.text if isinstance(stated, Scalar) else ""
         if text != VERSION:
-            shown = text or kind_of(stated)
-            message = f"this topo reads version {VERSION} of the format, and here stands {shown}"
+            message = (
+                f"this topo reads version {VERSION} of the format, "
+                f"and here stands {text or kind_of(stated)}"
+            )
             report.add(stated, "version", message, help=f"write `topo: {VERSION}`")
         return entries_of(root, TOP, "a topology", report) if text == VERSION else {}
-    other = next((key for key in _OTHER_FILES if root.get(key)), "")
+    foreign = next((key for key in _FOREIGN_FILES if root.get(key)), "")
     message = f"the first line of a topology is `topo: {VERSION}`, and it is not there"
-    if other:
-        message = (
-            f"this is {_OTHER_FILES[other]}, not a topology, whose first line is `topo: {VERSION}`"
-        )
-    at = root.key(other) or (root.entries[0][0] if root.entries else root)
+    if foreign:
+        kind = _FOREIGN_FILES[foreign]
+        message = f"this is {kind}, not a topology, whose first line is `topo: {VERSION}`"
+    at = root.key(foreign) or (root.entries[0][0] if root.entries else root)
     near = isinstance(at, Scalar) and "topo" in near_names(at.text, TOP)
     advice = f"write `topo: {VERSION}`" if near else f"add `topo: {VERSION}` at the top"
-    report.add(at, "version", message, help="" if other else advice)
+    report.add(at, "version", message, help="" if foreign else advice)
     return {}
 
 
 # --- overrides ------------------------------------------------------------------------------------
 
 
-def _sort(
+def _sort_overrides(
+    overrides: MappingOf[str, Override],
     groups: tuple[Group, ...],
     sections: Sections,
-    overrides: MappingOf[str, Override],
     report: Report,
 ) -> Changes:
     if not overrides:
         return Changes()
     report.stop(DescriptionError)  # an override is not to blame for a device that could not be read
     names = Names((name for group in groups for name in group.names), {})
+    keys = {
+        section: tuple(key.text for key, _ in node)
+        for section, node in sections.items()
+        if isinstance(node, Mapping)
+    }
     entries = {
-        "parts": _keys(sections.get("parts")),
-        "media": (*_keys(sections.get("media")), *catalogue().media),
-        "workloads": _keys(sections.get("workloads")),
-        "data-paths": (*_keys(sections.get("data-paths")), *built_in_files()),
+        "parts": keys.get("parts", ()),
+        "media": (*keys.get("media", ()), *catalogue().media),
+        "workloads": keys.get("workloads", ()),
+        "data-paths": (*keys.get("data-paths", ()), *built_in_files()),
     }
     return sort_changes(read_changes(overrides), names=names, entries=entries)
-
-
-def _keys(node: Node | None) -> tuple[str, ...]:
-    return tuple(key.text for key, _ in node) if isinstance(node, Mapping) else ()
 
 
 def _changed(sections: Sections, changes: Changes) -> Sections:
     """Return the sections with the changes to their entries laid in."""
     changed = dict(sections)
-    for section, list_of_changes in changes.sections.items():
-        for change in list_of_changes:
+    for section, section_changes in changes.sections.items():
+        for change in section_changes:
             if not section:
                 changed[change.keys[0].text] = change.value
                 continue
             old = changed.get(section)
-            base = old if isinstance(old, Mapping) else Mapping((), change.place)
-            changed[section] = with_entry(base, change)
+            mapping = old if isinstance(old, Mapping) else Mapping((), change.place)
+            changed[section] = with_entry(mapping, change)
     return changed
 
 
@@ -255,41 +260,52 @@ def _changed(sections: Sections, changes: Changes) -> Sections:
 
 
 def _read_shape(
-    sections: Sections, groups: tuple[Group, ...], changes: Changes, report: Report
-) -> _Shape:
+    document: Document,
+    sections: Sections,
+    groups: tuple[Group, ...],
+    changes: MappingOf[str, list[Change]],
+    report: Report,
+) -> tuple[Description, _Unresolved]:
+    """Read keys and values; the description has no links, workloads and so on yet."""
     built_in = catalogue()
-    own_media = _own(sections.get("media"), "`media:`", report)
+    own_media = _without_extensions(sections.get("media"), "`media:`", report)
     media: MappingOf[str, Medium] = built_in.media
     if own_media is not None:
         media = read_media(own_media, media=media, report=report)
-    own_parts = _own(sections.get("parts"), "`parts:`", report)
+    own_parts = _without_extensions(sections.get("parts"), "`parts:`", report)
     parts = read_parts(own_parts, parts=built_in.parts, media=media, report=report)
-    shelf = Shelf(parts, media)
-    data_paths, path_overrides = _read_data_paths(sections.get("data-paths"), report)
-    return _Shape(
-        sections=sections,
-        settings=_section(sections, "settings", read_settings, report, Settings()),
-        media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
+    data_paths, path_overrides = read_data_paths(sections.get("data-paths"), report)
+    description = Description(
+        name=_text(sections, "name", report),
+        title=_text(sections, "title", report),
+        devices=read_devices(groups, changes, Shelf(parts, media), report),
+        links=(),
+        settings=_section(sections, "settings", _read_settings, report, Settings()),
         parts=parts.own,
         likes=_likes(own_parts),
-        shelf=shelf,
+        media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
         data_paths=data_paths,
         data_path_overrides=path_overrides,
-        devices=read_devices(groups, changes.devices, shelf, report),
+        comment=_comment(document),
+        file=document.name,
+    )
+    unresolved = _Unresolved(
+        media=media,
         cabled=read_links(_lines(sections, "links", report), media=media, report=report),
         measured=read_measured(_lines(sections, "measured", report), report),
         workloads=_section(sections, "workloads", read_workloads, report, ()),
         expectations=_section(sections, "expect", read_expectations, report, ()),
     )
+    return description, unresolved
 
 
-def _own(node: Node | None, what: str, report: Report) -> Mapping | None:
+def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping | None:
     """Return a section without the writer's own `x-` keys."""
     mapping = mapping_of(node, what, report) if node is not None else None
     if mapping is None:
         return None
-    kept = tuple((key, value) for key, value in mapping if not is_extension(key.text))
-    return Mapping(kept, mapping.place)
+    entries = ((key, value) for key, value in mapping if not is_extension(key.text))
+    return Mapping(tuple(entries), mapping.place)
 
 
 def _likes(parts: Mapping | None) -> dict[str, str]:
@@ -307,80 +323,18 @@ def _section(
     return read(sections[key], report) if key in sections else absent
 
 
-def _lines(sections: Sections, key: str, report: Report) -> tuple[Line, ...]:
-    joint = "--" if key == "links" else "->"
-    return read_lines(sections[key], key, joint, report) if key in sections else ()
+def _lines(sections: Sections, section: str, report: Report) -> tuple[Line, ...]:
+    return read_lines(sections[section], section, report) if section in sections else ()
 
 
-def _read_data_paths(
-    node: Node | None, report: Report
-) -> tuple[dict[str, DataPath], dict[str, Mapping]]:
-    """Return the file's own data paths, and what it changes in built-in ones."""
-    own: dict[str, DataPath] = {}
-    overrides: dict[str, Mapping] = {}
-    for key, value in _own(node, "`data-paths:`", report) or ():
-        if key.text not in built_in_files():
-            if is_name(key, report):
-                own[key.text] = read_data_path(key.text, value, report=report)
-            continue
-        entries = mapping_of(value, f"data path `{key.text}`", report)
-        if entries is not None:
-            vary_data_path(DataPath(key.text, ()), entries, report=report)
-            overrides[key.text] = entries
-    return own, overrides
-
-
-# --- references -----------------------------------------------------------------------------------
-
-
-def _resolve(
-    shape: _Shape, changes: Changes, document: Document, name: str, report: Report
-) -> Description:
-    devices = shape.devices
-    names = _names(devices)
-    # A stem in `links:` means what the file names: a copy is cabled as its model is.
-    before = tuple(device for device in devices if device.name not in shape.copies)
-    check_devices(devices, report)
-    check_fallbacks(shape.data_paths.values(), report)
-    known = (*built_in_files(), *shape.data_paths)
-    kinds = {device.name: device.part.kind for device in devices}
-    links = copied_links(shape.copies, resolve_links(shape.cabled, _names(before), report))
-    workloads = resolve_workloads(
-        shape.workloads, names=names, kinds=kinds, data_paths=known, report=report
-    )
-    expectations = resolve_expectations(
-        shape.expectations,
-        names=names,
-        workloads={workload.name: workload for workload in workloads},
-        data_paths=known,
-        report=report,
-    )
-    return Description(
-        name=_text(shape.sections, "name", report) or name,
-        title=_text(shape.sections, "title", report),
-        devices=devices,
-        links=change_links(
-            links, changes.links, names=names, media=shape.shelf.media, report=report
-        ),
-        workloads=workloads,
-        expectations=expectations,
-        measurements=resolve_measured(shape.measured, names, report),
-        settings=shape.settings,
-        parts=shape.parts,
-        likes=shape.likes,
-        media=shape.media,
-        data_paths=shape.data_paths,
-        data_path_overrides=shape.data_path_overrides,
-        comment=_comment(document),
-        file=document.name,
-    )
-
-
-def _names(devices: tuple[Device, ...]) -> Names:
-    return Names(
-        (device.name for device in devices),
-        {device.name: device.numa for device in devices if device.numa},
-    )
+def _read_settings(node: Node, report: Report) -> Settings:
+    """Read the facts of the host; each knows its place."""
+    mapping = mapping_of(node, "`settings:`", report, help="write it like `{iommu: off}`")
+    if mapping is None:
+        return Settings()
+    entries = entries_of(mapping, SETTINGS, "`settings:`", report)
+    places = {key: value.place for key, value in entries.items()}
+    return Settings(**values_of(entries, SETTINGS, report), places=places)
 
 
 def _text(sections: Sections, key: str, report: Report) -> str:
@@ -390,22 +344,53 @@ def _text(sections: Sections, key: str, report: Report) -> str:
 
 def _comment(document: Document) -> str:
     """Return what stands above the first key, without its ``#``."""
-    lines: list[str] = []
-    for line in document.lines:
-        if not line.startswith("#"):
-            break
-        lines.append(line.removeprefix("#").removeprefix(" ").rstrip())
-    return "\n".join(lines)
+    lines = takewhile(lambda line: line.startswith("#"), document.lines)
+    return "\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in lines)
 
 
-def _with_findings(description: Description, report: Report) -> Description:
-    if not description.devices:
-        at = Place(report.document.name, 1, 1)
-        report.add(
-            at,
-            "no-devices",
-            "there are no devices, so there is nothing to ask about",
-            help="add `devices:` with one `name: part` a line",
-            severity="warning",
-        )
-    return replace(description, findings=report.findings)
+# --- references -----------------------------------------------------------------------------------
+
+
+def _resolve(
+    description: Description,
+    unresolved: _Unresolved,
+    copies: MappingOf[str, str],
+    link_changes: list[Change],
+    report: Report,
+) -> Description:
+    """Return the description with all that names devices, workloads and data paths."""
+    devices = description.devices
+    names = _names(devices)
+    # A stem in `links:` means what the file names: a copy is cabled as its model is.
+    named = _names(tuple(device for device in devices if device.name not in copies))
+    check_devices(devices, report)
+    check_fallbacks(description.data_paths.values(), report)
+    data_paths = (*built_in_files(), *description.data_paths)
+    links = copied_links(copies, resolve_links(unresolved.cabled, named, report))
+    workloads = resolve_workloads(
+        unresolved.workloads,
+        names=names,
+        kinds={device.name: device.kind for device in devices},
+        data_paths=data_paths,
+        report=report,
+    )
+    return replace(
+        description,
+        links=change_links(links, link_changes, names=names, media=unresolved.media, report=report),
+        workloads=workloads,
+        expectations=resolve_expectations(
+            unresolved.expectations,
+            names=names,
+            workloads={workload.name: workload for workload in workloads},
+            data_paths=data_paths,
+            report=report,
+        ),
+        measurements=resolve_measured(unresolved.measured, names, report),
+    )
+
+
+def _names(devices: tuple[Device, ...]) -> Names:
+    return Names(
+        (device.name for device in devices),
+        {device.name: device.numa for device in devices if device.numa},
+    )

@@ -21,32 +21,24 @@ from topo.catalogue.fields import (
     SIZE_PATTERN,
 )
 from topo.catalogue.load import part_names
-from topo.description.description import Direction
+from topo.description.description import Direction, Mover
 from topo.description.keys import (
     CABLE,
-    COMPAT_MODES,
     DATA_PATH,
     DEVICE,
-    GDS_SUPPORT,
-    IOMMU,
     MEASURED,
     MOVE,
-    MOVERS,
-    NEEDS,
     ON_OFF,
-    ROUTING,
     SETTINGS,
-    STAGES,
     TOP,
-    TRANSPORTS,
     WORKLOAD,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from topo.catalogue.fields import Field
-    from topo.description.keys import Keys
+    from topo.description.keys import Keys, Row
 
 
 Schema = dict[str, Any]
@@ -57,10 +49,10 @@ _EXTENSION: Final[Schema] = {"^x-": {}}
 
 
 def _text(pattern: str = "", *examples: str) -> Schema:
-    found: Schema = {"type": "string"}
+    schema: Schema = {"type": "string"}
     if pattern:
-        found["pattern"] = pattern
-    return {**found, "examples": list(examples)} if examples else found
+        schema["pattern"] = pattern
+    return {**schema, "examples": list(examples)} if examples else schema
 
 
 def _words(*words: str) -> Schema:
@@ -89,7 +81,7 @@ _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _NUMA: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+( ?[-,] ?[0-9]+)*$", "0-3"))
 _PCI: Final = _text("^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$", "1b:00.0")
 
-# What a `Row` may hold, by the name that it gives.
+# What a `Row` may hold where it has no words of its own, by the name that it gives.
 VALUES: Final[Mapping[str, Schema]] = {
     "version": {"const": 1},
     "text": _PLAIN,
@@ -97,7 +89,7 @@ VALUES: Final[Mapping[str, Schema]] = {
     "name-list": _or_list(_text()),
     "selection": _or_list(_text("", "storage", "gpu", "gpu[0-3]")),
     "flag": _or_list(FLAG.schema),
-    "number": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{NUMBER_PATTERN}$")),
+    "weight": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{NUMBER_PATTERN}$")),
     "count": COUNT.schema,
     "rate": _text(f"^{RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
     "worker-rate": _text(f"^{RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
@@ -108,14 +100,6 @@ VALUES: Final[Mapping[str, Schema]] = {
     ),
     "pci-list": _either(_PCI, _list_of(_or_list(_PCI))),
     "numa-list": _either(_NUMA, _list_of(_or_list(_NUMA))),
-    "stages": _words(*STAGES),
-    "needs-list": _or_list(_words(*NEEDS)),
-    "iommu": _either(_words(*IOMMU), {"type": "boolean"}),
-    "transport": _words(*TRANSPORTS),
-    "on-off": _either(_words(*ON_OFF), {"type": "boolean"}),
-    "compat-mode": _either(_words(*COMPAT_MODES), {"type": "boolean"}),
-    "routing": _either(_words(*ON_OFF), {"type": "boolean"}, _or_list(_words(*ROUTING))),
-    "gds-support": _or_list(_words(*GDS_SUPPORT)),
     "part-name": _or_list(_ref("part-name")),
     **{name: _ref(name) for name in ("settings", "parts", "media", "data-paths", "devices")},
     **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},
@@ -123,6 +107,22 @@ VALUES: Final[Mapping[str, Schema]] = {
     "figure": _ref("ratio-figure"),
     "caps": _ref("caps"),
 }
+
+
+# What it may hold of its own words.
+WORDS: Final[Mapping[str, Callable[[Schema], Schema]]] = {
+    "word": lambda words: words,
+    "flag-word": lambda words: _either(words, {"type": "boolean"}),
+    "word-list": _or_list,
+    "routing": lambda words: _either(_words(*ON_OFF), {"type": "boolean"}, _or_list(words)),
+}
+
+
+def _value(row: Row) -> Schema:
+    """Return what may stand under a key."""
+    if row.holds in WORDS:
+        return WORDS[row.holds](_words(*row.words) if row.words else _text())
+    return VALUES[row.holds]
 
 
 def _figure(plain: Schema, *words: str) -> Schema:
@@ -172,7 +172,7 @@ def _object(keys: Keys) -> Schema:
     return {
         "type": "object",
         "properties": {
-            row.name: {"description": row.meaning, **VALUES[row.holds]} for row in keys.values()
+            row.name: {"description": row.meaning, **_value(row)} for row in keys.values()
         },
         "patternProperties": _EXTENSION,
         "required": [row.name for row in keys.values() if row.required],
@@ -224,7 +224,7 @@ def _definitions() -> Schema:
     }
 
 
-_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(MOVERS)})$"
+_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(get_args(Mover))})$"
 
 
 def _move() -> Schema:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from topo.description.keys import GDS_SUPPORT, ROUTING
 from topo.description.names import ranged
-from topo.description.settings import settings_value
 from topo.errors import Finding
 from topo.host.facts import HostFact, HostSetting
 from topo.phrases import listed
@@ -117,7 +116,7 @@ def _stated(topology: Topology, setting: HostSetting) -> tuple[str | None, Place
         device = topology[setting.device]
         flag = device.part.flag(setting.key)
         return (None if flag is None else "yes" if flag else "no"), device.place
-    value = settings_value(topology.settings, setting.key)
+    value = topology.settings.stated(setting.key)
     words = " ".join(value) or "none" if isinstance(value, list) else value
     return words, topology.settings.places.get(setting.key)
 

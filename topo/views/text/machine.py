@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.description.keys import SETTINGS
-from topo.description.settings import settings_value
 from topo.phrases import shortened, unnumbered
 from topo.topology.resources import ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
@@ -146,7 +145,7 @@ def _figures(resource: Resource) -> Iterator[tuple[Basis, Figure]]:
 
 
 def _settings(topology: Topology) -> str:
-    values = {key: settings_value(topology.settings, key) for key in SETTINGS}
+    values = {key: topology.settings.stated(key) for key in SETTINGS}
     stated = [
         f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
         for key, value in values.items()
