@@ -28,17 +28,17 @@ def built_in(name: str) -> DataPath:
     UnknownNameError
         If topo ships none of that name.
     """
-    files = built_in_files()
-    if name not in files:
-        raise UnknownNameError(_unknown(name, files))
-    document = parse(files[name].read_bytes(), name=f"topo/datapaths/data/{files[name].name}")
+    file = built_in_files().get(name)
+    if file is None:
+        raise _unknown(name, built_in_files())
+    document = parse(file.read_bytes(), name=f"topo/datapaths/data/{file.name}")
     report = Report(document)
     assert isinstance(document.root, MappingNode)
     (_, node), *_ = document.root.entries
-    found = read_data_path(name, node, report=report)
+    path = read_data_path(name, node, report=report)
     report.stop(DescriptionError)
-    assert found is not None
-    return found
+    assert path is not None
+    return path
 
 
 def data_path(description: Description, name: str) -> DataPath:
@@ -49,16 +49,15 @@ def data_path(description: Description, name: str) -> DataPath:
     UnknownNameError
         If there is none; the near name is in the help.
     """
-    own = description.data_paths.get(name)
-    if own is not None:
-        return own
+    if name in description.data_paths:
+        return description.data_paths[name]
     if name not in built_in_files():
-        raise UnknownNameError(_unknown(name, (*description.data_paths, *built_in_files())))
-    found = built_in(name)
+        raise _unknown(name, (*description.data_paths, *built_in_files()))
     changes = description.data_path_overrides.get(name)
     if changes is None:
-        return found
-    return vary_data_path(found, changes, report=_checked_already())
+        return built_in(name)
+    # The reader of the file has checked the changes: the report stays empty.
+    return vary_data_path(built_in(name), changes, report=Report(parse("topo: 1", name="")))
 
 
 def data_paths(description: Description) -> tuple[DataPath, ...]:
@@ -67,14 +66,12 @@ def data_paths(description: Description) -> tuple[DataPath, ...]:
     return tuple(data_path(description, name) for name in names)
 
 
-def _checked_already() -> Report:
-    """Return a report for entries that the reader of the file has checked; it stays empty."""
-    return Report(parse("topo: 1", name=""))
+def _unknown(name: str, names: Iterable[str]) -> UnknownNameError:
+    advice = nearest_names(name, names)
+    return UnknownNameError(Finding("unknown-data-path", f"no data path `{name}`", help=advice))
 
 
-def _unknown(name: str, known: Iterable[str]) -> Finding:
-    return Finding("unknown-data-path", f"no data path `{name}`", help=nearest_names(name, known))
-
+# --- counts ---------------------------------------------------------------------------------------
 
 _NOT_RAM = ("storage", "peer", "gpu", "staging-gpu")
 

@@ -1,4 +1,4 @@
-"""From a workload and a data path to one demand a GPU."""
+"""From a workload and a data path to demands: this many bytes for one GPU, by one route."""
 
 from __future__ import annotations
 
@@ -20,6 +20,41 @@ if TYPE_CHECKING:
 _GUESSED_CORE_COPY = 10e9
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """This many bytes for one GPU, by one route.
+
+    Parameters
+    ----------
+    workload
+        The workload it is part of.
+    gpu
+        The GPU that is filled or emptied.
+    route
+        How the bytes travel.
+    size
+        Bytes.
+    weight, limit, start
+        Fair-share weight; rate limit in bytes/s (`math.inf` for none); start in seconds.
+    own_limit
+        The part of `limit` that the workload states, without what its workers can move.
+    """
+
+    workload: str
+    gpu: str
+    route: Route
+    size: float
+    weight: float
+    limit: float
+    start: float
+    own_limit: float = math.inf
+
+    @property
+    def name(self) -> str:
+        """Workload and GPU: ``load gpu0``."""
+        return f"{self.workload} {self.gpu}"
+
+
 def demands_of(
     router: Router, workload: Workload, path: DataPath, *, basis: Basis = "theoretical"
 ) -> tuple[Demand, ...]:
@@ -28,16 +63,15 @@ def demands_of(
     The size and a limit are shared equally over the GPUs. A refused route gives a demand as well;
     the caller looks at its verdict before solving.
     """
-    ends = ends_of(router.topology, workload)
-    count = len(ends)
-    own_limit = math.inf if workload.limit is None else workload.limit / count
-    routes = (router.route(path, one.far, one.gpu, one.direction) for one in ends)
+    pairs = ends_of(router.topology, workload)
+    own_limit = math.inf if workload.limit is None else workload.limit / len(pairs)
+    routes = (router.route(path, ends.far, ends.gpu, ends.direction) for ends in pairs)
     return tuple(
         Demand(
             workload=workload.name,
             gpu=route.gpu,
             route=route,
-            size=workload.size / count,
+            size=workload.size / len(pairs),
             weight=workload.weight,
             limit=min(own_limit, worker_limit(router.topology, route, basis)),
             start=workload.start,
@@ -45,6 +79,62 @@ def demands_of(
         )
         for route in routes
     )
+
+
+# --- who exchanges data with whom -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """One GPU, and what it exchanges data with: storage, other GPUs, or network cards.
+
+    `direction` is the GPU's view: ``read`` fills it, ``write`` empties it. Several far ends share
+    the bytes evenly.
+    """
+
+    gpu: str
+    far: tuple[str, ...]
+    direction: Direction
+
+
+def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
+    """Return the ends of each demand, in the order of the workload's GPUs.
+
+    A read or a write is one demand a GPU with all of the storage. A copy pairs equal counts of
+    devices; between a set and itself each receives evenly from all others; else each that
+    receives does so evenly from all that send. A GPU that has the bytes already needs none.
+
+    Raises
+    ------
+    DescriptionError
+        When nothing is left to move: a copy from a device to itself.
+    """
+    sources, targets = workload.sources, workload.targets
+    if workload.direction == "read":
+        return tuple(Ends(gpu, sources, "read") for gpu in targets)
+    if workload.direction == "write":
+        return tuple(Ends(gpu, targets, "write") for gpu in sources)
+    if topology[targets[0]].kind == "gpu":
+        copies = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
+    else:
+        copies = tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
+    copies = tuple(ends for ends in copies if ends.far)
+    if not copies:
+        message = f"{workload.name} copies from {sources[0]} to itself"
+        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
+    return copies
+
+
+def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what `gpu`, one of `near`, exchanges data with among `far`."""
+    if set(far) & set(near):
+        return tuple(name for name in far if name != gpu)
+    if len(far) == len(near):
+        return (far[near.index(gpu)],)
+    return far
+
+
+# --- what workers can move ------------------------------------------------------------------------
 
 
 def at_basis(topology: Topology, demand: Demand, basis: Basis) -> Demand:
@@ -85,98 +175,12 @@ def core_copy_rate(topology: Topology, host: str) -> float:
 
 def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Basis) -> float:
     """Return what one worker's stage reaches alone: its stated rate and everything it uses."""
-    extra = {resource.id: resource for resource in route.extra}
     rates = [
-        (topology.resources.get(name) or extra[name]).capacity.rate(basis) / weight
-        for name, weight in transfer.use.items()
+        resource.capacity.rate(basis) / transfer.use[name]
+        for name, resource in route.resources(topology, transfer.use).items()
     ]
     if transfer.move.rate is not None and transfer.move.rate.value is not None:
         rates.append(transfer.move.rate.value)
     elif transfer.move.mover == "core":
         rates.append(core_copy_rate(topology, transfer.engine))
     return min(rates, default=math.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """This many bytes for one GPU, by one route.
-
-    Parameters
-    ----------
-    workload
-        The workload it is part of.
-    gpu
-        The GPU that is filled or emptied.
-    route
-        How the bytes travel.
-    size
-        Bytes.
-    weight, limit, start
-        Fair-share weight; rate limit in bytes/s (`math.inf` for none); start in seconds.
-    own_limit
-        The part of `limit` that the workload states, without what its workers can move.
-    """
-
-    workload: str
-    gpu: str
-    route: Route
-    size: float
-    weight: float
-    limit: float
-    start: float
-    own_limit: float = math.inf
-
-    @property
-    def name(self) -> str:
-        """Workload and GPU: ``load gpu0``."""
-        return f"{self.workload} {self.gpu}"
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """One GPU, and what it exchanges data with: storage, other GPUs, or network cards.
-
-    `direction` is the GPU's view: ``read`` fills it, ``write`` empties it. Several far ends share
-    the bytes evenly.
-    """
-
-    gpu: str
-    far: tuple[str, ...]
-    direction: Direction
-
-
-def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
-    """Return the ends of each demand, in the order of the workload's GPUs.
-
-    A read or a write is one demand a GPU with all of the storage. A copy pairs equal counts of
-    devices; between a set and itself each receives evenly from all others; else each that
-    receives does so evenly from all that send. A GPU that has the bytes already needs none.
-
-    Raises
-    ------
-    DescriptionError
-        When nothing is left to move: a copy from a device to itself.
-    """
-    sources, targets = workload.sources, workload.targets
-    if workload.direction == "read":
-        return tuple(Ends(gpu, sources, "read") for gpu in targets)
-    if workload.direction == "write":
-        return tuple(Ends(gpu, targets, "write") for gpu in sources)
-    if topology[targets[0]].kind == "gpu":
-        pairs = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
-    else:
-        pairs = tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
-    found = tuple(one for one in pairs if one.far)
-    if not found:
-        message = f"{workload.name} copies from {sources[0]} to itself"
-        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
-    return found
-
-
-def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what `gpu`, one of `near`, exchanges data with among `far`."""
-    if set(far) & set(near):
-        return tuple(name for name in far if name != gpu)
-    if len(far) == len(near):
-        return (far[near.index(gpu)],)
-    return far

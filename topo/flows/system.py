@@ -119,26 +119,19 @@ def use_matrix(
     """
     used: dict[str, Resource] = {}
     for demand in demands:
-        extra = {resource.id: resource for resource in demand.route.extra}
-        for name in demand.route.use:
-            if name not in used:
-                used[name] = topology.resources.get(name) or extra[name]
-    order = {name: index for index, name in enumerate(used)}
-    capacities = [
-        math.inf if name in without else resource.capacity.rate(basis)
-        for name, resource in used.items()
-    ]
-    return UseMatrix(
-        demands=tuple(demands),
-        resources=tuple(used.values()),
-        basis=basis,
-        system=System.of(
-            capacities,
-            [
-                {order[name]: weight for name, weight in demand.route.use.items()}
-                for demand in demands
-            ],
-            weights=[demand.weight for demand in demands],
-            limits=[demand.limit for demand in demands],
-        ),
+        unmet = (name for name in demand.route.use if name not in used)
+        used |= demand.route.resources(topology, unmet)
+    columns = {name: index for index, name in enumerate(used)}
+    system = System.of(
+        [
+            math.inf if name in without else resource.capacity.rate(basis)
+            for name, resource in used.items()
+        ],
+        [
+            {columns[name]: weight for name, weight in demand.route.use.items()}
+            for demand in demands
+        ],
+        weights=[demand.weight for demand in demands],
+        limits=[demand.limit for demand in demands],
     )
+    return UseMatrix(tuple(demands), tuple(used.values()), basis, system)

@@ -171,6 +171,11 @@ class Route:
     extra: tuple[Resource, ...] = ()
     waypoints: tuple[str, ...] = ()
 
+    def resources(self, topology: Topology, ids: Iterable[str]) -> dict[str, Resource]:
+        """Return resources by their ids, the topology's or the route's own."""
+        extra = {resource.id: resource for resource in self.extra}
+        return {name: topology.resources.get(name) or extra[name] for name in ids}
+
     @property
     def logical_hops(self) -> int:
         """Waypoints less one."""
