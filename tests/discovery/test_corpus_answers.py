@@ -15,7 +15,6 @@ from topo.errors import ExchangeError
 from topo.study import compare
 from topo.topology.build import build_topology
 from topo.views.diagram.sheet import draw
-from topo.views.overlay import overlay_of
 
 FOLDERS = ("nccl-xml", "hwloc-xml", "nvidia-smi", "lspci", "sysfs")
 ALL = [row for folder in FOLDERS for row in rows(folder)]
@@ -70,21 +69,11 @@ def answers(topology):
     answer = compare(topology).workloads[0]
     assert [path.name for path in answer.paths] == ["legacy", "direct"]
     assert any(path.rate for path in answer.paths)
-    assert picture(topology, answer).dot
-
-
-def picture(topology, answer):
-    overlay = overlay_of(answer)
-    return draw(
-        topology,
-        routes=overlay.routes,
-        bottlenecks=overlay.bottlenecks,
-        captions=overlay.captions,
-    )
+    assert draw(topology, answer=answer).dot
 
 
 @pytest.mark.parametrize("row", [row for row in ALL if row.id in PICTURES] or ALL[:1])
 def test_a_picture_is_laid_out(row):
     topology = build_topology(imported(row).description)
-    drawn = picture(topology, compare(topology).workloads[0])
+    drawn = draw(topology, answer=compare(topology).workloads[0])
     assert drawn.svg().lstrip().startswith(("<?xml", "<svg"))

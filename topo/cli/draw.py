@@ -78,16 +78,12 @@ def command(
     """
     output = _destination(output, as_json)
     from topo.views.diagram.sheet import draw
-    from topo.views.overlay import Overlay, overlay_of
 
     topology = machine.load()
     answer = None if no_routes else _answer(topology, question, how)
-    overlay = overlay_of(answer) if answer else Overlay()
     picture = draw(
         topology,
-        routes=overlay.routes,
-        bottlenecks=overlay.bottlenecks,
-        captions=overlay.captions,
+        answer=answer,
         theme=theme,
         collapse="auto" if collapse is None else collapse,
         side_by_side=not together,
@@ -105,7 +101,7 @@ def command(
             "width_points": picture.width,
             "height_points": picture.height,
             "workload": answer.workload.name if answer else None,
-            "data_paths": list(overlay.routes),
+            "data_paths": [path.name for path in answer.paths] if answer else [],
         }
         return put_document(document, topology.findings)
     return put_text(f"wrote {output}\n", topology.findings)

@@ -132,6 +132,16 @@ class PathAnswer:
         return self.data_path.name
 
     @property
+    def route(self) -> Route:
+        """The first GPU's, which is shown for all."""
+        return self.routes[0]
+
+    @property
+    def bound(self) -> tuple[Resource, ...]:
+        """The full resources that stop a demand."""
+        return tuple(bottleneck.resource for bottleneck in self.bottlenecks)
+
+    @property
     def ram_traffic(self) -> float | None:
         """Bytes resident in RAM buffers: traversals times size (the seed's count)."""
         return self._moved(self.counts.ram_traversals)

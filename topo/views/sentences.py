@@ -164,9 +164,15 @@ def time_words(path: PathAnswer) -> str:
 
 def limit_words(path: PathAnswer) -> str:
     """Return what stops a path: "the cards' chips and the RAM buses", else its own limits."""
-    kinds = [bottleneck.resource.kind for bottleneck in path.bottlenecks]
+    kinds = [resource.kind for resource in path.bound]
     words = (class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
     return listed(words if kinds else sentences(path.own_limits), most=_MOST)
+
+
+def caption(path: PathAnswer) -> str:
+    """Return what a picture says of a path: its rate, its time, what limits it."""
+    figures = ", ".join(filter(None, (rate_words(path), time_words(path))))
+    return ": limited by ".join(filter(None, (figures, limit_words(path))))
 
 
 # --- one fact, one sentence -----------------------------------------------------------------------
@@ -244,7 +250,7 @@ def _as_known(path: PathAnswer, other: PathAnswer) -> str:
 
 
 def _stopped_at(path: PathAnswer) -> str:
-    full = limited_by(bottleneck.resource for bottleneck in path.bottlenecks)
+    full = limited_by(path.bound)
     return full or listed(sentences(path.own_limits), most=_MOST)
 
 
@@ -350,7 +356,7 @@ def _time_or_rate(fact: TimeOrRate) -> str:
 
 @sentence.register(LimitedBy)
 def _limited_by(fact: LimitedBy) -> str:
-    full = limited_by(bottleneck.resource for bottleneck in fact.path.bottlenecks)
+    full = limited_by(fact.path.bound)
     text = f"it is limited by {full or 'nothing that the file states'}"
     return f"{text} at most: {_unknown(fact.path)}" if fact.path.at_most else text
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from topo.description.description import Basis
     from topo.routes.route import Route
+    from topo.study.answers import WorkloadAnswer
     from topo.topology.topology import Topology
     from topo.views.diagram.geometry import Point
     from topo.views.diagram.scene import Scene
@@ -44,6 +45,7 @@ Collapse = Literal["auto"] | bool
 def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology: Topology,
     *,
+    answer: WorkloadAnswer | None = None,
     routes: Mapping[str, Route] | None = None,
     bottlenecks: Mapping[str, tuple[str, ...]] | None = None,
     captions: Mapping[str, str] | None = None,
@@ -59,6 +61,8 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     ----------
     topology
         The machine.
+    answer
+        Draw its data paths over it: of each the first GPU's route, what binds it, and a caption.
     routes
         Routes to draw over it, by a label for each (``legacy``, ``direct``).
     bottlenecks
@@ -83,14 +87,19 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
         If there is no such theme.
     """
     colours = theme_named(theme)
-    sheet = Sheet(
-        topology,
+    routes, bottlenecks, captions = (
         dict(routes or {}),
         dict(bottlenecks or {}),
         dict(captions or {}),
-        at,
-        side_by_side=side_by_side,
     )
+    if answer is not None:
+        from topo.views.sentences import caption  # imports the study, which a machine does without
+
+        for path in answer.paths:
+            routes.setdefault(path.name, path.route)
+            bottlenecks.setdefault(path.name, tuple(resource.id for resource in path.bound))
+            captions.setdefault(path.name, caption(path))
+    sheet = Sheet(topology, routes, bottlenecks, captions, at, side_by_side=side_by_side)
     return sheet.picture(sheet.panels(collapse), colours, legend=legend)
 
 

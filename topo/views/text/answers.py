@@ -204,7 +204,7 @@ def _way(path: PathAnswer) -> str:
     buffers = path.counts.buffers
     return " -> ".join(
         f"{waypoint} (RAM)" if waypoint in buffers else waypoint
-        for waypoint in path.routes[0].waypoints
+        for waypoint in path.route.waypoints
     )
 
 
@@ -222,7 +222,7 @@ def bottleneck_page(
         yield Text(sentence(ladder.end))
         return
     outcome = ", ".join(filter(None, (f"{rate_words(path)} in all", time_words(path))))
-    bound = [bottleneck.resource for bottleneck in path.bottlenecks]
+    bound = path.bound
     if bound:
         tie = " together (a tie)" * (len({resource.kind for resource in bound}) > 1)
         yield Text(f"{outcome}: {limit_words(path)} {binds(bound)}{tie}.")
