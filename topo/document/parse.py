@@ -5,7 +5,7 @@ text, every node has its place, and a doubled key is seen. There are two parsers
 pure Python one twenty times slower; the verdict, its words and its place must not depend on which
 of them runs. So libyaml may only say yes: what it refuses is read again by the pure parser, whose
 opinion stands, and the few things that only libyaml accepts are refused before either sees them
-(`topo.document.precheck`). Texts above `MAX_CHARACTERS_PURE` are the exception: the
+(`before_parsing`). Texts above `MAX_CHARACTERS_PURE` are the exception: the
 pure parser refuses them for their size.
 """
 
@@ -18,8 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
-from topo.document.precheck import before_parsing
-from topo.document.text import capped, character, read_text
+from topo.document.text import before_parsing, capped, character, read_text, short
 from topo.errors import DocumentError, Finding, Place
 
 if TYPE_CHECKING:
@@ -214,12 +213,15 @@ class _Tree:
             raise _Refused(self._diagnosis(error, reader)) from None
 
     def _diagnosis(self, error: Exception, reader: Any) -> list[Finding]:
-        from topo.document.syntax import diagnose  # good texts do not pay for it
+        from topo.document.faults import explain  # good texts do not pay for it
 
         begun = getattr(error, "context_mark", None)
         mark = getattr(error, "problem_mark", None) or begun or reader.get_mark()
-        key = begun if getattr(error, "context", "") == "while scanning a simple key" else None
-        return diagnose(self._source, self._name, at=mark.index, key=key.index if key else -1)
+        # Without a context it is the pure parser's chr(), which did not like an escape.
+        problem = getattr(error, "problem", "while scanning a double-quoted scalar")
+        problem = getattr(error, "context", None) or problem or ""
+        key = begun.index if begun and problem == "while scanning a simple key" else -1
+        return explain(self._source, self._name, problem, at=mark.index, key=key)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -356,12 +358,23 @@ class _Tree:
 
     def _check_comma(self, previous: Node, key: Scalar) -> None:
         """Refuse ``{read: 1,5 TB}``, which YAML reads as two entries."""
-        from topo.document.brackets import decimal_comma
-
-        if isinstance(previous, Scalar):
-            found = decimal_comma(previous, key, self._line(key.place))
-            if found is not None:
-                self._findings.append(found)
+        start, end = previous.place, key.place
+        touching = start.line == end.line and start.end_column + 1 == end.column
+        decimals = re.match("[0-9]+", key.text)
+        if not touching or not isinstance(previous, Scalar) or previous.quoted or key.quoted:
+            return
+        if decimals is None or not re.search(r"[0-9]\Z", previous.text):
+            return
+        number, thousands = f"{previous.text}.{key.text}", f"{previous.text}{key.text}"
+        advice = f"write {number}"
+        if len(decimals[0]) == 3:  # noqa: PLR2004  (as likely a thousands separator)
+            advice = f"write {thousands}, or {number}, as meant"
+        message = (
+            f"the comma ends the value `{short(previous.text)}`, and `{short(key.text)}` is read "
+            "as another key"
+        )
+        place = Place(start.file, start.line, start.column, end.end_column)
+        self._find("decimal-comma", message, place, advice)
 
     def _open_anchor(self, anchor: str, place: Place) -> None:
         first = self._anchors.get(anchor)

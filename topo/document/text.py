@@ -1,4 +1,4 @@
-r"""Bytes or text in, plain text out: encodings recognised, strange characters named.
+r"""Bytes or text in, plain text out, and what is wrong with it that needs no parser to see.
 
 What passes has ``\n`` as its only line break and no character that an editor does not show, so
 that everyone (two YAML parsers, an editor, a person) counts the same lines and columns.
@@ -13,10 +13,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from topo.document.tokens import Token, tokenize
 from topo.errors import DocumentError, Finding, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from topo.document.tokens import TokenizedText
 
 
 # Longest first: the UTF-32 mark begins with the UTF-16 one.
@@ -46,6 +49,7 @@ _STRANGE: Final = re.compile(
 )
 _XML: Final = re.compile(r"[ \t\n]*<[?!a-zA-Z][^\n]*>")
 _SHOWN: Final = 20  # findings of one kind
+QUOTE_IT: Final = "quote the text that contains it"
 
 
 def read_text(data: str | bytes, name: str) -> str:
@@ -89,6 +93,12 @@ def character(char: str) -> str:
     ('U+00A0 NO-BREAK SPACE', 'U+0000')
     """
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
+
+
+def short(text: str) -> str:
+    """Return `text` short enough for a message, and on one line."""
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= 60 and line == text else f"{line[:57]}..."  # noqa: PLR2004
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -174,3 +184,202 @@ def _strange_characters(text: str, name: str) -> Iterator[Finding]:
             help="remove it",
             source_line=_STRANGE.sub("\ufffd", text[line_start:line_end]),
         )
+
+
+# --- before any parser: what nobody sees, a second document, and what YAML parsers disagree on ----
+
+# Blanks that are not the space, and characters of no width: invisible in an editor, and a
+# different name to a program.
+_ODD_BLANKS: Final = "\u00a0\u00ad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u2064\u3000"
+_ODD_BLANK: Final = re.compile(f"[{_ODD_BLANKS}][ {_ODD_BLANKS}]*")
+_WORD_BEHIND: Final = re.compile(rf"[^\s{_ODD_BLANKS}:,\]}}]*")
+_SMART: Final = re.compile("[\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb]")
+_HEADER_COMMENT: Final = re.compile(r"[|>][-+0-9]*#")
+# Whether a text needs to be split into tokens before it is parsed. The first is quick and says yes
+# to many an innocent comment; the second looks only in front of a line's comment.
+_MAYBE_SUSPECT: Final = re.compile(
+    rf"(?m)[\t!?{_ODD_BLANKS}\u2018-\u201f\u00ab\u00bb]|[|>][-+0-9]*#|^%|^(?:---|\.\.\.)(?:[ \t]|$)"
+)
+_SUSPECT: Final = re.compile(
+    rf"(?m)^(?:[^#\n]|(?<=[^ \t\n])#)*?(?:{_MAYBE_SUSPECT.pattern.removeprefix('(?m)')})"
+)
+
+
+_COMPARISON: Final = re.compile(r"[<>]=?\s*[0-9]")
+_MEANINGS: Final = {
+    ">": "starts a block of text on the lines below",
+    "|": "starts a block of text on the lines below",
+    "&": "names an anchor",
+    "%": "begins a YAML directive",
+}
+
+
+def before_parsing(text: str, name: str) -> list[Finding]:
+    """Return what is wrong with `text` that needs no parser to see, by place."""
+    if not (_MAYBE_SUSPECT.search(text) and _SUSPECT.search(text)):
+        return []
+    reading = Reading(tokenize(text), name)
+    findings = [finding for check in _CHECKS for finding in capped(check(reading))]
+    return sorted(findings, key=lambda finding: finding.place or Place(name, 0, 0))
+
+
+class Reading:
+    """The tokens of a text, and what is wrong with them that needs no parser to see."""
+
+    def __init__(self, source: TokenizedText, name: str) -> None:
+        self.source = source
+        self.tokens = source.tokens
+        self.of = source.of
+        self.name = name
+
+    def find(
+        self, code: str, message: str, at: Token | tuple[int, int], help: str, note: str = ""
+    ) -> Finding:
+        """Make a finding about a stretch of the text; it is marked on its first line."""
+        start, end = (at.start, at.end) if isinstance(at, Token) else at
+        line, column = self.source.place(start)
+        last_line, end_column = self.source.place(end)
+        source = self.source.line(line)
+        if last_line != line:
+            end_column = max(len(source), column) + 1
+        return Finding(
+            code,
+            message,
+            Place(self.name, line, column, end_column if end_column > column else 0),
+            help=help,
+            notes=(note,) if note else (),
+            source_line=source,
+        )
+
+    def directives(self) -> Iterator[Finding]:
+        """Find ``%YAML`` lines in front of the content."""
+        for token in self.tokens:
+            text = self.of(token)
+            if token.kind == "sign" and text[0] == "%" and self.source.place(token.start)[1] == 1:
+                message = f"`{short(text)}` is a YAML directive; topo reads none"
+                yield self.find("directive", message, token, "remove the line")
+            elif token.kind != "comment":
+                break
+
+    def second_document(self) -> Iterator[Finding]:
+        """Find the line that ends the first document when there is more behind it."""
+        content = False
+        ended: Token | None = None
+        for token in self.tokens:
+            if token.kind == "comment" or (token.kind == "sign" and not content):
+                continue  # a sign in front of all content is a directive, which has its own finding
+            if ended is None and token.kind == "marker" and (content or self.of(token) == "..."):
+                ended = token
+                if self.of(token) == "...":
+                    continue
+            if ended is not None:
+                yield self.find(
+                    "two-documents",
+                    f"`{self.of(ended)}` ends the document, and more follows; topo reads one "
+                    "document a file",
+                    ended,
+                    "put the second document into a file of its own",
+                )
+                break
+            content = True
+
+    def tabs(self) -> Iterator[Finding]:
+        """Find tabs outside comments."""
+        for start, end in self.outside(re.compile("\t+"), {"comment"}):
+            line, column = self.source.place(start)
+            if self.source.line(line)[: column - 1].strip(" "):
+                yield self.find("tab", "a tab stands here", (start, end), "write spaces")
+            else:
+                yield self.find(
+                    "tab", "a tab indents this line", (start, end), "indent with spaces"
+                )
+
+    def odd_blanks(self) -> Iterator[Finding]:
+        """Find blanks that are no spaces outside comments and quotes."""
+        for start, end in self.outside(_ODD_BLANK, {"comment", "quoted", "block"}):
+            char = self.source.text[start]
+            word = _WORD_BEHIND.match(self.source.text, end)
+            before = f"before `{short(word[0])}`" if word is not None and word[0] else "here"
+            kind = "a no-break space" if char == "\u00a0" else "a blank that is no space"
+            message = f"{kind} stands {before}: {character(char)}"
+            yield self.find(
+                "no-break-space", message, (start, end), "write an ordinary space, or none"
+            )
+
+    def outside(self, pattern: re.Pattern[str], kinds: set[str]) -> Iterator[tuple[int, int]]:
+        """Yield where `pattern` matches outside tokens of these kinds, once a line."""
+        position = 0
+        while match := pattern.search(self.source.text, position, self.source.stop):
+            index = self.source.last_before(match.start())
+            token = self.tokens[index] if index >= 0 else None
+            if token is not None and match.start() < token.end and token.kind in kinds:
+                position = token.end
+            else:
+                position = self.source.line_end(match.end())
+                yield match.span()
+
+    def smart_quotes(self) -> Iterator[Finding]:
+        """Find texts that begin with a typographic quote, as word processors write them."""
+        for token in self.tokens:
+            if token.kind == "plain" and _SMART.match(self.source.text, token.start):
+                text = self.of(token)
+                message = f"`{text[0]}` is a typographic quote, which quotes nothing in YAML"
+                advice = f'write "{short(_SMART.sub("", text))}"'
+                yield self.find("smart-quotes", message, token, advice)
+
+    def questions(self) -> Iterator[Finding]:
+        """Find ``? key`` and, inside brackets, any bare question mark."""
+        for token in self.tokens:
+            text = self.of(token)
+            if token.kind == "question" and not token.depth:
+                message = "`? ` begins a key of several parts; topo's keys are plain text"
+                yield self.find("complex-key", message, token, "write `key: value`")
+            elif token.kind == "question" or (
+                token.kind == "plain" and token.depth and "?" in text
+            ):
+                message = "a `?` inside { } or [ ] needs quotes"
+                advice = f'write "{short(text)}"' if token.kind == "plain" else QUOTE_IT
+                yield self.find("question-mark", message, token, advice)
+
+    def tags_and_headers(self) -> Iterator[Finding]:
+        """Find ``!tag``, and ``|#``, where one parser sees a comment and another a mistake."""
+        for token in self.tokens:
+            if token.kind == "tag":
+                message = f"`{short(self.of(token))}` is a YAML tag; topo reads none"
+                yield self.find("tag", message, token, "quote it, or remove it")
+            elif token.kind == "sign" and _HEADER_COMMENT.match(self.source.text, token.start):
+                yield self.sign_finding(token)
+
+    def sign_finding(self, token: Token) -> Finding:
+        """Say what the sign that `token` begins with means to YAML."""
+        word = self.of(token)
+        if word[0] == "*":
+            message = f"`{short(word)}` is an alias in YAML, not a wildcard"
+            advice = (
+                f"write the stem: `{word.strip('*.') or 'gpu'}` means every device of that stem"
+            )
+            return self.find("star", message, token, advice)
+        meaning = _MEANINGS.get(word[0], "is kept by YAML for itself")
+        end = token.end if token.depth else self.source.content_end(token.start)
+        text = self.source.text[token.start : end]
+        before = self.source.before_on_line(token)
+        if _COMPARISON.match(text) and len(before) > 1 and before[-1].kind == "colon":
+            # A whole sentence for ``load: >= 90 GB/s``.
+            subject = self.of(before[-2])
+            subject = subject if " via " in f" {subject} " else f"{subject} via direct"
+            advice = f"write the expectation as one sentence: `- {subject} {text}`"
+        else:
+            advice = QUOTE_IT if token.depth else f'quote the value: "{short(text)}"'
+        message = f"`{word[0]}` at the start of a value {meaning}"
+        return self.find("sign-starts-value", message, (token.start, token.start + 1), advice)
+
+
+_CHECKS: Final[tuple[Callable[[Reading], Iterable[Finding]], ...]] = (
+    Reading.directives,
+    Reading.second_document,
+    Reading.tabs,
+    Reading.odd_blanks,
+    Reading.smart_quotes,
+    Reading.questions,
+    Reading.tags_and_headers,
+)

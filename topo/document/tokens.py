@@ -90,6 +90,30 @@ class TokenizedText:
         """Return the text that `token` covers."""
         return self.text[token.start : token.end]
 
+    def line_of(self, token: Token) -> int:
+        """Return the line on which a token starts."""
+        return self.place(token.start)[0]
+
+    def line_end(self, offset: int) -> int:
+        """Return where the line that `offset` is on ends."""
+        end = self.text.find("\n", offset)
+        return len(self.text) if end < 0 else end
+
+    def content_end(self, offset: int) -> int:
+        """Return where the line ends without its comment and trailing blanks."""
+        end = self.line_end(offset)
+        comment = _COMMENT.search(self.text, offset, end)
+        content = self.text[offset : comment.start() if comment else end]
+        return offset + len(content.rstrip(" \t"))
+
+    def before_on_line(self, token: Token) -> list[Token]:
+        """Return the tokens in front of `token` on its line."""
+        line = self.line_of(token)
+        index = start = self.last_before(token.start)
+        while start > 0 and self.line_of(self.tokens[start - 1]) == line:
+            start -= 1
+        return self.tokens[start:index]
+
     def last_before(self, offset: int) -> int:
         """Return the index of the last token that starts at or before `offset`, or -1."""
         return bisect_right(self.tokens, offset, key=lambda token: token.start) - 1
@@ -229,6 +253,7 @@ def _blank_end(text: str, start: int) -> int:
 
 
 _BLANK: Final = re.compile(r"[ \t\n]*")
+_COMMENT: Final = re.compile(r"[ \t]#")
 _LINE_END: Final = re.compile(r"[^\n]*")
 _MARKER: Final = re.compile(r"(?:---|\.\.\.)(?=[ \t\n]|\Z)")
 _HEADER: Final = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#[^\n]*|[ \t]*)(?=\n|\Z)")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from topo.document.faults import explain
 from topo.document.parse import parse
-from topo.document.syntax import diagnose
 from topo.errors import DocumentError
 
 # (text, [(code, line, column, end column, message, advice)]); the code is the test's name.
@@ -382,7 +382,7 @@ def test_all_ranges_in_brackets_come_at_once():
 
 
 def test_the_last_cause_always_answers():
-    (finding,) = diagnose("a: b\n", "box.yaml", at=3)
+    (finding,) = explain("a: b\n", "box.yaml", "", at=3)
     assert (finding.code, finding.message) == ("not-yaml", "`a: b` cannot be read")
 
 
