@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 BASES = ("theoretical", "achievable", "measured")
-EXPORTS = ("nccl", "dot", "mermaid", "json", "graphml", "simgrid", "csv")
 SHOWN_LINES = 6  # of each difference
 
 
 def machine_questions(machine: str) -> Iterator[list[str]]:
     """Yield what is asked about a machine, each with and without ``--json``."""
+    from topo.exports.formats import EXPORTS
+
     asks = [
         ["compare"],
         *(["compare", "--at", basis] for basis in BASES[1:]),

@@ -54,6 +54,7 @@ LIBRARIES = {
     "solve/mincut": {"networkx"},
     "views": {"graphviz", "graphviz_pure", "rich"},
     "discovery": {"defusedxml"},
+    "exports": {"networkx"},
     "cli": {"click"},
 }
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 from tests.discovery.twins import MATRIX, two_sockets
+from topo.exports.formats import EXPORTS
 
 
 def test_import_prints_a_file_to_edit(topo, tmp_path):
@@ -44,6 +47,15 @@ def test_import_of_something_else(topo, tmp_path):
     assert "an NCCL graph dump" in done.err
     assert topo("import").code == 2
     assert topo("import", "a", "b", "c").code == 2
+
+
+def test_every_format_is_in_the_help_and_in_the_documentation(topo):
+    shown = " ".join(topo("export", "--help").out.split())
+    text = (Path(__file__).parents[2] / "docs" / "importing.md").read_text(encoding="utf-8")
+    table = text.partition("`topo export KIND FILE`")[2]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(EXPORTS)
+    for kind, form in EXPORTS.items():
+        assert (f"{kind} ({form.note})" if form.note else kind) in shown
 
 
 def test_export(topo):

@@ -18,7 +18,7 @@ from topo.discovery.matrix import links_in, rank_of
 from topo.discovery.nvidia_smi import read_matrix
 from topo.discovery.pci import generation_of
 from topo.errors import ExchangeError
-from topo.exports import EXPORTS, export_text
+from topo.exports.formats import EXPORTS, export_text
 from topo.study import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix, rank

@@ -15,7 +15,7 @@ from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
 from topo.description.loading import builtin_names
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
-from topo.exports import EXPORTS, export_text
+from topo.exports.formats import EXPORTS, export_text
 from topo.topology.build import build_topology, load, loads
 
 

@@ -6,38 +6,38 @@ import click
 
 from topo.cli.options import Machine, asks_json, asks_machine, example
 from topo.cli.output import put_document, put_text
+from topo.exports.formats import EXPORTS, export_text
 from topo.files import write_file
+from topo.phrases import listed
 
-_KINDS = ("nccl", "dot", "mermaid", "json", "graphml", "simgrid", "csv")
+_KINDS = [f"{kind} ({form.note})" if form.note else kind for kind, form in EXPORTS.items()]
+_HELP = f"""Write the machine for other programs.
+
+KIND is {listed(_KINDS, "or")}. What the format cannot hold is named.
+"""
 
 
 @click.command(
-    epilog=example("topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook")
+    help=_HELP,
+    epilog=example("topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook"),
 )
-@click.argument("kind", metavar="KIND", type=click.Choice(_KINDS))
+@click.argument("kind", metavar="KIND", type=click.Choice(list(EXPORTS)))
 @asks_machine
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
 @asks_json
 def command(kind: str, machine: Machine, output: str | None, as_json: bool) -> int:
-    """Write the machine for other programs.
-
-    KIND is nccl (for NCCL_TOPO_FILE), dot (Graphviz), mermaid, json (node-link, as NetworkX and D3
-    read it), graphml, simgrid (a platform) or csv (a table of links). What the format cannot hold
-    is named.
-    """
-    from topo.exports import export_text
-
+    """Write the machine for other programs."""
     topology = machine.load()
-    found = export_text(kind, topology)
-    findings = (*topology.findings, *found.findings)
+    exported = export_text(kind, topology)
+    findings = (*topology.findings, *exported.findings)
     if output:
-        write_file(output, found.text)
+        write_file(output, exported.text)
     if as_json:
         document = {
             "schema": "topo.export/1",
             "kind": kind,
             "topology": topology.name,
-            "text": found.text,
+            "text": exported.text,
         }
         return put_document(document, findings)
-    return put_text("" if output else found.text, findings)
+    return put_text("" if output else exported.text, findings)

@@ -6,32 +6,84 @@ under 255 characters, at most 256 nodes and 640 children.
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import generations, transfer_rate, vendor_of_processor
+from topo.catalogue.identities import (
+    compute_of,
+    generations,
+    numbers_of,
+    transfer_rate,
+    vendor_of_processor,
+)
+from topo.catalogue.kinds import CARDS
 from topo.discovery.pci import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
-from topo.exports import Exported, not_held
-from topo.exports.element import Element
-from topo.exports.nccl_leaves import Leaves
+from topo.exports.formats import Exported, not_held
+from topo.graph import breadth_first
 from topo.topology.nccl_paths import cpu_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.catalogue.part import Cable
+    from topo.catalogue.kinds import Kind
     from topo.description.description import Device
     from topo.topology.locality import Attachment
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Link, Topology
 
 
+_LONGEST: Final = 254
 _MOST_NODES: Final = 256
 _MOST_CHILDREN: Final = 640
 _DEVICES: Final = 32  # on one bus
-_LEAVES: Final = ("gpu", "nic", "dpu")
+_ON_PCI: Final = ("pcie-switch", "gpu", *CARDS)
+_BRIDGE: Final = {"class": "0x060400"}
+_SWITCH_CLASS: Final = "0x068000"
+_HIDDEN: Final = "fffffff:ffff:ff"  # NCCL takes such a target for an NVSwitch
+_MEGA: Final = 1e6
+_NOT_HELD: Final[dict[Kind, str]] = {
+    "memory": "memories",
+    "cxl-memory": "CXL memory",
+    "storage": "storage",
+    "nvme": "drives",
+    "hba": "storage controllers",
+    "network-switch": "network switches",
+    "root-complex": "root complexes",
+}
 
 
-def write(topology: Topology) -> Exported:
+@dataclass(slots=True)
+class _Element:
+    """One element: its attributes in order, and what is in it."""
+
+    tag: str
+    attributes: dict[str, str]
+    children: list[_Element] = field(default_factory=list)
+
+    def lines(self, depth: int = 0) -> Iterator[str]:
+        """Yield the element's lines, indented, without what NCCL's parser stumbles over."""
+        words = [self.tag]
+        for name, text in self.attributes.items():
+            plain = re.sub(r"[\"'<>&\t\n\r]", " ", text)[:_LONGEST]
+            words.append(f'{name}="{plain}"')
+        lead = "  " * depth
+        if not self.children:
+            yield f"{lead}<{' '.join(words)}/>"
+            return
+        yield f"{lead}<{' '.join(words)}>"
+        for child in self.children:
+            yield from child.lines(depth + 1)
+        yield f"{lead}</{self.tag}>"
+
+    def walk(self) -> Iterator[_Element]:
+        """Yield the element and all that is in it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def write_nccl(topology: Topology) -> Exported:
     """Write NCCL's XML of one host.
 
     Raises
@@ -42,70 +94,90 @@ def write(topology: Topology) -> Exported:
     writer = _Writer(topology)
     root = writer.system()
     text = "\n".join(root.lines()) + "\n"
-    return Exported(text, (*writer.findings, *_limits(root), *_lost(topology)))
+    losses = [noun for kind, noun in _NOT_HELD.items() if topology.of_kind(kind)]
+    description = topology.description
+    if description.workloads or description.expectations:
+        losses.append("workloads and expectations")
+    if description.measurements:
+        losses.append("measured rates")
+    losses.append("links between sockets (it has its own numbers)")
+    findings = (*writer.findings(root), *not_held("NCCL's XML", *losses))
+    return Exported(text, findings)
 
 
 class _Writer:
+    """Makes the elements of one topology; addresses and network numbers count up on the way."""
+
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._made_up: list[str] = []
-        self.findings: list[Finding] = []
-        self._addresses = {name: self._address(device) for name, device in topology.devices.items()}
-        self._leaves = Leaves(topology, self._addresses)
+        self._made_up: list[str] = []  # the devices without an address
+        self._nets = 0
+        self._gpus = {gpu.name: str(rank) for rank, gpu in enumerate(topology.of_kind("gpu"))}
+        self._fabric: dict[str, list[Link]] = {name: [] for name in self._gpus}
+        for link in topology.links:
+            for end in (link.a.device, link.b.device):
+                if end in self._gpus and link.cable.family in ("nvlink", "xgmi", "nvlink-c2c"):
+                    self._fabric[end].append(link)
+        self._addresses = {}
+        for name, device in topology.devices.items():
+            if device.pci:
+                self._addresses[name] = read_address(device.pci[0])
+            elif device.kind in _ON_PCI and not self._is_virtual(device):
+                self._addresses[name] = self._next_address(name)
 
-    def system(self) -> Element:
+    def system(self) -> _Element:
+        """Return the whole tree: CPUs or their NUMA nodes, and below them PCI functions."""
         hosts = self._hosts()
-        placed = {
-            name: found
+        attachments = {
+            name: attachment
             for name, device in self._topology.devices.items()
-            if device.kind in ("pcie-switch", *_LEAVES)
-            and (found := self._topology.tree.attachment(name)) is not None
+            if device.kind in _ON_PCI
+            and (attachment := self._topology.tree.attachment(name)) is not None
         }
         nodes: dict[tuple[str, str], list[str]] = {}
         for cpu in hosts:
-            sides = {found.node for found in placed.values() if found.socket == cpu.name}
+            sides = {hung.node for hung in attachments.values() if hung.socket == cpu.name}
             for side in sorted(sides) or [""]:
                 nodes[cpu.name, side] = []
         below: dict[str, list[str]] = {}
-        for name, found in placed.items():
-            if found.bridges:
-                below.setdefault(found.bridges[0], []).append(name)
-            elif (found.socket, found.node) in nodes:
-                nodes[found.socket, found.node].append(name)
-        version = "2" if self._leaves.has_xgmi else "1"
-        root = Element("system", {"version": version})
+        for name, attachment in attachments.items():
+            if attachment.bridges:
+                below.setdefault(attachment.bridges[0], []).append(name)
+            elif (attachment.socket, attachment.node) in nodes:
+                nodes[attachment.socket, attachment.node].append(name)
+        fabric = [link.cable.family for links in self._fabric.values() for link in links]
+        root = _Element("system", {"version": "2" if "xgmi" in fabric else "1"})
         for (cpu_name, side), members in nodes.items():
             element = self._cpu(self._topology[cpu_name], side)
             for name in members:
-                element.children += self._pci(name, placed, below)
+                element.children += self._pci(name, attachments, below)
             root.children.append(element)
-        self._note_made_up()
         return root
 
     def _hosts(self) -> list[Device]:
-        roots = [
-            root
-            for root in self._topology.of_kind("root-complex")
-            if (found := self._topology.tree.attachment(root.name)) and found.socket == root.name
-        ]
-        hosts = [*self._topology.of_kind("cpu"), *roots]
+        topology = self._topology
+        roots = []
+        for root in topology.of_kind("root-complex"):
+            attachment = topology.tree.attachment(root.name)
+            if attachment and attachment.socket == root.name:
+                roots.append(root)
+        hosts = [*topology.of_kind("cpu"), *roots]
         if not hosts:
             message = "NCCL's XML begins at CPUs, and this machine has none"
             raise ExchangeError(Finding("not-held", message))
-        seen, front = {hosts[0].name}, [hosts[0].name]
-        for name in front:
-            for step in self._topology.steps[name]:
-                host = self._topology[step.target].kind in ("cpu", "root-complex")
-                if host and step.target not in seen:
-                    seen.add(step.target)
-                    front.append(step.target)
-        apart = [host.name for host in hosts if host.name not in seen]
+
+        def neighbours(name: str) -> list[str]:
+            targets = [step.target for step in topology.steps[name]]
+            return [target for target in targets if topology[target].is_host]
+
+        joined = breadth_first([hosts[0].name], neighbours)
+        apart = [host.name for host in hosts if host.name not in joined]
         if apart:
             message = f"NCCL's XML holds one host, and {apart[0]} is of another"
             raise ExchangeError(Finding("not-held", message, help="export a file of one server"))
         return hosts
 
-    def _cpu(self, device: Device, side: str) -> Element:
+    def _cpu(self, device: Device, side: str) -> _Element:
         vendor, family, model = cpu_numbers(self._topology, device)
         numa = side.removeprefix("numa") or (str(device.numa[0]) if device.numa else "")
         attributes = {"numaid": numa or "-1"}
@@ -114,113 +186,161 @@ class _Writer:
         elif cpuid_vendor := vendor_of_processor(vendor):
             numbers = {"familyid": str(family), "modelid": str(model)}
             attributes |= {"arch": "x86_64", "vendor": cpuid_vendor, **numbers}
-        return Element("cpu", attributes)
+        return _Element("cpu", attributes)
+
+    # --- PCI functions ------------------------------------------------------------------------
 
     def _pci(
-        self, name: str, placed: dict[str, Attachment], below: dict[str, list[str]]
-    ) -> list[Element]:
+        self, name: str, attachments: dict[str, Attachment], below: dict[str, list[str]]
+    ) -> list[_Element]:
         """Return the elements of a device: one a PCI function, a switch with what is below it."""
         device = self._topology[name]
-        link = self._link(name, placed[name])
+        speed = self._link(name, attachments[name])
         inner = [
-            element for child in below.get(name, ()) for element in self._pci(child, placed, below)
+            element
+            for child in below.get(name, ())
+            for element in self._pci(child, attachments, below)
         ]
         if device.kind == "pcie-switch":
-            attributes = {"busid": self._addresses[name], "class": "0x060400", **link}
-            return [Element("pci", attributes, inner)]
-        functions = self._leaves.functions(device, link, virtual=self._is_virtual(device))
+            return [_Element("pci", {"busid": self._addresses[name], **_BRIDGE, **speed}, inner)]
+        if device.kind == "gpu":
+            functions = [self._gpu(device, speed)]
+        else:
+            functions = self._card(device, speed)
         if inner:  # a card with two levels of switches inside
-            upper, lower = (
-                {"busid": self._next(name), "class": "0x060400", **link} for _ in range(2)
-            )
-            return [Element("pci", upper, [*functions, Element("pci", lower, inner)])]
+            outer = {"busid": self._next_address(name), **_BRIDGE, **speed}
+            lower = _Element("pci", {**outer, "busid": self._next_address(name)}, inner)
+            return [_Element("pci", outer, [*functions, lower])]
         return functions
+
+    def _link(self, name: str, attachment: Attachment) -> dict[str, str]:
+        """Return speed and width of the link by which a device hangs on what is above it."""
+        parent = attachment.bridges[0] if attachment.bridges else attachment.root
+        for step in self._topology.steps[name]:
+            cable = step.link.cable
+            if step.target == parent and cable.family == "pcie":
+                speed, generation = "", cable.generation
+                if generation in generations():
+                    speed = f"{transfer_rate(generation) / 1e9:.1f} GT/s PCIe"
+                lanes = (cable.lanes or 0) * cable.count
+                return {"link_speed": speed, "link_width": str(lanes)}
+        return {"link_speed": "", "link_width": "0"}
 
     def _is_virtual(self, device: Device) -> bool:
         """Whether a card is an interface without a PCI device, in a machine that names those."""
         if device.pci or device.rdma or not device.label or device.part.name != "nic-unknown":
             return False
-        found = self._topology.tree.attachment(device.name)
-        others = any(one.pci for one in self._topology.devices.values())
-        return others and found is not None and not found.bridges
+        attachment = self._topology.tree.attachment(device.name)
+        named = any(each.pci for each in self._topology.devices.values())
+        return named and attachment is not None and not attachment.bridges
 
-    def _link(self, name: str, found: Attachment) -> dict[str, str]:
-        parent = found.bridges[0] if found.bridges else found.root
-        cable = self._cable(name, parent)
-        generation = cable.generation if cable else None
-        speed = ""
-        if generation in generations():
-            speed = f"{transfer_rate(generation) / 1e9:.1f} GT/s PCIe"
-        lanes = (cable.lanes or 0) * cable.count if cable else 0
-        return {"link_speed": speed, "link_width": str(lanes)}
-
-    def _cable(self, name: str, parent: str) -> Cable | None:
-        for step in self._topology.steps[name]:
-            if step.target == parent and step.link.cable.family == "pcie":
-                return step.link.cable
-        return None
-
-    # --- addresses ----------------------------------------------------------------------------
-
-    def _address(self, device: Device) -> str:
-        if device.pci:
-            return read_address(device.pci[0])
-        named = device.kind in ("pcie-switch", *_LEAVES) and not self._is_virtual(device)
-        return self._next(device.name) if named else ""
-
-    def _next(self, name: str) -> str:
+    def _next_address(self, name: str) -> str:
         self._made_up.append(name)
         bus, device = divmod(len(self._made_up), _DEVICES)
         return f"{MADE_UP}:{bus % 256:02x}:{device:02x}.0"
 
-    def _note_made_up(self) -> None:
+    # --- GPUs ---------------------------------------------------------------------------------
+
+    def _gpu(self, device: Device, speed: dict[str, str]) -> _Element:
+        rank, fabric = self._gpus[device.name], self._fabric[device.name]
+        attributes = {"dev": rank}
+        media = [link.cable.medium for link in fabric]
+        if device.part.fabric is not None and device.part.fabric.medium:
+            media.append(device.part.fabric.medium)
+        compute = next(filter(None, map(compute_of, media)), "")
+        if compute:
+            attributes["sm"] = compute
+        attributes |= {"rank": rank, "gdr": "0" if device.part.flag("p2p") is False else "1"}
+        links = [element for link in fabric for element in self._gpu_link(device, link)]
+        pci = {"busid": self._addresses[device.name], "class": _gpu_class(device)}
+        return _Element(
+            "pci", {**pci, **_numbers(device), **speed}, [_Element("gpu", attributes, links)]
+        )
+
+    def _gpu_link(self, device: Device, link: Link) -> list[_Element]:
+        """Return the elements of a GPU's link to another GPU, its CPU, or a switch's chips."""
+        far = self._topology[link.b.device if link.a.device == device.name else link.a.device]
+        cable = link.cable
+        if cable.family == "nvlink-c2c":
+            rate = round((cable.rate.value or 0.0) / _MEGA)
+            return [_Element("c2c", {"bw": str(rate), "count": str(cable.count)})]
+        if far.kind == "nvswitch":
+            chips = [read_address(address) for address in far.pci] or [_HIDDEN]
+            even, more = divmod(cable.count, len(chips))
+            counts = [even + (number < more) for number in range(len(chips))]
+            return [
+                _Element("nvlink", {"target": chip, "count": str(count), "tclass": _SWITCH_CLASS})
+                for chip, count in zip(chips, counts, strict=True)
+                if count
+            ]
+        if far.kind != "gpu":
+            return []
+        target = {"target": self._addresses[far.name], "count": str(cable.count)}
+        tag = "xgmi" if cable.family == "xgmi" else "nvlink"
+        return [_Element(tag, {**target, "tclass": _gpu_class(far)})]
+
+    # --- cards --------------------------------------------------------------------------------
+
+    def _card(self, device: Device, speed: dict[str, str]) -> list[_Element]:
+        names = list(device.rdma) or (device.label.split(", ") if device.label else [])
+        if self._is_virtual(device):
+            return [_Element("nic", {}, [self._net(device, name, 1) for name in names])]
+        families = {step.link.cable.family for step in self._topology.steps[device.name]}
+        code = "0x020700" if "infiniband" in families else "0x020000"
+        addresses = [read_address(address) for address in device.pci]
+        addresses = addresses or [self._addresses[device.name]]
+        share = -(-len(names) // len(addresses))
+        functions = []
+        for number, address in enumerate(addresses):
+            ports = names[number * share : (number + 1) * share]
+            nets = [self._net(device, name, port) for port, name in enumerate(ports, 1)]
+            inner = [_Element("nic", {}, nets)] if nets else []
+            attributes = {"busid": address, "class": code, **_numbers(device), **speed}
+            functions.append(_Element("pci", attributes, inner))
+        return functions
+
+    def _net(self, device: Device, name: str, port: int) -> _Element:
+        ports = device.part.ports
+        rate = ports.rate.value if ports and ports.rate else None
+        attributes = {"name": name, "dev": str(self._nets)}
+        if rate:
+            attributes["speed"] = str(round(rate * 8 / _MEGA))
+        direct = "1" if device.rdma else "0"
+        attributes |= {"port": str(port), "guid": hex(self._nets), "gdr": direct}
+        self._nets += 1
+        return _Element("net", attributes)
+
+    # --- what does not fit --------------------------------------------------------------------
+
+    def findings(self, root: _Element) -> Iterator[Finding]:
+        """Yield what had to be made up, and what NCCL's parser refuses."""
         if self._made_up:
             count, first = len(self._made_up), self._made_up[0]
-            self.findings.append(
-                Finding(
-                    "made-up-address",
-                    f"{count} devices have no PCI address and got one of domain {MADE_UP}: {first}"
-                    + (" and others" if count > 1 else ""),
-                    severity="warning",
-                    help="NCCL finds GPUs and cards by their addresses: add `pci:` to the YAML",
-                )
+            yield Finding(
+                "made-up-address",
+                f"{count} devices have no PCI address and got one of domain {MADE_UP}: {first}"
+                + (" and others" if count > 1 else ""),
+                severity="warning",
+                help="NCCL finds GPUs and cards by their addresses: add `pci:` to the YAML",
+            )
+        elements = list(root.walk())
+        most_children = max(len(element.children) for element in elements)
+        if len(elements) > _MOST_NODES or most_children > _MOST_CHILDREN:
+            yield Finding(
+                "format-limit",
+                f"{len(elements)} elements: NCCL's parser takes {_MOST_NODES} a host",
+                severity="warning",
+                help="it refuses this file",
             )
 
 
-# --- what does not fit ----------------------------------------------------------------------------
+def _gpu_class(device: Device) -> str:
+    return "0x038000" if device.part.name.startswith(("amd", "mi")) else "0x030200"
 
 
-def _limits(root: Element) -> Iterator[Finding]:
-    def count(element: Element) -> int:
-        return 1 + sum(map(count, element.children))
-
-    def widest(element: Element) -> int:
-        return max([len(element.children), *map(widest, element.children)])
-
-    nodes = count(root)
-    if nodes > _MOST_NODES or widest(root) > _MOST_CHILDREN:
-        yield Finding(
-            "format-limit",
-            f"{nodes} elements: NCCL's parser takes {_MOST_NODES} a host",
-            severity="warning",
-            help="it refuses this file",
-        )
-
-
-def _lost(topology: Topology) -> tuple[Finding, ...]:
-    kinds = {
-        "memory": "memories",
-        "cxl-memory": "CXL memory",
-        "storage": "storage",
-        "nvme": "drives",
-        "hba": "storage controllers",
-        "network-switch": "network switches",
-        "root-complex": "root complexes",
-    }
-    things = [noun for kind, noun in kinds.items() if topology.of_kind(kind)]  # type: ignore[arg-type]
-    description = topology.description
-    if description.workloads or description.expectations:
-        things.append("workloads and expectations")
-    if description.measurements:
-        things.append("measured rates")
-    return not_held("NCCL's XML", *things, "links between sockets (it has its own numbers)")
+def _numbers(device: Device) -> dict[str, str]:
+    """Return vendor and device numbers, as far as the part has them."""
+    numbers = numbers_of(device.part.name)
+    if numbers is not None:
+        return {"vendor": f"0x{numbers[0]}", "device": f"0x{numbers[1]}"}
+    return {"vendor": "0x1002"} if device.part.name == "amd-instinct" else {}

@@ -1,11 +1,12 @@
-"""Mermaid, which Markdown pages show as a picture."""
+"""Pictures that other programs draw: Graphviz and Mermaid."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from topo.exports import Exported
+from topo.exports.formats import Exported
+from topo.views.diagram.sheet import draw
 
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
@@ -14,9 +15,14 @@ if TYPE_CHECKING:
 _SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
 
 
-def write(topology: Topology) -> Exported:
-    """Write a flowchart: a box for each device, a line for each link with its cable."""
-    names = {name: f"d{at}" for at, name in enumerate(topology.devices)}
+def write_dot(topology: Topology) -> Exported:
+    """Write the DOT text of the picture that `topo draw` makes, with every shape at its place."""
+    return Exported(draw(topology).dot)
+
+
+def write_mermaid(topology: Topology) -> Exported:
+    """Write a flowchart, which Markdown shows: a box a device, a line with its cable a link."""
+    names = {name: f"d{number}" for number, name in enumerate(topology.devices)}
     lines = ["flowchart TB"]
     for name, device in topology.devices.items():
         shape = _SHAPES.get(device.kind, "[{}]")
