@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 
-Transaction = Literal["posted", "non-posted"]
-
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {
     "memory": "bus",
@@ -70,28 +68,29 @@ def is_peer(topology: Topology, transfer: Transfer) -> bool:
     return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
 
 
-def transaction_of(topology: Topology, transfer: Transfer) -> Transaction:
+def transaction_of(topology: Topology, transfer: Transfer) -> Literal["posted", "non-posted"]:
     """Return PCIe's word for a peer transfer: into a GPU is posted, out of one non-posted."""
     return "posted" if topology[transfer.target].kind == "gpu" else "non-posted"
 
 
 @dataclass(frozen=True, slots=True)
-class PeerSite:
-    """A place on a peer transfer that states caps, and its share of the transfer's bytes."""
+class StatedCap:
+    """A cap that a place on a peer transfer states, and its share of the transfer's bytes."""
 
     name: str
-    caps: PeerCaps
+    cap: PeerCap
     share: float
     device: str
     place: Place
 
-    def cap(self, transaction: Transaction) -> PeerCap | None:
-        """Return the cap of one direction of DMA, `None` when none is stated."""
-        return self.caps.posted if transaction == "posted" else self.caps.non_posted
 
+def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[StatedCap]:
+    """Yield the caps on a peer transfer, in its direction: of both ends and of what is between."""
+    posted = transaction_of(topology, transfer) == "posted"
 
-def peer_sites(topology: Topology, transfer: Transfer) -> Iterator[PeerSite]:
-    """Yield each place on a peer transfer that states caps: both ends and what is between."""
+    def in_direction(caps: PeerCaps | None) -> PeerCap | None:
+        return None if caps is None else caps.posted if posted else caps.non_posted
+
     in_host = [(step, share) for step, share in transfer.shares if step.link.layer == "host"]
     passed: dict[str, float] = {}
     for step, share in in_host:
@@ -100,13 +99,13 @@ def peer_sites(topology: Topology, transfer: Transfer) -> Iterator[PeerSite]:
         if topology[end].kind not in ("storage", "memory"):
             passed.setdefault(end, 1.0)
     for name, share in passed.items():
-        caps = topology[name].part.peer_caps
-        if caps is not None:
-            yield PeerSite(name, caps, share, name, topology[name].place)
+        cap = in_direction(topology[name].part.peer_caps)
+        if cap is not None:
+            yield StatedCap(name, cap, share, name, topology[name].place)
     for step, share in in_host:
-        caps, resource = step.link.cable.p2p, step.resource
-        if caps is not None and resource is not None:
-            yield PeerSite(resource.name, caps, share, step.source, step.link.place)
+        cap = in_direction(step.link.cable.p2p)
+        if cap is not None and step.resource is not None:
+            yield StatedCap(step.resource.name, cap, share, step.source, step.link.place)
 
 
 # --- the use of one route -------------------------------------------------------------------------
@@ -183,21 +182,18 @@ class UseBuilder:
             return
         transaction = transaction_of(self._topology, transfer)
         gpu = transfer.target if transaction == "posted" else transfer.source
-        for site in peer_sites(self._topology, transfer):
-            cap = site.cap(transaction)
-            if cap is None:
-                continue
-            flow = f" ({transfer.engine}, {gpu})" if cap.per_flow else ""
+        for stated in stated_caps(self._topology, transfer):
+            flow = f" ({transfer.engine}, {gpu})" if stated.cap.per_flow else ""
             resource = Resource(
-                name=f"{site.name}/p2p{flow}",
+                name=f"{stated.name}/p2p{flow}",
                 direction=transaction,
                 kind="peer-to-peer",
-                capacity=Capacity(theoretical=cap.rate),
-                device=site.device,
+                capacity=Capacity(theoretical=stated.cap.rate),
+                device=stated.device,
                 limited_by="stated peer-to-peer cap",
-                place=site.place,
+                place=stated.place,
             )
-            yield self._add(resource), site.share
+            yield self._add(resource), stated.share
 
     def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.phrases import listed
 from topo.routes.route import Reason, Verdict
-from topo.routes.usage import is_peer, peer_sites, transaction_of
+from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from topo.catalogue.kinds import Kind
-    from topo.description.description import DataPath, Device
+    from topo.description.description import DataPath, Device, Settings
     from topo.routes.route import Direction, Effect, Subflow, Transfer
     from topo.topology.topology import Topology
 
@@ -83,11 +83,7 @@ def wrong_ends(topology: Topology, path: DataPath, far: tuple[str, ...]) -> Iter
         yield Reason("wrong-ends", "refused", fact)
 
 
-def _peer_to_peer(ends: _Ends) -> Reason | None:
-    return _unable_peer(ends.topology[ends.gpu])
-
-
-def _unable_peer(gpu: Device) -> Reason | None:
+def _peer_to_peer(gpu: Device) -> Reason | None:
     """Return why a GPU cannot, or may not, take part in peer-to-peer traffic."""
     allowed = gpu.part.flag("p2p")
     if allowed is None:
@@ -99,12 +95,19 @@ def _unable_peer(gpu: Device) -> Reason | None:
     return Reason("no-peer-to-peer", "refused", fact, gpu.place)
 
 
+def _stated(
+    settings: Settings, key: str, code: str, effect: Effect, fact: str, instead: str = ""
+) -> Reason:
+    """Return a reason that rests on what the file says under a key of `settings:`."""
+    return Reason(code, effect, fact, settings.places.get(key), instead=instead)
+
+
 def _filesystem(ends: _Ends) -> Reason | None:
     settings = ends.topology.settings
     if settings.filesystem is None or settings.filesystem.lower() in _DRIVERS:
         return None
     fact = f"GPUDirect Storage does not go directly through {settings.filesystem}"
-    return Reason("filesystem", "refused", fact, settings.places.get("filesystem"))
+    return _stated(settings, "filesystem", "filesystem", "refused", fact)
 
 
 def _rdma(ends: _Ends) -> Reason | None:
@@ -112,7 +115,7 @@ def _rdma(ends: _Ends) -> Reason | None:
     if not ends.remote or settings.transport != "tcp":
         return None
     fact = "NVMe/TCP ends in socket buffers: a core copies from them"
-    return Reason("transport", "refused", fact, settings.places.get("transport"))
+    return _stated(settings, "transport", "transport", "refused", fact)
 
 
 def _local_drive(ends: _Ends) -> Reason | None:
@@ -169,9 +172,8 @@ def _cufile(ends: _Ends) -> Reason | None:
     """Return why cuFile does not go directly between `ends`, the weightiest fact first."""
     settings = ends.topology.settings
     if settings.compat_mode == "forced":
-        place = settings.places.get("compat-mode")
         fact = "cuFile's compatibility mode is forced"
-        return Reason("compat-forced", "refused", fact, place, instead="compat")
+        return _stated(settings, "compat-mode", "compat-forced", "refused", fact, "compat")
     filesystem = (settings.filesystem or "").lower()
     if ends.remote:
         driver = _DRIVERS.get(filesystem, "") or "nvmeof"
@@ -180,36 +182,32 @@ def _cufile(ends: _Ends) -> Reason | None:
     denied = {word.lower() for word in settings.gds_denied or ()}
     for name in (filesystem, driver):
         if name and name in denied:
-            place = settings.places.get("gds-denied")
             fact = f"cuFile's denylist names {name}"
-            return Reason("gds-denied", "refused", fact, place, instead="compat")
+            return _stated(settings, "gds-denied", "gds-denied", "refused", fact, "compat")
     unsupported = _unsupported(ends, driver)
     if unsupported is not None:
         return unsupported
     if settings.direct_writes == "off" and ends.direction == "write" and ends.remote:
-        place = settings.places.get("direct-writes")
         fact = "cuFile's direct writes to remote storage are off"
-        return Reason("direct-writes", "refused", fact, place, instead="compat")
+        return _stated(settings, "direct-writes", "direct-writes", "refused", fact, "compat")
     return None
 
 
 def _unsupported(ends: _Ends, driver: str) -> Reason | None:
     """Return what the driver lacks; without a filesystem it is not known whose support counts."""
     settings = ends.topology.settings
-    supported, place = settings.gds_support, settings.places.get("gds-support")
-    if supported is None or driver in supported:
-        return None
-    if driver == "nvme" and "p2pdma" in supported:
+    supported = settings.gds_support
+    if supported is None or driver in supported or (driver == "nvme" and "p2pdma" in supported):
         return None
     if ends.remote and not settings.filesystem and supported:
         fact = (
             f"the GDS driver supports {listed(supported)} here, not nvmeof, and no filesystem is "
             "stated"
         )
-        return Reason("gds-support-unknown", "unknown", fact, place)
+        return _stated(settings, "gds-support", "gds-support-unknown", "unknown", fact)
     others = f", only {listed(supported)}" if supported else ""
     fact = f"the GDS driver does not support {driver} here{others}"
-    return Reason("gds-support", "refused", fact, place)
+    return _stated(settings, "gds-support", "gds-support", "refused", fact)
 
 
 def routing_reason(
@@ -264,7 +262,7 @@ def routing_reason(
 
 
 _NEEDS: Final[Mapping[str, Callable[[_Ends], Reason | None]]] = {
-    "peer-to-peer": _peer_to_peer,
+    "peer-to-peer": lambda ends: _peer_to_peer(ends.topology[ends.gpu]),
     "filesystem": _filesystem,
     "rdma": _rdma,
     "local-drive": _local_drive,
@@ -296,7 +294,7 @@ def peer_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Re
 def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]:
     gpus = [end for end in (transfer.target, transfer.source) if topology[end].kind == "gpu"]
     for gpu in gpus:
-        unable = _unable_peer(topology[gpu])
+        unable = _peer_to_peer(topology[gpu])
         if unable is not None:
             yield unable
     passed = dict.fromkeys(
@@ -323,9 +321,7 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
     if len(sockets) > 1:
         fact = "peer-to-peer between sockets, over"
         yield Reason("cross-socket", "slower", fact, about=sockets)
-    transaction = transaction_of(topology, transfer)
-    sites = peer_sites(topology, transfer)
-    if over_pcie and not any(site.cap(transaction) is not None for site in sites):
+    if over_pcie and not any(stated_caps(topology, transfer)):
         yield Reason(
             "peer-rate-unknown",
             "assumed",
@@ -358,18 +354,18 @@ def _iommu(topology: Topology, hosts: Iterable[Device], *, over_pcie: bool) -> I
     arm = any(host.part.facts.get("architecture") == "arm" for host in hosts)
     if not arm and not over_pcie:
         return
-    setting, place = topology.settings.iommu, topology.settings.places.get("iommu")
-    if setting is None:
+    settings = topology.settings
+    works = "on" if arm else "in passthrough"
+    if settings.iommu is None:
         needed = "on" if arm else "off or in passthrough"
         yield Reason("iommu-not-said", "assumed", f"assumes the IOMMU {needed}")
-    elif setting == "passthrough-or-on":
-        works = "on" if arm else "in passthrough"
+    elif settings.iommu == "passthrough-or-on":
         fact = f"the IOMMU is on or in passthrough, and peer-to-peer works only {works}"
-        yield Reason("iommu-unknown", "unknown", fact, place)
-    elif arm and setting != "on":
-        state = "off" if setting == "off" else "in passthrough"
+        yield _stated(settings, "iommu", "iommu-unknown", "unknown", fact)
+    elif arm and settings.iommu != "on":
+        state = "off" if settings.iommu == "off" else "in passthrough"
         fact = f"this Arm host needs the IOMMU on, and it is {state}"
-        yield Reason("iommu", "refused", fact, place)
-    elif not arm and setting == "on":
+        yield _stated(settings, "iommu", "iommu", "refused", fact)
+    elif not arm and settings.iommu == "on":
         fact = "the IOMMU translates: no peer-to-peer through the root"
-        yield Reason("iommu", "refused", fact, place)
+        yield _stated(settings, "iommu", "iommu", "refused", fact)

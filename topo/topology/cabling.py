@@ -6,6 +6,7 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -212,51 +213,54 @@ def _may_lead_down(device: Device) -> bool:
 
 # --- ports ----------------------------------------------------------------------------------------
 
-# A cause of too many cables: place, ports in words, what uses them, advice, note.
-_Overflow = tuple[tuple["Place", str, str, str, str], str]
-# A cause of a cable that does not fit: place, the ports' medium, the cable's, how many cables.
-_OtherMedium = tuple[tuple["Place", str, str, str], str]
+
+@dataclass(frozen=True, slots=True)
+class _Plugged:
+    """The links in one sort of a device's ports, of which there are `count` (`None`: any)."""
+
+    device: Device
+    ports: Ports
+    count: int | None
+    noun: str
+    links: list[Link]
 
 
 def check_ports(topology: Topology, report: Report) -> None:
     """Report more cables than a card, a target or a switch has ports for."""
-    overflows: list[_Overflow] = []
-    others: list[_OtherMedium] = []
-    for device in topology.of_kind("storage", *CARDS, "network-switch"):
-        ports = device.part.ports
-        links = [step.link for step in topology.steps[device.name] if step.link.layer == "network"]
-        others += _of_other_medium(device, ports, links)
-        overflows += _overflow(device, ports, ports.count if ports else None, links, "port")
-    for device in topology.of_kind("pcie-switch"):
-        ports = device.part.ports
-        downward = [
-            step.link
-            for step in topology.steps[device.name]
-            if step.link.cable.family == "pcie" and not topology.tree.leads_up(step)
-        ]
-        count = ports.count if ports else None
-        overflows += _overflow(device, ports, count, downward, "downstream port")
-    _report_overflows(overflows, report)
-    _report_other_media(others, report)
+    plugged: list[_Plugged] = []
+    for device in topology.of_kind("storage", *CARDS, "network-switch", "pcie-switch"):
+        ports, steps = device.part.ports, topology.steps[device.name]
+        if ports is None:
+            continue
+        if device.kind == "pcie-switch":
+            noun = "downstream port"
+            links = [
+                step.link
+                for step in steps
+                if step.link.cable.family == "pcie" and not topology.tree.leads_up(step)
+            ]
+        else:
+            noun, links = "port", [step.link for step in steps if step.link.layer == "network"]
+        plugged.append(_Plugged(device, ports, ports.count, noun, links))
+    # Network devices first, then the switches.
+    plugged.sort(key=lambda plugs: plugs.device.kind == "pcie-switch")
+    _check_plugged(plugged, report)
 
 
 def check_fabric(topology: Topology, report: Report) -> None:
     """Report more links between GPUs than they have ports for, or of another medium."""
-    overflows: list[_Overflow] = []
-    others: list[_OtherMedium] = []
+    plugged: list[_Plugged] = []
     portless: list[tuple[tuple[Place, str, str], str]] = []
     for device in topology.of_kind("gpu", "nvswitch"):
         ports = device.part.fabric
         links = [step.link for step in topology.steps[device.name] if step.link.layer == "gpu"]
         if ports is not None:
             noun = f"{ports.medium} port" if ports.medium else "port to other GPUs"
-            overflows += _overflow(device, ports, _fabric_ports(device), links, noun)
-            others += _of_other_medium(device, ports, links)
+            plugged.append(_Plugged(device, ports, _fabric_ports(device), noun, links))
         elif links:
             cause = (links[0].place, device.part.name, links[0].cable.family)
             portless.append((cause, device.name))
-    _report_overflows(overflows, report)
-    _report_other_media(others, report)
+    _check_plugged(plugged, report)
     for (place, part_name, family), names in names_by_cause(portless).items():
         report.add(
             place,
@@ -275,16 +279,39 @@ def _fabric_ports(device: Device) -> int | None:
     return None if chips.value is None else count * int(chips.value)
 
 
-def _overflow(
-    device: Device, ports: Ports | None, count: int | None, links: list[Link], noun: str
-) -> Iterator[_Overflow]:
-    """Yield the first link for which a device has no port left."""
-    if ports is None or count is None:
-        return
+def _check_plugged(plugged: list[_Plugged], report: Report) -> None:
+    """Report more cables than ports, then cables that the ports do not take."""
+    overflows = [
+        (overflow, plugs.device.name) for plugs in plugged if (overflow := _overflow(plugs))
+    ]
+    for (place, ports, message, advice, note), names in names_by_cause(overflows).items():
+        each = "" if len(names) == 1 else " each"
+        report.add(
+            place,
+            "ports-used-up",
+            f"{has(names)} {ports}{each}{message}",
+            help=advice,
+            notes=[note] if note else [],
+        )
+    misfits = [(misfit, plugs.device.name) for plugs in plugged if (misfit := _misfit(plugs))]
+    for (place, medium, cable, count), names in names_by_cause(misfits).items():
+        report.add(
+            place,
+            "wrong-medium",
+            f"{has(names)} {medium} ports, and this cable is {cable}",
+            help=f"write `{count}{medium}`",
+        )
+
+
+def _overflow(plugs: _Plugged) -> tuple[Place, str, str, str, str] | None:
+    """Return place, ports, what uses them, advice and note of the first link without a port."""
+    count, links = plugs.count, plugs.links
+    if count is None:
+        return None
     used = accumulate(1 if link.cable.family == "pcie" else link.cable.count for link in links)
     first = next((index for index, ports_used in enumerate(used) if ports_used > count), None)
     if first is None:
-        return
+        return None
     link = links[first]
     earlier = [before for before in links[:first] if before.place != link.place]
     taken = sum(before.cable.count for before in earlier)
@@ -302,46 +329,26 @@ def _overflow(
     if link.cable.count > 1 and left > 0:
         single = link.cable.text.rpartition("x ")[2]
         advice = f"write `{left}x {single}`" if left > 1 else f"write `{single}`"
-    note = f"{device.part.name}: {count} {noun}s, {ports.source}" if ports.source else ""
-    yield (link.place, counted(count, noun), message, advice, note), device.name
+    source = plugs.ports.source
+    note = f"{plugs.device.part.name}: {count} {plugs.noun}s, {source}" if source else ""
+    return link.place, counted(count, plugs.noun), message, advice, note
 
 
-def _report_overflows(overflows: Iterable[_Overflow], report: Report) -> None:
-    for (place, ports, message, advice, note), names in names_by_cause(overflows).items():
-        each = "" if len(names) == 1 else " each"
-        report.add(
-            place,
-            "ports-used-up",
-            f"{has(names)} {ports}{each}{message}",
-            help=advice,
-            notes=[note] if note else [],
-        )
+def _misfit(plugs: _Plugged) -> tuple[Place, str, str, str] | None:
+    """Return place, the ports' medium, the cable's and how many, of the first that does not fit.
 
-
-def _of_other_medium(
-    device: Device, ports: Ports | None, links: list[Link]
-) -> Iterator[_OtherMedium]:
-    """Yield the first cable that does not fit the ports: NVLink fits its own generation only."""
-    if ports is None or ports.medium is None:
-        return
-    family = ports.medium.partition(" ")[0]
-    for link in links:
+    NVLink fits its own generation only.
+    """
+    medium = plugs.ports.medium
+    if medium is None:
+        return None
+    family = medium.partition(" ")[0]
+    for link in plugs.links:
         cable = link.cable
-        fitting = {family, ports.medium} if family == "nvlink" else {cable.medium}
-        if cable.family != family or cable.medium not in fitting:
-            count = f"{cable.count}x " if cable.count > 1 else ""
-            yield (link.place, ports.medium, cable.medium, count), device.name
-            return
-
-
-def _report_other_media(others: Iterable[_OtherMedium], report: Report) -> None:
-    for (place, ports, cable, count), names in names_by_cause(others).items():
-        report.add(
-            place,
-            "wrong-medium",
-            f"{has(names)} {ports} ports, and this cable is {cable}",
-            help=f"write `{count}{ports}`",
-        )
+        exact = family != "nvlink" or cable.medium in (family, medium)
+        if cable.family != family or not exact:
+            return link.place, medium, cable.medium, f"{cable.count}x " if cable.count > 1 else ""
+    return None
 
 
 def check_named_ports(topology: Topology, report: Report) -> None:
