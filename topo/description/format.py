@@ -1,16 +1,18 @@
-"""The steps of formatting, each from text to text; `topo.description.format` guards what they do.
+"""A topology file in topo's own layout: the same words and comments, laid out one way.
 
-They work on lines and on the sketch of the text, so that comments, quotes and whatever else
-stands in a file stay exactly as they are written.
+The text is changed in small steps, each a function from text to text, and each step is taken only
+if the file still says the same: the document read from it is equal but for places, spaces before
+units and the order of its sections, and no comment is lost. So the worst that can happen to an
+odd file is that it stays as it is. The steps work on lines and on tokens, so that comments, quotes
+and whatever else stands in a file stay exactly as they are written.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from topo.description.keys import TOP
 from topo.document.nodes import Mapping, Scalar
@@ -20,7 +22,7 @@ from topo.document.tokens import tokenize
 from topo.errors import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from topo.document.nodes import Node
     from topo.document.tokens import Token, TokenizedText
@@ -54,19 +56,18 @@ def spaced(text: str) -> str:
 def trim_lines(text: str) -> str:
     """Remove blanks at line ends, empty lines at both ends and all but one in a row."""
     lines = [line.rstrip() for line in text.strip("\n").split("\n")]
-    kept = [line for before, line in pairwise(["", *lines]) if line or before]
-    return "\n".join(kept).strip("\n") + "\n"
+    aired = [line for before, line in pairwise(["", *lines]) if line or before]
+    return "\n".join(aired).strip("\n") + "\n"
 
 
 # --- sections -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(NamedTuple):
     """One top-level key with its lines, and the comments above it."""
 
     key: str
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
 
 
 def order_sections(text: str) -> str:
@@ -74,8 +75,14 @@ def order_sections(text: str) -> str:
     head, sections = _sections(text)
     if not sections:
         return text
-    ordered = sorted(sections, key=lambda section: _rank(section.key))
-    return "\n".join([*head, *(line for section in ordered for line in section.lines)]) + "\n"
+
+    def rank(section: _Section) -> int:
+        if section.key.startswith("x-"):
+            return _ORDER.index("x-")
+        return _ORDER.index(section.key) if section.key in TOP else len(_ORDER)
+
+    lines = [line for section in sorted(sections, key=rank) for line in section.lines]
+    return "\n".join([*head, *lines]) + "\n"
 
 
 def set_blank_lines(text: str) -> str:
@@ -83,108 +90,105 @@ def set_blank_lines(text: str) -> str:
     head, sections = _sections(text)
     if not sections:
         return text
-    lines = _without_blanks(head, inside=False)
+    lines = _trimmed(head)
     for number, section in enumerate(sections):
-        after = sections[number - 1].key if number else ""
-        close = section.key in _SHORT and after in ("", *_SHORT)
+        before = sections[number - 1].key if number else ""
+        close = section.key in _SHORT and before in ("", *_SHORT)
         commented = section.lines[0].startswith("#")
         if (number or lines) and (not close or (number and commented)):
             lines.append("")
-        lines += _without_blanks(section.lines)
+        section_lines = _trimmed(section.lines)
+        key = next(at for at, line in enumerate(section_lines) if line and line[0] != "#")
+        if section_lines[key].endswith(":"):
+            while key + 1 < len(section_lines) and not section_lines[key + 1]:
+                del section_lines[key + 1]
+        lines += section_lines
     return "\n".join(lines) + "\n"
 
 
-def _without_blanks(lines: list[str], *, inside: bool = True) -> list[str]:
-    """Return lines without empty ones at both ends and, if need be, right below the key."""
-    kept = "\n".join(lines).strip("\n").split("\n") if lines else []
-    at = next((at for at, line in enumerate(kept) if line and not line.startswith("#")), -1)
-    if inside and at >= 0 and kept[at].endswith(":"):
-        while at + 1 < len(kept) and not kept[at + 1]:
-            del kept[at + 1]
-    return [] if kept == [""] else kept
-
-
-def _rank(key: str) -> int:
-    if key.startswith("x-"):
-        return _ORDER.index("x-")
-    return _ORDER.index(key) if key in TOP else len(_ORDER)
+def _trimmed(lines: list[str]) -> list[str]:
+    """Return lines without empty ones at both ends."""
+    text = "\n".join(lines).strip("\n")
+    return text.split("\n") if text else []
 
 
 def _sections(text: str) -> tuple[list[str], list[_Section]]:
     """Cut a text at its top-level keys; the head is what stands above the first of them."""
     lines = text.rstrip("\n").split("\n")
-    starts = [at for at in _free_lines(text) if at < len(lines) and _KEY.match(lines[at])]
-    if not starts:
+    tokenized = tokenize(text)
+    keys: dict[int, str] = {}
+    for row, token in _first_tokens(tokenized).items():
+        # At the margin, and not inside brackets, quotes or a block.
+        free = token.depth == 0 and token.kind in ("plain", "quoted")
+        free = free and tokenized.place(token.start)[1] == 1 and row < len(lines)
+        if free and (match := _KEY.match(lines[row])):
+            keys[row] = match[0][:-1].strip("\"'")
+    if not keys:
         return lines, []
-    tops = [starts[0], *(_top(lines, before, at) for before, at in pairwise(starts))]
+    rows = list(keys)
+    tops = [rows[0], *(_top(lines, before, row) for before, row in pairwise(rows))]
     ends = [*tops[1:], len(lines)]
     sections = [
-        _Section(_key_at(lines[at]), lines[top:end])
-        for at, top, end in zip(starts, tops, ends, strict=True)
+        _Section(key, lines[top:end])
+        for key, top, end in zip(keys.values(), tops, ends, strict=True)
     ]
     return lines[: tops[0]], sections
 
 
-def _key_at(line: str) -> str:
-    found = _KEY.match(line)
-    return found[0][:-1].strip("\"'") if found else ""
-
-
-def _top(lines: list[str], before: int, at: int) -> int:
+def _top(lines: list[str], before: int, row: int) -> int:
     """Return where the comments above a key begin: those that follow an empty line, or touch it."""
-    top = at
+    top = row
     while top - 1 > before and (lines[top - 1].startswith("#") or not lines[top - 1]):
         top -= 1
-    if top == at or not lines[top]:
+    if top == row or not lines[top]:
         return top
     # A comment right below the section above, then an empty line: it belongs to that section.
-    blank = next((n for n in range(top, at) if not lines[n]), at)
-    return top if blank == at else blank
+    blank = next((at for at in range(top, row) if not lines[at]), row)
+    return top if blank == row else blank
 
 
-def _free_lines(text: str) -> Iterator[int]:
-    """Yield the lines that begin at the margin and are not inside brackets, quotes or a block."""
-    drawn = tokenize(text)
-    for token in _first_tokens(drawn):
-        line, column = drawn.place(token.start)
-        if column == 1 and token.depth == 0 and token.kind in ("plain", "quoted"):
-            yield line - 1
-
-
-def _first_tokens(drawn: TokenizedText) -> Iterator[Token]:
-    """Yield the first token of each line that has one."""
-    seen = 0
-    for token in drawn.tokens:
-        line = drawn.place(token.start)[0]
-        if line > seen:
-            yield token
-        seen = max(seen, drawn.place(max(token.start, token.end - 1))[0])
+def _first_tokens(tokenized: TokenizedText) -> dict[int, Token]:
+    """Return the first token of each row that one begins in, by the row's index."""
+    tokens: dict[int, Token] = {}
+    last = 0
+    for token in tokenized.tokens:
+        line = tokenized.place(token.start)[0]
+        if line > last:
+            tokens[line - 1] = token
+        last = max(last, tokenized.place(max(token.start, token.end - 1))[0])
+    return tokens
 
 
 # --- indents --------------------------------------------------------------------------------------
 
 
+class _Level(NamedTuple):
+    """The old and the new column of the keys, or of the dashes, at one depth."""
+
+    old: int
+    new: int
+    dash: bool = False
+
+
 def set_indents(text: str) -> str:
     """Indent by two spaces a level; what goes on over several lines moves as a whole."""
     lines = text.rstrip("\n").split("\n")
-    drawn = tokenize(text)
-    firsts = {drawn.place(token.start)[0] - 1: token for token in _first_tokens(drawn)}
-    levels: list[tuple[int, int]] = []  # old and new columns of the keys and dashes around
+    tokens = _first_tokens(tokenize(text))
+    levels: list[_Level] = []  # those around, the innermost last
     shift = 0
-    for at, line in enumerate(lines):
-        token = firsts.get(at)
-        if token is None or token.depth or token.kind in ("close", "comment"):
-            if line.strip() and (token is None or token.kind != "comment"):
-                lines[at] = _shifted(line, shift)
+    for row, line in enumerate(lines):
+        token = tokens.get(row)
+        if token is not None and token.kind == "comment":
             continue
-        if not _begins_entry(line):
-            lines[at] = _shifted(line, shift)
+        if token is None or token.depth or token.kind == "close" or not _begins_entry(line):
+            if line.strip():
+                lines[row] = _shifted(line, shift)
             continue
-        old = len(line) - len(line.lstrip())
-        new = _level(levels, old, dash=line.lstrip().startswith("- "))
-        lines[at] = _reindented(line, old, new, levels)
+        old = _indent(line)
+        new = _new_column(levels, old, dash=line.lstrip().startswith("- "))
+        lines[row] = _reindented(line, old, new, levels)
         shift = new - old
-    _place_comments(lines, text.rstrip("\n").split("\n"), firsts)
+    _place_comments(lines, text.rstrip("\n").split("\n"), tokens)
     return "\n".join(lines) + "\n"
 
 
@@ -193,73 +197,57 @@ def _begins_entry(line: str) -> bool:
     return bare.startswith("- ") or bare == "-" or _KEY.match(bare) is not None
 
 
-def _level(levels: list[tuple[int, int]], old: int, *, dash: bool) -> int:
+def _new_column(levels: list[_Level], old: int, *, dash: bool) -> int:
     """Return the new column of an entry at an old one, and enter its level."""
-    while levels and (levels[-1][0] > old):
+    while levels and levels[-1].old > old:
         levels.pop()
-    same = levels and levels[-1][0] == old
-    if same and dash and not _is_dash(levels[-1]):
-        new = levels[-1][1] + 2  # a list at its key's own column
-        levels.append((old, -new - 1))
-        return new
-    if same and not dash and _is_dash(levels[-1]):
+    if levels and levels[-1].old == old and levels[-1].dash and not dash:
         levels.pop()  # a list at its key's own column ends
-        return _level(levels, old, dash=dash)
-    if same:
-        return _column(levels[-1])
-    new = _column(levels[-1]) + 2 if levels else 0
-    levels.append((old, -new - 1 if dash else new))
+        return _new_column(levels, old, dash=dash)
+    if levels and levels[-1].old == old and levels[-1].dash == dash:
+        return levels[-1].new
+    new = levels[-1].new + 2 if levels else 0  # also for a list at its key's own column
+    levels.append(_Level(old, new, dash))
     return new
 
 
-def _is_dash(level: tuple[int, int]) -> bool:
-    return level[1] < 0
-
-
-def _column(level: tuple[int, int]) -> int:
-    return -level[1] - 1 if level[1] < 0 else level[1]
-
-
-def _reindented(line: str, old: int, new: int, levels: list[tuple[int, int]]) -> str:
+def _reindented(line: str, old: int, new: int, levels: list[_Level]) -> str:
     """Return the line at its new column; a dash has one space behind it."""
     bare = line.lstrip()
     if not bare.startswith("- "):
         return " " * new + bare
     inner = bare[1:].lstrip()
     if _begins_entry(inner):  # a mapping or list begins behind the dash
-        levels.append((old + len(bare) - len(inner), new + 2))
+        levels.append(_Level(old + len(bare) - len(inner), new + 2))
     return f"{' ' * new}- {inner}"
 
 
 def _shifted(line: str, shift: int) -> str:
-    if shift >= 0:
-        return " " * shift + line if line.strip() else line
-    blank = len(line) - len(line.lstrip())
-    return line[min(-shift, blank) :]
+    return " " * shift + line if shift >= 0 else line[min(-shift, _indent(line)) :]
 
 
-def _place_comments(lines: list[str], before: list[str], firsts: dict[int, Token]) -> None:
+def _place_comments(lines: list[str], before: list[str], tokens: dict[int, Token]) -> None:
     """Move comments on lines of their own with the entry that they were in line with."""
     beside: dict[int, int] = {}  # the last entry at each old column
     waiting: list[int] = []
-    for at, token in firsts.items():
+    for row, token in tokens.items():
         if token.kind == "comment":
-            waiting.append(at)
+            waiting.append(row)
             continue
-        column = _indent(before[at])
-        _settle(waiting, {**beside, column: at}, lines, before)
-        beside[column] = at
+        column = _indent(before[row])
+        _settle(waiting, {**beside, column: row}, lines, before)
+        beside[column] = row
         waiting.clear()
     _settle(waiting, beside, lines, before)
 
 
 def _settle(
-    waiting: list[int], beside: dict[int, int], lines: list[str], before: list[str]
+    comments: list[int], beside: dict[int, int], lines: list[str], before: list[str]
 ) -> None:
-    for at in waiting:
-        entry = beside.get(_indent(before[at]))
+    for row in comments:
+        entry = beside.get(_indent(before[row]))
         if entry is not None:
-            lines[at] = " " * _indent(lines[entry]) + before[at].lstrip()
+            lines[row] = " " * _indent(lines[entry]) + before[row].lstrip()
 
 
 def _indent(line: str) -> int:
@@ -271,15 +259,14 @@ def _indent(line: str) -> int:
 
 def space_units(text: str) -> str:
     """Put one space between numbers and their units, in values without quotes."""
-    drawn = tokenize(text)
+    tokenized = tokenize(text)
     pieces, end = [], 0
     key = ""
-    for at, token in enumerate(drawn.tokens):
-        follower = drawn.tokens[at + 1] if at + 1 < len(drawn.tokens) else None
+    for token, follower in zip(tokenized.tokens, [*tokenized.tokens[1:], None], strict=True):
         if follower is not None and follower.kind == "colon":
-            key = drawn.of(token).strip("\"'")
+            key = tokenized.of(token).strip("\"'")
         elif token.kind == "plain" and key not in _TEXTS and not key.startswith("x-"):
-            pieces += [text[end : token.start], spaced(drawn.of(token))]
+            pieces += [text[end : token.start], spaced(tokenized.of(token))]
             end = token.end
     return "".join([*pieces, text[end:]])
 
@@ -289,56 +276,58 @@ def space_units(text: str) -> str:
 
 def align_values(text: str) -> str:
     """Line up the values of a section's one-line entries, and keep comments where they stand."""
-    head, sections = _sections(text)
-    whole = {at for at, _ in _entries(text)}
-    at = len(head)
-    lines = list(head)
+    lines, sections = _sections(text)
+    rows = _one_line_entries(text)
     for section in sections:
-        inner = [n for n in range(at, at + len(section.lines)) if n in whole]
-        lines += _aligned(section.lines, {n - at for n in inner})
-        at += len(section.lines)
+        entries = {
+            at: entry
+            for at, line in enumerate(section.lines)
+            if len(lines) + at in rows and (entry := _entry(line)) is not None
+        }
+        names = [len(name) for name, _, _ in entries.values() if len(name) <= _WIDEST]
+        width = max(names, default=0)
+        lines += [
+            _aligned(line, *entries[at], width) if at in entries else line
+            for at, line in enumerate(section.lines)
+        ]
     return "\n".join(lines) + "\n"
 
 
-def _entries(text: str) -> Iterator[tuple[int, Token]]:
-    """Yield the lines that are a key of a section with its whole value behind it."""
-    drawn = tokenize(text)
-    firsts = list(_first_tokens(drawn))
-    for token, after in zip(firsts, [*firsts[1:], None], strict=True):
-        line, column = drawn.place(token.start)
-        goes_on = after is not None and (after.depth or after.kind == "close")
-        if column == 3 and token.depth == 0 and not goes_on:  # noqa: PLR2004  (two spaces)
-            yield line - 1, token
+def _one_line_entries(text: str) -> set[int]:
+    """Return the rows that are a key of a section with its whole value behind it."""
+    tokenized = tokenize(text)
+    tokens = _first_tokens(tokenized)
+    followers = [*list(tokens.values())[1:], None]
+    return {
+        row
+        for (row, token), after in zip(tokens.items(), followers, strict=True)
+        if token.depth == 0
+        and tokenized.place(token.start)[1] == len("  ") + 1
+        and not (after is not None and (after.depth or after.kind == "close"))
+    }
 
 
-def _aligned(lines: list[str], entries: set[int]) -> list[str]:
-    split = {at: parts for at in entries if (parts := _split(lines[at])) is not None}
-    names = [len(name) for name, _, _ in split.values() if len(name) <= _WIDEST]
-    width = max(names, default=0)
-    return [
-        _joined(line, *split[at], width) if at in split else line for at, line in enumerate(lines)
-    ]
-
-
-def _split(line: str) -> tuple[str, str, str] | None:
+def _entry(line: str) -> tuple[str, str, str] | None:
     """Return a line's key with its colon, its value and its comment; `None` without a value."""
-    found = _KEY.match(line.lstrip())
-    if found is None:
+    match = _KEY.match(line.lstrip())
+    if match is None:
         return None
-    rest = line.lstrip()[found.end() :]
-    drawn = tokenize(rest)
-    comment = next((token.start for token in drawn.tokens if token.kind == "comment"), len(rest))
-    value = rest[:comment].strip()
-    return (found[0], value, rest[comment:]) if value else None
+    behind = line.lstrip()[match.end() :]
+    tokens = tokenize(behind).tokens
+    comment = next((token.start for token in tokens if token.kind == "comment"), len(behind))
+    value = behind[:comment].strip()
+    return (match[0], value, behind[comment:]) if value else None
 
 
-def _joined(line: str, name: str, value: str, comment: str, width: int) -> str:
+def _aligned(line: str, name: str, value: str, comment: str, width: int) -> str:
     content = f"  {name:<{width}} {value}"
     if not comment:
         return content
     column = len(line) - len(comment)
     return f"{content:<{column - 2}}  {comment}"
 
+
+# --- all steps ------------------------------------------------------------------------------------
 
 # In this order: later steps rely on where earlier ones have put things.
 _STEPS: Final[tuple[Callable[[str], str], ...]] = (
@@ -401,10 +390,10 @@ def format_text(text: str, *, name: str = "<text>") -> str:
 
 def _round(text: str) -> str:
     """Take each step that changes nothing but the layout."""
-    said = _meaning(text)
+    meaning = _meaning(text)
     for step in _STEPS:
         changed = step(text)
-        if changed != text and _meaning(changed) == said:
+        if changed != text and _meaning(changed) == meaning:
             text = changed
     return text
 
@@ -415,20 +404,24 @@ def _meaning(text: str) -> tuple[Any, Counter[str]] | None:
         document = parse(text)
     except DocumentError:
         return None
-    drawn = tokenize(text)
-    comments = Counter(
-        drawn.of(token).rstrip() for token in drawn.tokens if token.kind == "comment"
-    )
-    root = _plain(document.root)
+    root = comparable(document.root)
     if isinstance(document.root, Mapping):
         root = sorted(root, key=lambda entry: entry[0])
-    return root, comments
+    return root, comments_of(text)
 
 
-def _plain(node: Node) -> Any:
+def comparable(node: Node) -> Any:
     """Return a node without its places, as values that compare; units in their usual spelling."""
     if isinstance(node, Scalar):
         return (spaced(node.text), node.quoted)
     if isinstance(node, Mapping):
-        return [(key.text, key.quoted, _plain(value)) for key, value in node]
-    return tuple(_plain(item) for item in node.items)
+        return [(key.text, key.quoted, comparable(value)) for key, value in node]
+    return tuple(comparable(item) for item in node.items)
+
+
+def comments_of(text: str) -> Counter[str]:
+    """Return the comments of a text, without the blanks behind them."""
+    tokenized = tokenize(text)
+    return Counter(
+        tokenized.of(token).rstrip() for token in tokenized.tokens if token.kind == "comment"
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
 from topo.description.read import read_description
+from topo.description.shape import document_of
 from topo.document.parse import parse
 from topo.errors import Finding, TopoError, UnknownNameError
 from topo.phrases import did_you_mean
@@ -82,8 +83,7 @@ def loads(
 
 def builtin_names() -> tuple[str, ...]:
     """Return the names of the worked machines that topo ships, sorted."""
-    found = {file.stem for folder in _FOLDERS for file in folder.glob("*.yaml")}
-    return tuple(sorted(found))
+    return tuple(sorted({file.stem for folder in _FOLDERS for file in folder.glob("*.yaml")}))
 
 
 def builtin_text(name: str) -> str:
@@ -104,11 +104,11 @@ def is_path(text: str) -> bool:
 
 
 def _find_builtin(name: str) -> Path:
-    known = builtin_names()
-    if name in known:
+    names = builtin_names()
+    if name in names:
         return next(path for folder in _FOLDERS if (path := folder / f"{name}.yaml").is_file())
     beside = next((name + suffix for suffix in _SUFFIXES if Path(name + suffix).is_file()), "")
-    advice = f"the file beside you is `{beside}`" if beside else did_you_mean(name, known)
+    advice = f"the file beside you is `{beside}`" if beside else did_you_mean(name, names)
     if not advice and Path(name).exists():
         advice = f"a file or folder is meant with a slash: `./{name}`"
     raise UnknownNameError(
@@ -116,7 +116,7 @@ def _find_builtin(name: str) -> Path:
             "unknown-name",
             f"no topology `{name}` comes with topo",
             help=advice or "a file's name ends in .yaml",
-            notes=(f"built in: {', '.join(known) or 'none'}",),
+            notes=(f"built in: {', '.join(names) or 'none'}",),
         )
     )
 
@@ -139,21 +139,15 @@ def read_file(text: str, most: int = -1) -> bytes:
     try:
         return files.read_file(text, most)
     except FileNotFoundError:
-        raise TopoError(_absent(text)) from None
-
-
-def _absent(text: str) -> Finding:
-    folder = Path(text).parent
-    beside = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
-    if not folder.is_dir():
-        message = f"there is no folder `{folder}`"
-    else:
-        message = f"there is no file `{text}`"
-    stem = Path(text).stem
-    advice = did_you_mean(Path(text).name, beside)
-    if not advice and stem in builtin_names():
-        advice = f"the built-in is `{stem}`, without a folder or .yaml"
-    return Finding("no-file", message, help=advice)
+        path = Path(text)
+        message, names = f"there is no folder `{path.parent}`", []
+        if path.parent.is_dir():
+            message = f"there is no file `{text}`"
+            names = sorted(file.name for file in path.parent.glob("*.y*ml"))
+        advice = did_you_mean(path.name, names)
+        if not advice and path.stem in builtin_names():
+            advice = f"the built-in is `{path.stem}`, without a folder or .yaml"
+        raise TopoError(Finding("no-file", message, help=advice)) from None
 
 
 def build(
@@ -173,6 +167,4 @@ def build(
     >>> build({"topo": 1, "devices": {"gpu0": "h100-sxm-80gb"}}).devices[0].name
     'gpu0'
     """
-    from topo.description.shape import document_of
-
     return read_description(document_of(document), name="topology", overrides=overrides)

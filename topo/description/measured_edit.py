@@ -8,10 +8,10 @@ given back only if it says exactly what was wanted.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from topo.description.format import comments_of, comparable
 from topo.description.loading import loads
 from topo.document.nodes import Mapping, Sequence
 from topo.document.parse import parse
@@ -87,45 +87,38 @@ def with_measured(text: str, lines: Iterable[MeasuredLine], *, name: str = "<tex
     >>> print(with_measured(before, [line]).splitlines()[-1])
       - cpu0 -> gpu0: {rate: 55.6 GB/s, source: "nvbandwidth"}
     """
-    wanted = {(line.source, line.target): line for line in lines}
-    if not wanted:
+    new_lines = {(line.source, line.target): line for line in lines}
+    if not new_lines:
         return text
     description = loads(text, name=name)
     root = parse(text, name=name).root
     if not isinstance(root, Mapping) or root.entries[0][0].place.column != 1:
         raise _in_brackets(name, "the file")
-    edited = _edited(text, root, description, wanted, name)
-    _guard(text, edited, description, wanted, name)
-    return edited
-
-
-def _edited(
-    text: str, root: Mapping, description: Description, wanted: dict[Pair, MeasuredLine], name: str
-) -> str:
     rows = text.rstrip("\n").split("\n")
-    key, value = root.key("measured"), root.get("measured")
+    key, section = root.key("measured"), root.get("measured")
     if key is None:
-        return "\n".join(_appended(rows, root, wanted)) + "\n"
-    if isinstance(value, Sequence) and value.items:
-        items = _items(rows, root, value, description, name)
-        return "\n".join(_replaced(rows, items, wanted)) + "\n"
-    at = key.place.line - 1
-    head, comment = _without_value(rows[at])
-    rows[at] = f"{head}{comment}"
-    rows[at + 1 : at + 1] = [_INDENT + line.text for line in wanted.values()]
-    return "\n".join(rows) + "\n"
+        rows = _with_section(rows, root, new_lines)
+    elif isinstance(section, Sequence) and section.items:
+        rows = _replaced(rows, _items(rows, root, section, description, name), new_lines)
+    else:
+        at = key.place.line - 1
+        below = [_INDENT + line.text for line in new_lines.values()]
+        rows = [*rows[:at], _without_value(rows[at]), *below, *rows[at + 1 :]]
+    edited = "\n".join(rows) + "\n"
+    _check_edited(text, edited, description, new_lines, name)
+    return edited
 
 
 # --- a new section --------------------------------------------------------------------------------
 
 
-def _appended(rows: list[str], root: Mapping, wanted: dict[Pair, MeasuredLine]) -> list[str]:
+def _with_section(rows: list[str], root: Mapping, new_lines: dict[Pair, MeasuredLine]) -> list[str]:
     """Return the rows with a section of its own, above workloads and expectations."""
     below = [key.place.line - 1 for key, _ in root if key.text in _AFTER]
     at = min(below, default=len(rows))
     while below and at and rows[at - 1].startswith("#"):
         at -= 1
-    section = ["measured:", *(_INDENT + line.text for line in wanted.values())]
+    section = ["measured:", *(_INDENT + line.text for line in new_lines.values())]
     aired = any(not row.strip() for row in rows)
     if aired and at and rows[at - 1].strip():
         section.insert(0, "")
@@ -134,12 +127,12 @@ def _appended(rows: list[str], root: Mapping, wanted: dict[Pair, MeasuredLine]) 
     return [*rows[:at], *section, *rows[at:]]
 
 
-def _without_value(row: str) -> tuple[str, str]:
-    """Return ``measured:`` without the empty list behind it, and its comment."""
-    drawn = tokenize(row)
-    comment = next((token.start for token in drawn.tokens if token.kind == "comment"), len(row))
-    colon = next(token.end for token in drawn.tokens if token.kind == "colon")
-    return row[:colon], f"  {row[comment:]}" if row[comment:] else ""
+def _without_value(row: str) -> str:
+    """Return ``measured:`` without the empty list behind it, and with its comment."""
+    tokens = tokenize(row).tokens
+    comment = next((token.start for token in tokens if token.kind == "comment"), len(row))
+    colon = next(token.end for token in tokens if token.kind == "colon")
+    return row[:colon] + (f"  {row[comment:]}" if row[comment:] else "")
 
 
 # --- a section that is there ----------------------------------------------------------------------
@@ -151,82 +144,74 @@ def _items(
     """Return the items of the list with the rows that each of them covers."""
     keys = [item.entries[0][0] for item in section.items if isinstance(item, Mapping)]
     starts = [key.place.line - 1 for key in keys]
-    if len(set(starts)) < len(starts) or not all(_begins(rows[at], "- ") for at in starts):
+    in_dashes = all(rows[start].lstrip().startswith("- ") for start in starts)
+    if len(set(starts)) < len(starts) or not in_dashes:
         raise _in_brackets(name, "`measured:`")
     after = [key.place.line - 1 for key, _ in root if key.place.line - 1 > starts[-1]]
     ends = [*starts[1:], min(after, default=len(rows))]
     pairs: dict[int, list[Pair]] = {}
-    for seen in description.measurements:
-        if seen.place is not None:
-            pairs.setdefault(seen.place.line - 1, []).append((seen.source, seen.target))
-    return tuple(
-        _Item(key, start, _last(rows, start, end), tuple(pairs.get(start, ())))
-        for key, start, end in zip(keys, starts, ends, strict=True)
-    )
-
-
-def _begins(row: str, sign: str) -> bool:
-    return row.lstrip().startswith(sign)
-
-
-def _last(rows: list[str], start: int, end: int) -> int:
-    """Return the row after the item's last one: what follows is air and others' comments."""
-    while end > start + 1 and (not rows[end - 1].strip() or _begins(rows[end - 1], "#")):
-        end -= 1
-    return end
+    for measurement in description.measurements:
+        if measurement.place is not None:
+            pair = (measurement.source, measurement.target)
+            pairs.setdefault(measurement.place.line - 1, []).append(pair)
+    items = []
+    for key, start, limit in zip(keys, starts, ends, strict=True):
+        end = limit  # what follows the item's last row is air and comments of the next
+        while end > start + 1 and (not rows[end - 1].strip() or rows[end - 1].lstrip()[0] == "#"):
+            end -= 1
+        items.append(_Item(key, start, end, tuple(pairs.get(start, ()))))
+    return tuple(items)
 
 
 def _replaced(
-    rows: list[str], items: tuple[_Item, ...], wanted: dict[Pair, MeasuredLine]
+    rows: list[str], items: tuple[_Item, ...], new_lines: dict[Pair, MeasuredLine]
 ) -> list[str]:
-    """Return the rows with wanted pairs where they stood, and new ones behind the last item."""
-    left = dict(wanted)
-    out: list[str] = list(rows[: items[0].start])
+    """Return the rows with measured pairs where they stood, and new ones behind the last item."""
+    unplaced = dict(new_lines)
+    edited = rows[: items[0].start]
     for number, item in enumerate(items):
         end = items[number + 1].start if number + 1 < len(items) else len(rows)
         old = rows[item.start : item.end]
-        hit = [pair for pair in item.pairs if pair in wanted]
-        new = [left.pop(pair) for pair in hit if pair in left]
-        out += _renewed(old, item, new, set(hit)) if hit else old
+        measured = [pair for pair in item.pairs if pair in new_lines]
+        new = [unplaced.pop(pair) for pair in measured if pair in unplaced]
+        edited += _renewed(old, item, new, set(measured)) if measured else old
         if number + 1 == len(items):
             indent = _indent(rows[items[0].start])
-            out += [indent + line.text for line in left.values()]
-        out += rows[item.end : end]
-    return out
+            edited += [indent + line.text for line in unplaced.values()]
+        edited += rows[item.end : end]
+    return edited
 
 
-def _renewed(old: list[str], item: _Item, new: list[MeasuredLine], gone: set[Pair]) -> list[str]:
+def _renewed(
+    old: list[str], item: _Item, new: list[MeasuredLine], measured: set[Pair]
+) -> list[str]:
     """Return one item's rows anew: its comments, what is left of it, and the new lines."""
     indent = _indent(old[0])
-    drawn = tokenize("\n".join(old))
-    comments = [drawn.of(token) for token in drawn.tokens if token.kind == "comment"]
-    fresh = [indent + line.text for line in new]
-    stay = _rest(old, item, gone)
-    if stay:
-        return [*stay, *fresh]
-    if len(old) == 1 and comments and fresh:
-        return [f"{fresh[0]}  {comments[0]}", *fresh[1:]]
-    return [*(indent + comment for comment in comments), *fresh]
+    new_rows = [indent + line.text for line in new]
+    remaining = [pair for pair in item.pairs if pair not in measured]
+    if remaining:
+        return [*_for_pairs(remaining, old, item), *new_rows]
+    tokenized = tokenize("\n".join(old))
+    comments = [tokenized.of(token) for token in tokenized.tokens if token.kind == "comment"]
+    if len(old) == 1 and comments and new_rows:
+        return [f"{new_rows[0]}  {comments[0]}", *new_rows[1:]]
+    return [*(indent + comment for comment in comments), *new_rows]
 
 
-def _rest(old: list[str], item: _Item, gone: set[Pair]) -> list[str]:
-    """Return the item once for each of its pairs that nobody measured anew."""
-    rest = [pair for pair in item.pairs if pair not in gone]
+def _for_pairs(pairs: list[Pair], old: list[str], item: _Item) -> list[str]:
+    """Return the item once for each of the pairs, with its comments at the first."""
     start = item.key.place.column - 1
     end = item.key.place.end_column - 1
-    found: list[str] = []
-    for number, (source, target) in enumerate(rest):
-        head = f"{old[0][:start]}{source} -> {target}{old[0][end:]}"
-        whole = [head, *old[1:]]
-        found += whole if number == 0 else _bare(whole)
-    return found
+    rows: list[str] = []
+    for source, target in pairs:
+        copy = [f"{old[0][:start]}{source} -> {target}{old[0][end:]}", *old[1:]]
+        rows += _without_comments(copy) if rows else copy
+    return rows
 
 
-def _bare(rows: list[str]) -> list[str]:
-    """Return rows without their comments, which stay with the first copy."""
+def _without_comments(rows: list[str]) -> list[str]:
     text = "\n".join(rows)
-    drawn = tokenize(text)
-    for token in reversed([token for token in drawn.tokens if token.kind == "comment"]):
+    for token in reversed([token for token in tokenize(text).tokens if token.kind == "comment"]):
         text = text[: token.start].rstrip(" ") + text[token.end :]
     return [row for row in text.split("\n") if row.strip()]
 
@@ -238,39 +223,41 @@ def _indent(row: str) -> str:
 # --- safety ---------------------------------------------------------------------------------------
 
 
-def _guard(
-    before: str, after: str, description: Description, wanted: dict[Pair, MeasuredLine], name: str
+def _check_edited(
+    before: str,
+    after: str,
+    description: Description,
+    new_lines: dict[Pair, MeasuredLine],
+    name: str,
 ) -> None:
     """Hold the new text to what was wanted: all else the same, no comment lost."""
     try:
-        again = loads(after, name=name)
+        edited = loads(after, name=name)
     except DescriptionError:
         raise _in_brackets(name, "`measured:`") from None
-    rates = {(one.source, one.target): one.rate.value for one in description.measurements}
-    rates |= {pair: float(f"{line.rate:.15g}") for pair, line in wanted.items()}
-    found = {(one.source, one.target): one.rate.value for one in again.measurements}
-    same = found.keys() == rates.keys() and all(
-        abs((found[pair] or 0.0) - (rate or 0.0)) <= 1e-9 * abs(rate or 1.0)
-        for pair, rate in rates.items()
+    expected = _rates(description)
+    expected |= {pair: float(f"{line.rate:.15g}") for pair, line in new_lines.items()}
+    rates = _rates(edited)
+    same = rates.keys() == expected.keys() and all(
+        abs(rates[pair] - rate) <= 1e-9 * abs(rate or 1.0) for pair, rate in expected.items()
     )
-    if not same or _rest_of(before) != _rest_of(after) or _comments(before) != _comments(after):
+    same = same and _other_sections(before) == _other_sections(after)
+    if not same or comments_of(before) != comments_of(after):
         raise _in_brackets(name, "`measured:`")
 
 
-def _rest_of(text: str) -> list[tuple[str, str]]:
-    """Return every section but `measured:`, as text that does not depend on places."""
+def _rates(description: Description) -> dict[Pair, float]:
+    return {
+        (measurement.source, measurement.target): measurement.rate.value or 0.0
+        for measurement in description.measurements
+    }
+
+
+def _other_sections(text: str) -> list[object]:
+    """Return every section but `measured:`, as values that do not depend on places."""
     root = parse(text).root
     assert isinstance(root, Mapping)
-    return [(key.text, _flat(value)) for key, value in root if key.text != "measured"]
-
-
-def _flat(node: object) -> str:
-    return re.sub(r"Place\([^)]*\)", "", repr(node))
-
-
-def _comments(text: str) -> Counter[str]:
-    drawn = tokenize(text)
-    return Counter(drawn.of(token).rstrip() for token in drawn.tokens if token.kind == "comment")
+    return [(key.text, comparable(node)) for key, node in root if key.text != "measured"]
 
 
 def _in_brackets(name: str, what: str) -> DescriptionError:
