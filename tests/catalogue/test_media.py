@@ -48,7 +48,7 @@ def test_a_stated_rate_replaces_the_computed_one(media):
 
 
 def test_nothing_and_later_media_see_earlier_ones(media, shipped):
-    from topo.catalogue.media import read_media
+    from topo.catalogue.cables import read_media
 
     assert read_media(None, media=shipped.media, report=UNUSED) == dict(shipped.media)
     read = media("one: {reach: network, rate: 10 Gb/s}\ntwo: {like: one}").clean

@@ -1,4 +1,4 @@
-"""Read a cable: ``pcie 5 x16``, ``2x infiniband ndr``, ``4x upi 16 GT/s``.
+"""Read media, and the cables that are made of them: ``pcie 5 x16``, ``2x infiniband ndr``.
 
 The rate of one cable is computed here, one direction, with the formula as its source.
 """
@@ -8,18 +8,22 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from topo.catalogue.fields import (
+    MEDIUM_FIELDS,
     RATIO,
+    Origin,
     open_value,
     origin_of,
     read_caps,
     read_figure,
+    read_flag,
+    read_text,
     refuse_unknown_keys,
     rejoin,
 )
-from topo.catalogue.part import Cable, Figure, FigureKind
+from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Reach
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean
@@ -28,13 +32,16 @@ from topo.units import parse_rate, parse_transfer_rate
 if TYPE_CHECKING:
     from collections.abc import Mapping as Table
 
-    from topo.catalogue.part import Medium
     from topo.document.nodes import Node, Report
 
 
+_MEDIUM_NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 LANES: Final = (1, 2, 4, 8, 16)
 _CABLE_KEYS: Final = ("medium", "efficiency", "p2p", "source")
 _EXAMPLES: Final = "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`, `ethernet 400 Gb/s`"
+
+
+# --- cables ---------------------------------------------------------------------------------------
 
 
 def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cable | None:
@@ -71,10 +78,10 @@ def _read_mapping(node: Mapping, *, media: Table[str, Medium], report: Report) -
     refused = refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
     origin = origin_of(node, report=report)
     efficiency = caps = None
-    if (said := node.get("efficiency")) is not None:
-        efficiency = read_figure(said, RATIO, report=report, origin=origin, name="efficiency")
-    if (said := node.get("p2p")) is not None:
-        caps = read_caps(said, report=report, origin=origin)
+    if (stated := node.get("efficiency")) is not None:
+        efficiency = read_figure(stated, RATIO, report=report, origin=origin, name="efficiency")
+    if (stated := node.get("p2p")) is not None:
+        caps = read_caps(stated, report=report, origin=origin)
     medium = node.get("medium")
     if medium is None:
         if refused:  # that key was meant for it
@@ -117,8 +124,8 @@ def parse_cable(
         likely = _likely(text, media)
         if not likely:
             raise
-        found = error.findings[0]
-        raise UnitError(found.code, found.message, f"write `{likely}`") from None
+        finding = error.findings[0]
+        raise UnitError(finding.code, finding.message, f"write `{likely}`") from None
 
 
 def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) -> Cable:
@@ -129,15 +136,15 @@ def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) 
         )
     count, words = _take_count(words, text)
     name, words = _take_medium(words, media)
-    shown = " ".join(text.split())
+    shorthand = " ".join(text.split())
     if name not in media:  # the family alone, its generation unknown
-        lanes = _unknown_generation(words, shown)
+        lanes = _unknown_generation(words, shorthand)
         reach = next(medium.reach for medium in media.values() if medium.family == name)
         rate = Figure(None, kind, source)
-        return Cable(name, name, reach, rate, count, lanes, text=shown)
+        return Cable(name, name, reach, rate, count, lanes, text=shorthand)
     medium = media[name]
     generation = name.rpartition(" ")[2]
-    lanes, rate = _lanes_and_rate(medium, words, shown, source, kind)
+    lanes, rate = _lanes_and_rate(medium, words, shorthand, source, kind)
     return Cable(
         medium=name,
         family=medium.family,
@@ -147,7 +154,7 @@ def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) 
         lanes=lanes,
         generation=int(generation) if re.fullmatch("[0-9]+", generation) else None,
         efficiency=medium.efficiency,
-        text=shown,
+        text=shorthand,
     )
 
 
@@ -183,18 +190,17 @@ def _take_medium(words: list[str], media: Table[str, Medium]) -> tuple[str, list
     raise _no_such_generation(lower[0], words[1:], media)
 
 
-def _no_such_generation(family: str, rest: list[str], media: Table[str, Medium]) -> UnitError:
+def _no_such_generation(family: str, words: list[str], media: Table[str, Medium]) -> UnitError:
     names = [name for name in media if name.startswith(f"{family} ")]
-    known = [name.partition(" ")[2] for name in names]
-    says = f"{family} has {', '.join(known)}"
-    if not rest or re.fullmatch("x[0-9]+", rest[0]):
+    generations = f"{family} has {', '.join(name.partition(' ')[2] for name in names)}"
+    if not words or re.fullmatch("x[0-9]+", words[0]):
         usual = names[max(len(names) - 2, 0)]
-        example = f"{usual} {rest[0]}" if rest else usual
+        example = f"{usual} {words[0]}" if words else usual
         return UnitError(
-            "not-a-cable", f"`{family}` without its generation", f"write `{example}`; {says}"
+            "not-a-cable", f"`{family}` without its generation", f"write `{example}`; {generations}"
         )
-    near = "" if rest[0].isdigit() else did_you_mean(f"{family} {rest[0]}", names)
-    return UnitError("unknown-medium", f"there is no `{family} {rest[0]}`", near or says)
+    near = "" if words[0].isdigit() else did_you_mean(f"{family} {words[0]}", names)
+    return UnitError("unknown-medium", f"there is no `{family} {words[0]}`", near or generations)
 
 
 def _unknown_generation(words: list[str], text: str) -> int | None:
@@ -252,10 +258,10 @@ def cable_rate(medium: Medium, lanes: int | None = None) -> Figure:
             "formula",
             f"{_number(transfers / 1e9)} GT/s x {lanes} x {medium.encoding} / 8",
         )
-    each = _number(medium.rate.value / 1e9)
+    lane_rate = _number(medium.rate.value / 1e9)
     kind: FigureKind = "formula" if medium.rate.scalable else medium.rate.kind
     return Figure(
-        medium.rate.value * lanes, kind, f"{lanes} lanes x {each} GB/s ({medium.rate.source})"
+        medium.rate.value * lanes, kind, f"{lanes} lanes x {lane_rate} GB/s ({medium.rate.source})"
     )
 
 
@@ -264,10 +270,10 @@ def _stated_rate(medium: Medium, text: str, source: str, kind: FigureKind) -> Fi
     if text == "unknown":
         return Figure(None, kind, source)
     if medium.bytes_per_transfer is not None and text.endswith("T/s"):
-        transfers, each = parse_transfer_rate(text), medium.bytes_per_transfer.value
-        if each is None:
+        transfers, transferred = parse_transfer_rate(text), medium.bytes_per_transfer.value
+        if transferred is None:
             return Figure(None, "formula", f"{text} x unknown bytes")
-        rate = Figure(transfers * each, "formula", f"{text} x {_number(each)} B")
+        rate = Figure(transfers * transferred, "formula", f"{text} x {_number(transferred)} B")
     elif medium.reach == "network":
         rate = Figure(parse_rate(text), "formula", f"line rate {text}")
     else:
@@ -345,3 +351,189 @@ def _likely(text: str, media: Table[str, Medium]) -> str:
     except UnitError:
         return ""
     return written if written != text.strip() else ""
+
+
+# --- media ----------------------------------------------------------------------------------------
+
+
+def read_medium(
+    name: str,
+    node: Node,
+    *,
+    media: Table[str, Medium],
+    report: Report,
+    kind: FigureKind = "quoted",
+) -> Medium | None:
+    """Read one medium; under a built-in's name it changes what it says and keeps the rest.
+
+    Parameters
+    ----------
+    name
+        As it is written in a cable: one or two words.
+    node
+        A mapping of the medium's keys.
+    media
+        The media that it may start from.
+    report
+        Takes what is wrong.
+    kind
+        What sort of figures they are where the medium does not say.
+    """
+    if not isinstance(node, Mapping):
+        report.add(
+            node,
+            "wrong-shape",
+            f"`{name}` is no mapping",
+            help=f"write {name}: {{efficiency: 85 %, source: ...}}",
+        )
+        return None
+    node = rejoin(node, MEDIUM_FIELDS)
+    refused = refuse_unknown_keys(node, MEDIUM_FIELDS, report=report, owner="a medium")
+    base, is_found = _base(name, node, media, report)
+    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    reachless = base is None and node.get("reach") is None
+    silent = not is_found or (refused and reachless)  # complained of already
+    reach = None if silent else _reach(name, node, base, report)
+    start = base or Medium(name, name, "host", None)
+    figures = {
+        field.name: read_figure(
+            value, field.quantity, report=report, origin=origin, name=field.name
+        )
+        for field in MEDIUM_FIELDS.values()
+        if field.quantity.unit and (value := node.get(field.name)) is not None
+    }
+    medium = replace(
+        start,
+        name=name,
+        family=name.partition(" ")[0],
+        per_lane=_per_lane(node, start, report),
+        encoding=_encoding(node, start, report),
+        bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
+        efficiency=figures.get("efficiency") or start.efficiency,
+        title=_text(node, "title", report) or start.title,
+        source=origin.source or start.source,
+    )
+    if "transfer-rate" in figures and not medium.encoding and node.get("encoding") is None:
+        report.add(
+            node,
+            "bad-encoding",
+            f"`{name}` says transfers/s and not how many of the bits are payload",
+            help="write `encoding: 128/130`, or `1/1` where all are",
+        )
+    return None if reach is None else replace(_rated(medium, figures), reach=reach)
+
+
+def _rated(medium: Medium, figures: Table[str, Figure | None]) -> Medium:
+    """Give a medium its rate: the stated one, or what transfers and encoding make."""
+    if (stated := figures.get("rate")) is not None:
+        return replace(medium, rate=stated, transfer_rate=None, encoding="")
+    transfer_rate = figures.get("transfer-rate") or medium.transfer_rate
+    if transfer_rate is None or not medium.encoding:
+        return medium
+    rate = _lane_rate(transfer_rate, medium.encoding)
+    return replace(medium, rate=rate, transfer_rate=transfer_rate, per_lane=True)
+
+
+def read_media(
+    node: Node | None, *, media: Table[str, Medium], report: Report
+) -> dict[str, Medium]:
+    """Read a file's `media:` and return them with the built-in ones, its own laid over."""
+    if node is None:
+        return dict(media)
+    if not isinstance(node, Mapping):
+        report.add(
+            node,
+            "wrong-shape",
+            "`media:` is a mapping of names",
+            help="write pcie 5: {efficiency: 85 %, source: ...}",
+        )
+        return dict(media)
+    everything = dict(media)
+    for key, value in node:
+        if not _MEDIUM_NAME.fullmatch(key.text):
+            report.add(
+                key,
+                "bad-name",
+                f"`{key.text}` is no name for a medium",
+                help="one or two words in small letters: `pcie 5`, `slingshot`",
+            )
+            continue
+        medium = read_medium(key.text, value, media=everything, report=report)
+        if medium is not None:
+            everything[key.text] = medium
+    return everything
+
+
+def _base(
+    name: str, node: Mapping, media: Table[str, Medium], report: Report
+) -> tuple[Medium | None, bool]:
+    """Return the medium it starts from, and whether that one (if any was named) was found."""
+    base_name = node.get("like")
+    if base_name is None:
+        return media.get(name), True
+    text = base_name.text.strip() if isinstance(base_name, Scalar) else ""
+    if text not in media:
+        report.add(
+            base_name,
+            "unknown-medium",
+            f"there is no medium `{text}`" if text else "`like:` names one medium",
+            help=did_you_mean(text, media) if text else "",
+        )
+        return None, False
+    return media[text], True
+
+
+def _reach(name: str, node: Mapping, base: Medium | None, report: Report) -> Reach | None:
+    words = get_args(Reach)
+    stated = node.get("reach")
+    if stated is not None:
+        word = read_text(stated, report=report, words=words)
+        return cast("Reach", word.text) if word else None
+    if base is not None:
+        return base.reach
+    report.add(
+        node,
+        "missing-reach",
+        f"`{name}` is new here and does not say what it joins",
+        help=f"write `reach:` and one of {', '.join(words)}, or `like:` and a medium",
+    )
+    return None
+
+
+def _encoding(node: Mapping, base: Medium, report: Report) -> str:
+    text = _text(node, "encoding", report)
+    if not text:
+        return base.encoding
+    bits = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", text)
+    if bits is None or int(bits[1]) > int(bits[2]):
+        report.add(
+            cast("Scalar", node.get("encoding")),
+            "bad-encoding",
+            f"`{text}` is no share of payload bits in line bits",
+            help="write it like 128/130",
+        )
+        return ""
+    return text
+
+
+def _per_lane(node: Mapping, base: Medium, report: Report) -> bool:
+    stated = node.get("per-lane")
+    word = read_flag(stated, report=report) if stated is not None else None
+    return bool(word.flag) if word else base.per_lane
+
+
+def _lane_rate(transfer_rate: Figure, encoding: str) -> Figure:
+    payload, _, line = encoding.partition("/")
+    if transfer_rate.value is None:
+        return Figure(None, "formula", f"unknown x {encoding} / 8")
+    return Figure(
+        transfer_rate.value * int(payload) / int(line) / 8,
+        "formula",
+        f"{transfer_rate.value / 1e9:.10g} GT/s x {encoding} / 8",
+    )
+
+
+def _text(node: Mapping, key: str, report: Report) -> str:
+    stated = node.get(key)
+    word = read_text(stated, report=report) if stated is not None else None
+    return word.text if word else ""

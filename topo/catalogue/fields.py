@@ -432,18 +432,17 @@ def origin_of(
 ) -> Origin:
     """Return the origin that a mapping's ``source:`` and `key` say, else `origin`."""
     source, kind = origin.source, origin.kind
-    said = node.get("source")
-    if said is not None:
-        word = _plain_text(said, report=report)
-        source = word or source
-    said = node.get(key)
-    if said is not None:
-        word = _plain_text(said, report=report)
+    stated = node.get("source")
+    if stated is not None:
+        source = _plain_text(stated, report=report) or source
+    stated = node.get(key)
+    if stated is not None:
+        word = _plain_text(stated, report=report)
         if word in STATED_KINDS:
             kind = cast("FigureKind", word)
         elif word:
             report.add(
-                said,
+                stated,
                 "unknown-word",
                 f"`{word}` is no kind of figure: {', '.join(STATED_KINDS)}",
                 help=did_you_mean(word, STATED_KINDS),
@@ -463,19 +462,19 @@ def refuse_unknown_keys(node: Mapping, keys: Iterable[str], *, report: Report, o
 
     ``x-`` keys are the user's own.
     """
-    known = tuple(keys)
-    unknown = [key for key, _ in node if key.text not in known and not key.text.startswith("x-")]
+    names = tuple(keys)
+    unknown = [key for key, _ in node if key.text not in names and not key.text.startswith("x-")]
     for key in unknown:
         report.add(
             key,
             "unknown-key",
             f"`{key.text}` is no key of {owner}",
-            help=did_you_mean(key.text, known) or f"it may have {', '.join(known)}",
+            help=did_you_mean(key.text, names) or f"it may have {', '.join(names)}",
         )
     return bool(unknown)
 
 
-def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:
+def rejoin(node: Mapping, names: Iterable[str]) -> Mapping:
     """Give a text that a comma cut in braces its end back.
 
     In ``{efficiency: 85 %, source: our lspci, MPS 128}`` YAML sees a third key without a value;
@@ -485,17 +484,18 @@ def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:
     ----------
     node
         The mapping as parsed.
-    known
+    names
         Keys that it may have, which are never taken for text.
     """
-    keys = frozenset(known)
+    keys = frozenset(names)
     entries: list[tuple[Scalar, Node]] = []
     for key, value in node:
-        if entries and _is_rest(key, value, keys) and entries[-1][0].text in SENTENCES:
+        empty = isinstance(value, Scalar) and not value.text and not value.quoted
+        if entries and empty and key.text not in keys and entries[-1][0].text in SENTENCES:
             name, begun = entries[-1]
             if isinstance(begun, Scalar):
-                whole = Scalar(f"{begun.text}, {key.text}", begun.place, begun.quoted)
-                entries[-1] = (name, whole)
+                text = Scalar(f"{begun.text}, {key.text}", begun.place, begun.quoted)
+                entries[-1] = (name, text)
                 continue
         entries.append((key, value))
     return node if len(entries) == len(node.entries) else Mapping(tuple(entries), node.place)
@@ -503,11 +503,6 @@ def rejoin(node: Mapping, known: Iterable[str]) -> Mapping:
 
 SENTENCES: Final = ("source", "title")
 """Keys whose text is a sentence, in which people write commas."""
-
-
-def _is_rest(key: Scalar, value: Node, known: frozenset[str]) -> bool:
-    empty = isinstance(value, Scalar) and not value.text and not value.quoted
-    return empty and key.text not in known
 
 
 # --- peer-to-peer caps: behaviour that somebody stated, by PCIe's words -----------------------
@@ -530,9 +525,9 @@ def read_caps(node: Node, *, report: Report, origin: Origin = HERE) -> PeerCaps 
     refuse_unknown_keys(node, _CAPS_KEYS, report=report, owner="peer-to-peer caps")
     origin = origin_of(node, report=report, origin=origin, key="kind")
     caps = {
-        name: _cap(said, name, report=report, origin=origin)
+        name: _cap(stated, name, report=report, origin=origin)
         for name in _DIRECTIONS
-        if (said := node.get(name)) is not None
+        if (stated := node.get(name)) is not None
     }
     return PeerCaps(caps.get("posted"), caps.get("non-posted"))
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Medium
 
 
-LANES: Final = (1, 2, 4, 8, 16)
 NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")
 

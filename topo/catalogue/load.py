@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from topo.catalogue.media import read_medium
+from topo.catalogue.cables import read_medium
 from topo.catalogue.part import Catalogue, Medium, Part
 from topo.catalogue.parts import read_part
 from topo.document.nodes import Mapping as MappingNode
@@ -95,8 +95,8 @@ class _Shelf(Mapping[str, T], Generic[T]):
 
 def _medium(name: str, node: Node, report: Report, media: Mapping[str, Medium]) -> Medium | None:
     # Without a base of its own name: that is how a user's medium changes a shipped one.
-    like = node.get("like") if isinstance(node, MappingNode) else None
-    base = like.text if isinstance(like, Scalar) else ""
+    base_name = node.get("like") if isinstance(node, MappingNode) else None
+    base = base_name.text if isinstance(base_name, Scalar) else ""
     bases = {base: media[base]} if base in media else {}
     return read_medium(name, node, media=bases, report=report, kind="datasheet")
 
@@ -116,11 +116,11 @@ def _part(
 def _entries(file: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield each entry's name, file and text; empty lines keep its line numbers."""
     text = (DATA / f"{file}.yaml").read_text(encoding="utf-8")
-    found = list(_ENTRY.finditer(text))
-    ends = [entry.start() for entry in found[1:]] + [len(text)]
+    keys = list(_ENTRY.finditer(text))
+    ends = [key.start() for key in keys[1:]] + [len(text)]
     line = 0
     at = 0
-    for entry, end in zip(found, ends, strict=True):
+    for entry, end in zip(keys, ends, strict=True):
         line += text.count("\n", at, entry.start())
         at = entry.start()
         yield entry[1], (file, "\n" * line + text[at:end])

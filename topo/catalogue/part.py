@@ -260,7 +260,7 @@ def memory_bus_rate(part: Part) -> Figure:
     stated = part.figure("bus")
     if stated is not None:
         return stated
-    per_channel = _known(part.figure("dimms-per-channel")) or 1
+    per_channel = _value(part.figure("dimms-per-channel")) or 1
     if per_channel < _TWO:
         return _computed(part, part.figure("transfer-rate"), "")
     slower = part.figure("transfer-rate-2dpc")
@@ -279,19 +279,19 @@ def memory_headline_rate(part: Part) -> Figure:
 
 
 def _computed(part: Part, transfer_rate: Figure | None, note: str) -> Figure:
-    channels = _known(part.figure("channels"))
-    transfers = _known(transfer_rate)
-    each = _known(part.figure("bytes-per-transfer"))
-    named = {"channels": channels, "transfer-rate": transfers, "bytes-per-transfer": each}
+    channels = _value(part.figure("channels"))
+    transfers = _value(transfer_rate)
+    transferred = _value(part.figure("bytes-per-transfer"))
+    named = {"channels": channels, "transfer-rate": transfers, "bytes-per-transfer": transferred}
     missing = [name for name, value in named.items() if value is None]
-    if channels is None or transfers is None or each is None:
+    if channels is None or transfers is None or transferred is None:
         return Figure(None, "formula", f"{' and '.join(missing)} unknown")
     return Figure(
-        channels * transfers * each,
+        channels * transfers * transferred,
         "formula",
-        f"{channels:g} channels x {transfers / 1e6:.10g} MT/s x {each:g} B{note}",
+        f"{channels:g} channels x {transfers / 1e6:.10g} MT/s x {transferred:g} B{note}",
     )
 
 
-def _known(figure: Figure | None) -> float | None:
+def _value(figure: Figure | None) -> float | None:
     return figure.value if figure is not None else None

@@ -1,4 +1,4 @@
-"""Read parts: what a part starts from, and what its own keys lay over that."""
+"""Read parts: what a part starts from, what its own keys lay over that, where it is plugged in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping as Table
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.cables import LANES, parse_cable
 from topo.catalogue.fields import (
     CAPS,
     FIELDS,
+    HERE,
     PART_WORDS,
     PORTS,
     SLOT,
@@ -16,6 +18,7 @@ from topo.catalogue.fields import (
     Field,
     Origin,
     keys_of,
+    open_value,
     origin_of,
     read_caps,
     read_figure,
@@ -24,21 +27,23 @@ from topo.catalogue.fields import (
     rejoin,
 )
 from topo.catalogue.kinds import KINDS
-from topo.catalogue.part import Part
-from topo.catalogue.plugs import read_ports, read_slot
+from topo.catalogue.part import Figure, Part, Ports, Slot
 from topo.document.nodes import Mapping, Scalar
+from topo.errors import UnitError
 from topo.phrases import did_you_mean, near_names
+from topo.units import parse_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import Figure, FigureKind, Medium, PeerCaps, Ports, Slot
+    from topo.catalogue.part import FigureKind, Medium, PeerCaps
     from topo.document.nodes import Node, Report
 
 
 # Words people write for one of ours.
 _HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
+_FEW: Final = 4  # kinds that a message names
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -74,8 +79,8 @@ def read_part(
         What could be read; `None` when even its kind could not.
     """
     if isinstance(node, Scalar):
-        like = find_part(node, parts, report)
-        return None if like is None else _Draft(name, like.kind, like).part(node)
+        base = find_part(node, parts, report)
+        return None if base is None else _Draft(name, base.kind, base).part(node)
     if not isinstance(node, Mapping):
         report.add(
             node, "wrong-shape", f"`{name}` is a list", help=f"write {name}: {{like: ..., ...}}"
@@ -115,13 +120,13 @@ def vary_part(
     kind
         What sort of figures they are where the entries do not say.
     """
-    own = tuple(entries)
-    if not own:
+    changes = tuple(entries)
+    if not changes:
         return part
     draft = _Draft(part.name, part.kind, part)
-    node = Mapping(own, own[0][0].place)
+    node = Mapping(changes, changes[0][0].place)
     origin = origin_of(node, report=report, origin=Origin(kind=kind))
-    draft.overlay(own, media=media, report=report, origin=origin)
+    draft.overlay(changes, media=media, report=report, origin=origin)
     return draft.part(None)
 
 
@@ -144,18 +149,18 @@ def find_part(name: Scalar, parts: Table[str, Part], report: Report) -> Part | N
 
 def _like(node: Mapping, parts: Table[str, Part], report: Report) -> Part | None:
     """Return the part that `like:` names."""
-    like = node.get("like")
-    if not isinstance(like, Scalar):
-        if like is not None:
-            report.add(like, "wrong-shape", "`like:` names one part")
+    base_name = node.get("like")
+    if not isinstance(base_name, Scalar):
+        if base_name is not None:
+            report.add(base_name, "wrong-shape", "`like:` names one part")
         return None
-    base = find_part(like, parts, report)
-    said = node.get("kind")
-    if base is not None and isinstance(said, Scalar) and said.text.strip() != base.kind:
+    base = find_part(base_name, parts, report)
+    stated = node.get("kind")
+    if base is not None and isinstance(stated, Scalar) and stated.text.strip() != base.kind:
         report.add(
-            said,
+            stated,
             "kind-mismatch",
-            f"`{base.name}` is of kind `{base.kind}`, not `{said.text.strip()}`",
+            f"`{base.name}` is of kind `{base.kind}`, not `{stated.text.strip()}`",
             help="leave `kind:` out; it comes with `like:`",
         )
     return base
@@ -163,17 +168,17 @@ def _like(node: Mapping, parts: Table[str, Part], report: Report) -> Part | None
 
 def _kind(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> Kind | None:
     """Return what `kind:` says of a part that is like no other."""
-    said = node.get("kind")
-    if said is None:
+    stated = node.get("kind")
+    if stated is None:
         if node.get("like") is None:  # else that one has been complained of
             _kindless(name, node, parts, report)
         return None
-    word = said.text.strip() if isinstance(said, Scalar) else ""
+    word = stated.text.strip() if isinstance(stated, Scalar) else ""
     kind = next((kind for kind in KINDS if kind == word), None)
     if kind is not None:
         return kind
     report.add(
-        said,
+        stated,
         "unknown-kind",
         f"`{word}` is no kind of device" if word else "`kind:` is one word",
         help=did_you_mean(word, KINDS) or f"kinds are {', '.join(KINDS)}",
@@ -244,7 +249,7 @@ class _Draft:
 
     def overlay(
         self,
-        entries: Iterable[tuple[Scalar, Node]],
+        entries: tuple[tuple[Scalar, Node], ...],
         *,
         media: Table[str, Medium],
         report: Report,
@@ -252,9 +257,8 @@ class _Draft:
     ) -> None:
         """Lay the entries over what is there."""
         self.source = origin.source or self.source
-        said = set()
+        stated = {name.text for name, _ in entries}
         for name, node in entries:
-            said.add(name.text)
             field = FIELDS.get(name.text)
             if name.text == "title":
                 word = read_text(node, report=report)
@@ -268,27 +272,29 @@ class _Draft:
             else:
                 self._set(field, node, media=media, report=report, origin=origin)
         # A stated speed is what the memory runs at, however it is populated.
-        if "transfer-rate" in said and "transfer-rate-2dpc" not in said:
+        if "transfer-rate" in stated and "transfer-rate-2dpc" not in stated:
             self.figures.pop("transfer-rate-2dpc", None)
 
     def _refuse(self, name: Scalar, report: Report) -> None:
         habit = _HABITS.get(name.text)
-        mine = keys_of(self.kind)
+        keys = keys_of(self.kind)
         report.add(
             name,
             "unknown-key",
             f"`{name.text}` is no key of a part",
             help=f"write `{habit}:`"
             if habit
-            else did_you_mean(name.text, (*mine, *PART_WORDS))
-            or f"keys of `{self.kind}`: {', '.join(mine)}",
+            else did_you_mean(name.text, (*keys, *PART_WORDS))
+            or f"keys of `{self.kind}`: {', '.join(keys)}",
         )
 
     def _misplaced(self, name: Scalar, field: Field, report: Report) -> None:
+        few = field.kinds if len(field.kinds) <= _FEW else (*field.kinds[:_FEW], "and others")
+        kinds = ", ".join(few)
         report.add(
             name,
             "misplaced-key",
-            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {_few(field.kinds)}",
+            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {kinds}",
             help=f"keys of `{self.kind}`: {', '.join(keys_of(self.kind))}",
         )
 
@@ -325,11 +331,6 @@ class _Draft:
             word = read_flag(node, report=report, origin=origin)
             if word is not None:
                 self.flags[name], self.sources[name] = word.flag, word.source
-
-
-def _few(kinds: tuple[str, ...]) -> str:
-    most = 4
-    return ", ".join(kinds if len(kinds) <= most else (*kinds[:most], "and others"))
 
 
 class UserParts(Table[str, Part]):
@@ -369,8 +370,8 @@ class UserParts(Table[str, Part]):
         return len(self.built_in) + sum(name not in self.built_in for name in self._nodes)
 
     def __getitem__(self, name: str) -> Part:
-        itself = self._chain[-1:] == [name]  # `acme: {like: acme}` means the built-in
-        if name not in self._nodes or (itself and name in self.built_in):
+        is_own_base = self._chain[-1:] == [name]  # `acme: {like: acme}` means the built-in
+        if name not in self._nodes or (is_own_base and name in self.built_in):
             return self.built_in[name]
         if name not in self._read:
             if name in self._chain:
@@ -436,6 +437,151 @@ def read_parts(
             help="write a name, a colon and the part's keys",
         )
         node = None
-    read = UserParts(node, parts=parts, media=media, report=report)
-    _ = read.own  # all of them, so that all mistakes come out
-    return read
+    user_parts = UserParts(node, parts=parts, media=media, report=report)
+    _ = user_parts.own  # all of them, so that all mistakes come out
+    return user_parts
+
+
+# --- where a part is plugged in: its slot, its network ports, its GPU-to-GPU ports ---------------
+
+_PORT_EXAMPLES: Final = "write 4, `2x 400 Gb/s` or `4x infiniband ndr`"
+
+
+def read_slot(
+    node: Node, *, media: Table[str, Medium], report: Report, origin: Origin = HERE
+) -> Slot | None:
+    """Read a PCIe generation and perhaps a width: ``5 x16``, ``5``."""
+    opened = open_value(node, report=report, origin=origin)
+    if opened is None:
+        return None
+    scalar, origin = opened
+    try:
+        return parse_slot(scalar.text, media, source=origin.at(scalar), origin=origin)
+    except UnitError as error:
+        report.unit(scalar, error)
+        return None
+
+
+def parse_slot(
+    text: str, media: Table[str, Medium], *, source: str = "", origin: Origin = HERE
+) -> Slot:
+    """Read ``5 x16`` or ``5``.
+
+    Raises
+    ------
+    UnitError
+        With the code `bad-slot` or `unknown-medium`.
+    """
+    written = re.fullmatch(r"([0-9]{1,2})(?:\s+x([0-9]{1,3}))?", text.strip())
+    if written is None:
+        raise UnitError(
+            "bad-slot",
+            f"`{text.strip()}` is no PCIe generation and width",
+            _likely_slot(text) or "write the generation and the lanes: 5 x16",
+        )
+    generation, lanes = int(written[1]), written[2] and int(written[2])
+    if f"pcie {generation}" not in media:
+        generations = [name.partition(" ")[2] for name in media if name.startswith("pcie ")]
+        raise UnitError(
+            "unknown-medium",
+            f"there is no PCIe {generation}",
+            f"generations are {', '.join(generations)}",
+        )
+    if lanes is not None and lanes not in LANES:
+        raise UnitError(
+            "bad-slot", f"PCIe has no x{lanes}", "a link has 1, 2, 4, 8 or 16 lanes: 5 x16"
+        )
+    return Slot(generation, lanes or None, source, origin.kind)
+
+
+def _likely_slot(text: str) -> str:
+    """Return advice for ``gen5 x16``, ``pcie 5.0 x16``, ``16x 5``, or nothing."""
+    words = re.sub(r"pci-?e?|gen|\.0", " ", text.lower()).strip()
+    width = re.search(r"x\s*([0-9]{1,2})\b", words) or re.search(r"\b([0-9]{1,2})\s*x", words)
+    if width is None:
+        return ""
+    lanes = width[1]
+    generation = (words[: width.start()] + words[width.end() :]).strip()
+    if not generation:
+        return f"write the generation too: 5 x{lanes}"
+    return f"write `{generation} x{lanes}`" if re.fullmatch("[1-9]", generation) else ""
+
+
+def read_ports(
+    node: Node,
+    *,
+    media: Table[str, Medium],
+    report: Report,
+    origin: Origin = HERE,
+    base: Ports | None = None,
+    name: str = "ports",
+) -> Ports | None:
+    """Read ``4``, ``2x 400 Gb/s``, ``4x infiniband ndr``; a bare count keeps what `base` says."""
+    opened = open_value(node, report=report, origin=origin)
+    if opened is None:
+        return None
+    scalar, origin = opened
+    try:
+        return parse_ports(
+            scalar.text, media, source=origin.at(scalar), origin=origin, base=base, name=name
+        )
+    except UnitError as error:
+        report.unit(scalar, error)
+        return None
+
+
+def parse_ports(
+    text: str,
+    media: Table[str, Medium],
+    *,
+    source: str = "",
+    origin: Origin = HERE,
+    base: Ports | None = None,
+    name: str = "ports",
+) -> Ports:
+    """Read a number of ports with their rate or medium.
+
+    Raises
+    ------
+    UnitError
+        With the code `bad-ports`, `zero-capacity`, `unknown-medium`, or one of a rate's.
+    """
+    words = text.split()
+    times = re.fullmatch(r"([0-9]{1,9})(x?)", words[0]) if words else None
+    if times is not None and int(times[1]) == 0:
+        raise UnitError("zero-capacity", f"`{name}` is zero", "leave the key out, or `unknown`")
+    rate, medium = (base.rate, base.medium) if base is not None else (None, None)
+    if text.strip() == "unknown":
+        return Ports(None, rate, medium, source, origin.kind)
+    if times is not None and len(words) == 1 and not times[2]:
+        return Ports(int(times[1]), rate, medium, source, origin.kind)
+    port = words[1:] if times is not None and times[2] else words
+    if not port or port[1:2] == ["x"]:
+        raise UnitError(
+            "bad-ports", f"`{text.strip()}` does not say what the ports are", _PORT_EXAMPLES
+        )
+    rate, medium = _port(" ".join(port), media, source, origin, name)
+    return Ports(int(times[1]) if times and times[2] else 1, rate, medium, source, origin.kind)
+
+
+def _port(
+    text: str, media: Table[str, Medium], source: str, origin: Origin, name: str
+) -> tuple[Figure, str | None]:
+    """Read one port: a rate, or a medium."""
+    if re.match(r"[-+.0-9]", text):
+        value = parse_rate(text)
+        if not value:
+            raise UnitError("zero-capacity", f"`{name}` let nothing through", "write `unknown`")
+        return Figure(value, origin.kind, source), None
+    if len(text.split()) == 1 and text not in media and not near_names(text, media):
+        raise UnitError("bad-ports", f"`{text}` does not say what the ports are", _PORT_EXAMPLES)
+    cable = parse_cable(text, media, source=source, kind=origin.kind)
+    fits = ("network",) if name == "ports" else ("gpu", "host")
+    if cable.reach not in fits or cable.lanes is not None:
+        wanted = "a network" if name == "ports" else "GPUs"
+        raise UnitError(
+            "wrong-medium",
+            f"`{text}` does not join {wanted}, as `{name}` do",
+            _PORT_EXAMPLES if name == "ports" else "write `18x nvlink 4` or `7x xgmi 64 GB/s`",
+        )
+    return cable.rate, cable.medium

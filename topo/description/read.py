@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
+from topo.catalogue.cables import read_media
 from topo.catalogue.load import catalogue
-from topo.catalogue.media import read_media
 from topo.catalogue.parts import read_parts
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
 from topo.description.description import Description, Settings

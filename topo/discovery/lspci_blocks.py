@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import LANES, class_named, vendor_named
+from topo.catalogue.cables import LANES
+from topo.catalogue.identities import class_named, vendor_named
 from topo.discovery.machine import printable
 from topo.discovery.pci import Function, LinkSpeed, address_key, generation_of, read_address
 from topo.errors import Finding

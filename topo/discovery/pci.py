@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from topo.catalogue.cables import LANES
 from topo.catalogue.identities import (
     AMD,
     INTEL,
-    LANES,
     MELLANOX,
     NVIDIA,
     generation_of_transfer_rate,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from topo.catalogue.identities import LANES, generations
+from topo.catalogue.cables import LANES
+from topo.catalogue.identities import generations
 from topo.discovery.pci import LinkSpeed
 
 _STATUS, _POINTER, _HEADER = 0x06, 0x34, 64

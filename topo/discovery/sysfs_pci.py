@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import LANES, NVIDIA
+from topo.catalogue.cables import LANES
+from topo.catalogue.identities import NVIDIA
 from topo.discovery.machine import printable
 from topo.discovery.pci import Function, HostBridge, LinkSpeed, card_of, generation_of, read_address
 from topo.discovery.sysfs_config import links_of
