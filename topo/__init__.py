@@ -33,9 +33,8 @@ __all__ = [
     "locality",
     "matrix",
     "measure",
+    "paths",
     "simulate",
-    "survey",
-    "together",
     "upgrades",
 ]
 
@@ -47,9 +46,8 @@ if TYPE_CHECKING:
     from topo.study.answers import Comparison, Ladder, PathAnswer
     from topo.study.bottleneck import bottleneck
     from topo.study.check import check
-    from topo.study.compare import compare
-    from topo.study.survey import survey
-    from topo.study.timeline import simulate, together
+    from topo.study.compare import compare, paths
+    from topo.study.timeline import simulate
     from topo.study.upgrade import upgrades
     from topo.topology.build import build, load, loads
     from topo.topology.locality import locality, matrix
@@ -76,9 +74,8 @@ else:
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
         "measure": "topo.measuring",
+        "paths": "topo.study.compare",
         "simulate": "topo.study.timeline",
-        "survey": "topo.study.survey",
-        "together": "topo.study.timeline",
         "upgrades": "topo.study.upgrade",
     }
 

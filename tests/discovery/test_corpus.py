@@ -19,7 +19,7 @@ from topo.discovery.nvidia_smi import read_matrix
 from topo.discovery.pci import generation_of
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
-from topo.study import compare
+from topo.study.compare import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix, rank
 from topo.topology.nccl_paths import Graph, nccl_graph, paths_from

@@ -12,7 +12,7 @@ import pytest
 from tests.discovery.test_corpus import data_of, rows
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
-from topo.study import compare
+from topo.study.compare import compare
 from topo.topology.build import build_topology
 from topo.views.diagram.sheet import draw
 

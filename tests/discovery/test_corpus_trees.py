@@ -21,7 +21,7 @@ from topo.discovery.lspci_blocks import read_blocks
 from topo.discovery.lspci_tree import read_tree
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
-from topo.study import compare
+from topo.study.compare import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
 from topo.views.diagram.sheet import draw

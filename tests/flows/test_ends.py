@@ -11,7 +11,7 @@ from tests.machines import built
 from topo.description.description import Workload
 from topo.errors import DescriptionError
 from topo.flows.demands import Ends, ends_of
-from topo.study import simulate
+from topo.study.timeline import simulate
 
 # Two GPUs under one CPU with a NIC each side; NVLink between them; 4-channel DDR5 (153.6 GB/s).
 PAIR = """

@@ -15,7 +15,7 @@ from topo.errors import ExchangeError, TopoError
 from topo.host.apply import with_host_facts
 from topo.host.cufile import parse_json, read_cufile
 from topo.host.gdscheck import read_gdscheck
-from topo.study import compare
+from topo.study.compare import compare
 from topo.views.sentences import sentence
 
 

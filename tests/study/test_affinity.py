@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
-from topo.study import affinities
-from topo.study.semi_matching import dealt
+from topo.study.affinity import affinities, semi_matching
 
 
 def uses(found, purpose):
@@ -39,15 +38,15 @@ def squares(choice):
 
 @given(wanted=wishes())
 def test_no_other_dealing_is_more_equal(wanted):
-    chosen = dealt(wanted)
+    chosen = semi_matching(wanted)
     assert all(chosen[who] in wanted[who] for who in wanted)
     best = min(map(squares, product(*wanted.values())))
     assert squares(chosen.values()) == best
-    assert dealt(wanted) == chosen
+    assert semi_matching(wanted) == chosen
 
 
 def test_somebody_moves_over_for_one_who_has_no_choice():
-    assert dealt({"a": ["x", "y"], "b": ["y", "z"], "c": ["x"], "d": ["y"]}) == {
+    assert semi_matching({"a": ["x", "y"], "b": ["y", "z"], "c": ["x"], "d": ["y"]}) == {
         "a": "y",
         "b": "z",
         "c": "x",
@@ -57,7 +56,7 @@ def test_somebody_moves_over_for_one_who_has_no_choice():
 
 def test_equal_things_are_taken_in_order():
     all_of_them = ["nic0", "nic1"]
-    chosen = dealt({f"gpu{n}": all_of_them for n in range(4)})
+    chosen = semi_matching({f"gpu{n}": all_of_them for n in range(4)})
     assert list(chosen.values()) == ["nic0", "nic1", "nic0", "nic1"]
 
 
@@ -76,12 +75,12 @@ def test_a_dgx_h100_has_a_compute_card_for_each_and_a_storage_card_a_socket(rule
 
 def test_the_reason_is_class_links_and_width():
     near = affinities(shipped("dgx-h100")).gpus[0].choices[0].nearness
-    assert (near.said, near.links) == ("PXB", 1)
+    assert (near.label, near.links) == ("PXB", 1)
     assert near.rate == pytest.approx(63.015e9, rel=1e-4)
     by_nccl = affinities(shipped("dgx-h100"), rules="nccl").gpus[0].choices[1].nearness
-    assert (by_nccl.said, by_nccl.rate) == ("PHB", 48e9)
+    assert (by_nccl.label, by_nccl.rate) == ("PHB", 48e9)
     by_gds = affinities(shipped("dgx-h100"), rules="gds").gpus[0].choices[0].nearness
-    assert (by_gds.said, by_gds.links, by_gds.rate) == ("distance 3", None, None)
+    assert (by_gds.label, by_gds.links, by_gds.rate) == ("distance 3", None, None)
 
 
 @pytest.mark.parametrize("rules", ["nvidia-smi", "nccl", "gds"])

@@ -6,7 +6,7 @@ import pytest
 
 import topo
 from tests.machines import ONE_SOCKET, built, shipped
-from topo.study.candidates import KINDS, Candidate, candidates
+from topo.study.upgrade import KINDS, Candidate, candidates
 
 
 def offered(machine, via="legacy"):

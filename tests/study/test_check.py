@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.machines import ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
-from topo.study import check
+from topo.study.check import check
 from topo.views.sentences import broken_expectations
 from topo.views.sentences import sentence as words
 

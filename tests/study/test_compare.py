@@ -18,7 +18,8 @@ from tests.machines import (
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
-from topo.study import ask, compare
+from topo.study.answer import ask
+from topo.study.compare import compare
 from topo.views.sentences import sentences
 
 GB = 1e9

@@ -18,7 +18,7 @@ from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.solve.certificates import certify
 from topo.solve.maxmin import max_min
-from topo.study import compare
+from topo.study.compare import compare
 from topo.topology.locality import matrix
 from topo.topology.topology import Topology
 

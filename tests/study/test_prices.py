@@ -10,7 +10,7 @@ import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.flows.system import use_matrix
 from topo.solve.maxmin import max_min
-from topo.study import explain
+from topo.study.prices import explain
 from topo.views.sentences import class_price, price_sentences, tied_price
 
 
@@ -29,13 +29,13 @@ def test_direct_on_the_textbook_machine():
     prices = by_class(found)
     # Four GPUs share each card: one more on it is one more for them; 13 more fill its slot.
     chips = prices["nic-chip"]
-    assert (chips.one.gain, chips.one.cost) == (1, 1)
+    assert (chips.single.gain, chips.single.cost) == (1, 1)
     assert (chips.together.gain, chips.together.cost) == (2, 2)
     # 32 GT/s x 16 x 128/130 / 8 = 63.015 GB/s, less the 50 there are.
     assert chips.together.range_up == pytest.approx(32e9 * 16 * 128 / 130 / 8 - 50e9, rel=1e-5)
     assert {one.kind for one in chips.next_bound} == {"card-pcie"}
     slots = prices["card-pcie"]
-    assert (slots.one.gain, slots.one.cost, slots.together.gain) == (0, 0, 0)
+    assert (slots.single.gain, slots.single.cost, slots.together.gain) == (0, 0, 0)
     assert found.prices.tie is None
     assert class_price(chips) == (
         "one GB/s more on both cards' chips adds 2 GB/s in all, up to +13.0 GB/s a card, where "
@@ -51,9 +51,9 @@ def test_legacy_on_the_textbook_machine():
     prices = by_class(explained(shipped("gds-textbook"), "legacy"))
     # Chips and RAM buses are full at the same rate: more of one alone meets the other.
     chips, buses = prices["nic-chip"], prices["memory-bus"]
-    assert (chips.one.gain, chips.one.cost) == (0, 1)
+    assert (chips.single.gain, chips.single.cost) == (0, 1)
     # A payload byte crosses the bus four times: one GB/s less of it is a quarter less payload.
-    assert (buses.one.gain, buses.one.cost) == (0, 0.25)
+    assert (buses.single.gain, buses.single.cost) == (0, 0.25)
     assert (
         class_price(buses)
         == "one GB/s more on both RAM buses adds nothing; one less costs 0.5 GB/s"
@@ -84,7 +84,7 @@ def test_a_price_is_what_the_total_does(name, via):
     step = 1e6
     for one in found.prices.classes:
         index = found.matrix.resources.index(one.resources[0])
-        for sign, slope in ((1, one.one.gain), (-1, one.one.cost)):
+        for sign, slope in ((1, one.single.gain), (-1, one.single.cost)):
             capacities = list(found.matrix.system.capacities)
             capacities[index] += sign * step
             system = type(found.matrix.system)(
@@ -111,8 +111,8 @@ def test_the_largest_total_has_prices_of_its_own():
     assert (fair.prices.total, largest.prices.total) == pytest.approx((20e9, 25e9))
     assert largest.prices.fair_total == pytest.approx(20e9)
     assert [one.rate for one in largest.shares] == pytest.approx([0, 25e9])
-    assert by_class(fair)["memory-bus"].one.gain == pytest.approx(0.2)
-    assert by_class(largest)["memory-bus"].one.gain == pytest.approx(0.25)
+    assert by_class(fair)["memory-bus"].single.gain == pytest.approx(0.2)
+    assert by_class(largest)["memory-bus"].single.gain == pytest.approx(0.25)
 
 
 def test_a_weight_is_no_worth():

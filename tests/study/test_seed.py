@@ -11,7 +11,7 @@ from topo.flows.system import use_matrix
 from topo.routes.router import Router
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
-from topo.study import compare
+from topo.study.compare import compare
 
 GB, TB = 1e9, 1e12
 

@@ -7,7 +7,7 @@ import pytest
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.errors import DescriptionError, NoRouteError, UnboundedError, UnknownNameError
-from topo.study import at_once
+from topo.study.timeline import at_once, simulate_each
 from topo.views.sentences import at_once_sentence
 
 # Two reads through one card of 50 GB/s, by direct nothing else binds.
@@ -157,7 +157,7 @@ def test_what_a_comparison_says_is_what_together_finds(name):
     machine = shipped(name)
     meeting = at_once(topo.compare(machine, via=("legacy", "direct")))
     for path, run in meeting.runs:
-        ((_, alone),) = topo.together(machine, via=(path,))
+        ((_, alone),) = simulate_each(machine, via=(path,))
         assert finishes(run) == pytest.approx(finishes(alone), rel=1e-12)
 
 

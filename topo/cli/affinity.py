@@ -28,7 +28,7 @@ def command(machine: Machine, rules: Any, as_json: bool) -> int:
     Cards that lead to storage and cards for compute (`role: compute`) are two questions. Where
     several are as near, the GPUs are dealt out so that each serves as many.
     """
-    from topo.study import affinities
+    from topo.study.affinity import affinities
 
     topology = machine.load()
     found = affinities(topology, rules=rules)

@@ -49,7 +49,8 @@ def command(
     a copy), unless --workload, --via, or --from and --to say otherwise. A price is two numbers:
     what one GB/s more of a resource adds to all together, and what one less costs.
     """
-    from topo.study import bottleneck, explain
+    from topo.study.bottleneck import bottleneck
+    from topo.study.prices import explain
 
     if len(question.via) > 1:
         raise click.UsageError("bottleneck asks about one data path: give one --via.")

@@ -54,7 +54,8 @@ def command(
         return _together(machine, question, how, picture=(output, theme), as_json=as_json)
     if output:
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
-    from topo.study import at_once, compare
+    from topo.study.compare import compare
+    from topo.study.timeline import at_once
 
     topology = machine.load()
     found = compare(
@@ -87,10 +88,11 @@ def _together(
 ) -> int:
     if question.workload or question.by_ends:
         raise click.UsageError("--together asks about all of the file's workloads.")
-    from topo.study import DEFAULT_PATHS, together
+    from topo.study.answer import DEFAULT_PATHS
+    from topo.study.timeline import simulate_each
 
     topology = machine.load()
-    found = together(
+    found = simulate_each(
         topology,
         via=question.via or DEFAULT_PATHS,
         at=how.at,

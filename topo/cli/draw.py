@@ -21,7 +21,7 @@ from topo.cli.options import (
 from topo.cli.output import put_document, put_text
 
 if TYPE_CHECKING:
-    from topo.study import WorkloadAnswer
+    from topo.study.answers import WorkloadAnswer
     from topo.topology.topology import Topology
 
 _STDOUT = "-"
@@ -118,7 +118,7 @@ def _destination(output: str | None, as_json: bool) -> str:
 
 def _answer(topology: Topology, question: Question, how: How) -> WorkloadAnswer | None:
     """Return the answer whose routes are drawn, `None` where there is no question."""
-    from topo.study import compare
+    from topo.study.compare import compare
 
     asked = question.by_ends or question.workload or question.via
     if not asked and not topology.description.workloads:

@@ -84,9 +84,9 @@ class How:
         """Return the policy, whose buffers and places the topology has."""
         if not self.policy.buffers:
             return self.policy
-        from topo.study.policy import checked
+        from topo.study.answer import checked_policy
 
-        return checked(topology, self.policy)
+        return checked_policy(topology, self.policy)
 
 
 def example(*lines: str) -> str:

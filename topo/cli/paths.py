@@ -36,10 +36,11 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
     workloads can use it. With --from or --to: the links that legacy and direct, or each --via,
     walk, and what a payload byte uses.
     """
-    from topo.study import DEFAULT_PATHS, survey
+    from topo.study.answer import DEFAULT_PATHS
+    from topo.study.compare import paths
 
     topology = machine.load()
-    found = survey(
+    found = paths(
         topology,
         workload=question.workload,
         via=question.via or (DEFAULT_PATHS if question.by_ends else ()),

@@ -48,7 +48,7 @@ def command(
     Says who gets what in every span, what stops it, and when each is done; as some finish, the
     others speed up.
     """
-    from topo.study import simulate
+    from topo.study.timeline import simulate
 
     topology = machine.load()
     found = simulate(topology, via=_paths(lists(via)), at=how.at, policy=how.policy_for(topology))

@@ -63,7 +63,7 @@ def command(
     Each is computed in full; what breaks a rule of the machine is listed with the reason. Every
     figure is that of `topo compare` with the same --set.
     """
-    from topo.study import upgrades
+    from topo.study.upgrade import upgrades
 
     topology = machine.load()
     found = upgrades(
@@ -86,13 +86,13 @@ def command(
 
 
 def _costs(words: tuple[str, ...]) -> dict[str, float]:
-    from topo.study import CANDIDATE_KINDS
+    from topo.study.upgrade import KINDS
 
     found: dict[str, float] = {}
     for word in words:
         kind, sign, amount = word.partition("=")
-        if not sign or kind.strip() not in CANDIDATE_KINDS:
-            kinds = ", ".join(CANDIDATE_KINDS)
+        if not sign or kind.strip() not in KINDS:
+            kinds = ", ".join(KINDS)
             raise click.BadParameter(f"`{word}` is not KIND=AMOUNT; kinds are {kinds}")
         found[kind.strip()] = _amount(amount)
     return found

@@ -212,6 +212,27 @@ def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
     return tuple(names)
 
 
+def hops_range(topology: Topology, routes: Iterable[Route]) -> tuple[int, int]:
+    """Return the fewest and the most hops over all subflows of `routes`; zeros for none."""
+    return _fewest_and_most(
+        len(waypoints(topology, subflow)) - 1 for route in routes for subflow in route.subflows
+    )
+
+
+def links_range(routes: Iterable[Route]) -> tuple[int, int]:
+    """Return the fewest and the most links walked over all subflows of `routes`."""
+    return _fewest_and_most(
+        sum(len(transfer.walk) for transfer in subflow.transfers)
+        for route in routes
+        for subflow in route.subflows
+    )
+
+
+def _fewest_and_most(lengths: Iterable[int]) -> tuple[int, int]:
+    different = set(lengths) or {0}
+    return min(different), max(different)
+
+
 def _medium_at_gpu(topology: Topology, transfer: Transfer) -> str:
     for name, steps in (
         (transfer.source, transfer.walk[:1]),

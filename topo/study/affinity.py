@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from topo.study.nearness import nearness_by, same_server
-from topo.study.semi_matching import dealt
-from topo.topology.locality import numa_nodes, socket_of
+from topo.catalogue.kinds import CARDS
+from topo.graph import breadth_first, components
+from topo.routes.search import Search, passes_host
+from topo.topology.gds_ranking import gds_ranking
+from topo.topology.locality import locality, numa_nodes, rank, socket_of
+from topo.topology.nccl_paths import TYPES, nccl_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from topo.description.description import Device
-    from topo.study.nearness import Nearness, Rules
     from topo.topology.topology import Topology
 
 
 Purpose = Literal["compute", "storage", "any", "drive"]
 PURPOSES: tuple[Purpose, ...] = ("compute", "storage", "any", "drive")
+Rules = Literal["nvidia-smi", "nccl", "gds"]
+
+_GIGA = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near two devices are.
+
+    Parameters
+    ----------
+    label
+        In the rules' own words: ``PXB``, ``PHB``, ``distance 3``.
+    links
+        Links between the two, NCCL's hops; `None` where the distance says it.
+    rate
+        Bytes/s at the narrowest of them as the rules see it; `None` where they do not say.
+    key
+        What the rules compare, smaller is nearer.
+    """
+
+    label: str
+    links: int | None
+    rate: float | None
+    key: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +96,10 @@ class Affinities:
     users: Mapping[Purpose, Mapping[str, tuple[str, ...]]]
 
 
+# The nearest devices of a GPU, and how near they are.
+_Nearest: TypeAlias = "dict[str, Nearness]"
+
+
 def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities:
     """Return which card and which drive each GPU should use.
 
@@ -86,74 +118,63 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
     Examples
     --------
     >>> import topo
-    >>> first, *rest = affinities(topo.load("dgx-h100")).gpus
-    >>> [(one.purpose, one.device, one.nearness.said) for one in first.choices]
+    >>> first, *_ = affinities(topo.load("dgx-h100")).gpus
+    >>> [(choice.purpose, choice.device, choice.nearness.label) for choice in first.choices]
     [('compute', 'nic0', 'PXB'), ('storage', 'slot2', 'NODE')]
     """
-    purposes = _by_purpose(topology)
     gpus = [device.name for device in topology.of_kind("gpu")]
-    near = _nearest(topology, gpus, purposes, rules)
+    servers = _servers(topology)
     users: dict[Purpose, Mapping[str, tuple[str, ...]]] = {}
-    for purpose, devices in purposes.items():
-        wanted = {gpu: tuple(near[purpose].get(gpu, {})) for gpu in gpus}
-        chosen = dealt({gpu: names for gpu, names in wanted.items() if names})
+    choices: dict[str, list[Choice]] = {gpu: [] for gpu in gpus}
+    for purpose, devices in _by_purpose(topology).items():
+        nearest = _nearest(topology, gpus, devices, servers, _rules_for(purpose, rules))
+        dealt = semi_matching({gpu: list(near) for gpu, near in nearest.items() if near})
         users[purpose] = {
-            name: tuple(gpu for gpu in gpus if chosen.get(gpu) == name) for name in devices
+            device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
         }
-    found = tuple(
-        GpuAffinity(
-            gpu, socket_of(topology, gpu), numa_nodes(topology, gpu), _choices(gpu, near, users)
-        )
+        for gpu, device in dealt.items():
+            near, sharing = nearest[gpu], users[purpose][device]
+            choices[gpu].append(
+                Choice(
+                    purpose=purpose,
+                    device=device,
+                    nearness=near[device],
+                    shared_with=tuple(sharer for sharer in sharing if sharer != gpu),
+                    as_near=tuple(name for name in near if name != device),
+                )
+            )
+    affinity = (
+        GpuAffinity(gpu, socket_of(topology, gpu), numa_nodes(topology, gpu), tuple(choices[gpu]))
         for gpu in gpus
     )
-    return Affinities(topology, rules, found, users)
-
-
-_Near = dict[Purpose, dict[str, dict[str, "Nearness"]]]
-
-
-def _choices(
-    gpu: str, near: _Near, users: Mapping[Purpose, Mapping[str, tuple[str, ...]]]
-) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(
-            purpose=purpose,
-            device=device,
-            nearness=near[purpose][gpu][device],
-            shared_with=tuple(other for other in those if other != gpu),
-            as_near=tuple(name for name in near[purpose][gpu] if name != device),
-        )
-        for purpose, devices in users.items()
-        for device, those in devices.items()
-        if gpu in those
-    )
+    return Affinities(topology, rules, tuple(affinity), users)
 
 
 def _nearest(
-    topology: Topology, gpus: list[str], purposes: Mapping[Purpose, list[str]], rules: Rules
-) -> _Near:
-    """Return for each purpose and GPU the devices that none is nearer than."""
-    found: _Near = {purpose: {} for purpose in purposes}
-    servers = same_server(topology)
-    for purpose, devices in purposes.items():
-        measure = nearness_by(topology, _for(purpose, rules))
-        by_server: dict[str, list[str]] = {}
-        for name in devices:
-            by_server.setdefault(servers[name], []).append(name)
-        for gpu in gpus:
-            reached = {
-                name: nearness
-                for name in by_server.get(servers[gpu], ())
-                if (nearness := measure(gpu, name)) is not None
-            }
-            best = min((nearness.key for nearness in reached.values()), default=None)
-            found[purpose][gpu] = {
-                name: nearness for name, nearness in reached.items() if nearness.key == best
-            }
-    return found
+    topology: Topology,
+    gpus: Sequence[str],
+    devices: Sequence[str],
+    servers: Mapping[str, int],
+    rules: Rules,
+) -> dict[str, _Nearest]:
+    """Return for each GPU the devices of its server that none is nearer than."""
+    measure = nearness_by(topology, rules)
+    by_server: dict[int, list[str]] = {}
+    for name in devices:
+        by_server.setdefault(servers[name], []).append(name)
+    nearest: dict[str, _Nearest] = {}
+    for gpu in gpus:
+        joined = {
+            name: nearness
+            for name in by_server.get(servers[gpu], ())
+            if (nearness := measure(gpu, name)) is not None
+        }
+        best = min((nearness.key for nearness in joined.values()), default=None)
+        nearest[gpu] = {name: near for name, near in joined.items() if near.key == best}
+    return nearest
 
 
-def _for(purpose: Purpose, rules: Rules) -> Rules:
+def _rules_for(purpose: Purpose, rules: Rules) -> Rules:
     """Return the rules for a purpose: NCCL knows no drives."""
     return "nvidia-smi" if purpose == "drive" and rules == "nccl" else rules
 
@@ -164,32 +185,152 @@ def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
     A card that is cabled to storage and has the role `compute` is for both.
     """
     to_storage = _cabled_to_storage(topology)
-    found: dict[Purpose, list[str]] = {purpose: [] for purpose in PURPOSES}
-    for card in topology.of_kind("nic", "dpu"):
-        for purpose in _card_purposes(card, to_storage=card.name in to_storage):
-            found[purpose].append(card.name)
-    found["drive"] = [device.name for device in topology.of_kind("nvme")]
-    return {purpose: names for purpose, names in found.items() if names}
+    devices: dict[Purpose, list[str]] = {purpose: [] for purpose in PURPOSES}
+    for card in topology.of_kind(*CARDS):
+        compute = "compute" in card.role.lower()
+        storage = card.name in to_storage or "storage" in card.role.lower()
+        if compute:
+            devices["compute"].append(card.name)
+        if storage:
+            devices["storage"].append(card.name)
+        if not compute and not storage:
+            devices["any"].append(card.name)
+    devices["drive"] = [device.name for device in topology.of_kind("nvme")]
+    return {purpose: names for purpose, names in devices.items() if names}
 
 
-def _card_purposes(card: Device, *, to_storage: bool) -> tuple[Purpose, ...]:
-    purposes: list[Purpose] = []
-    if "compute" in card.role.lower():
-        purposes.append("compute")
-    if to_storage or "storage" in card.role.lower():
-        purposes.append("storage")
-    return tuple(purposes) or ("any",)
+def _cabled_to_storage(topology: Topology) -> Mapping[str, int]:
+    """Return what network cables join with storage, directly or through switches."""
+
+    def cabled(name: str) -> Iterator[str]:
+        if topology[name].kind in ("storage", "network-switch"):
+            for step in topology.steps[name]:
+                if step.link.layer == "network":
+                    yield step.target
+
+    return breadth_first((device.name for device in topology.of_kind("storage")), cabled)
 
 
-def _cabled_to_storage(topology: Topology) -> set[str]:
-    """Return the cards that network cables join with storage, directly or through switches."""
-    seen = {device.name for device in topology.of_kind("storage")}
-    front = list(seen)
+def _servers(topology: Topology) -> dict[str, int]:
+    """Return the number of each device's server: what links inside hosts join."""
+
+    def inside(name: str) -> Iterator[str]:
+        for step in topology.steps[name]:
+            if step.link.layer in ("host", "memory"):
+                yield step.target
+
+    servers = components(topology.devices, inside)
+    return {name: number for number, names in enumerate(servers) for name in names}
+
+
+# --- how near, by whose rules ---------------------------------------------------------------------
+
+
+def nearness_by(topology: Topology, rules: Rules) -> Callable[[str, str], Nearness | None]:
+    """Return a function of a GPU and another device: how near, `None` when nothing joins them."""
+    if rules == "nccl":
+        return _by_nccl(topology)
+    return _by_gds(topology) if rules == "gds" else _by_class(topology)
+
+
+def _by_class(topology: Topology) -> Callable[[str, str], Nearness | None]:
+    search = Search(topology, ("host", "memory"), passes_host)
+
+    def measure(gpu: str, device: str) -> Nearness | None:
+        label = locality(topology, gpu, device)
+        walks = search.paths(device, gpu)
+        if not label or walks is None:
+            return None
+        links, width = len(walks.example), walks.width
+        rate = width if math.isfinite(width) else None
+        return Nearness(label, links, rate, (rank(label), links, -width))
+
+    return measure
+
+
+def _by_nccl(topology: Topology) -> Callable[[str, str], Nearness | None]:
+    paths = nccl_matrix(topology)
+
+    def measure(gpu: str, device: str) -> Nearness | None:
+        path = paths.get(gpu, {}).get(device)
+        if path is None:
+            return None
+        key = (TYPES.index(path.type), -path.bandwidth, path.hops)
+        return Nearness(path.type, path.hops, path.bandwidth * _GIGA, key)
+
+    return measure
+
+
+def _by_gds(topology: Topology) -> Callable[[str, str], Nearness | None]:
+    ranking = gds_ranking(topology)
+    peers = {(gpu, peer.name): peer for gpu, ranked in ranking.items() for peer in ranked}
+
+    def measure(gpu: str, device: str) -> Nearness | None:
+        peer = peers.get((gpu, device))
+        if peer is None:
+            return None
+        return Nearness(f"distance {peer.distance}", None, None, (peer.rank,))
+
+    return measure
+
+
+# --- dealing out ----------------------------------------------------------------------------------
+
+
+def semi_matching(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return one of its candidates for everybody, the loads as equal as the candidates allow.
+
+    One after the other takes the least loaded thing that it can get, where need be by letting
+    others that are served already take another; so the loads are the most equal ones (no other
+    dealing has a smaller sum of squares). The same question has the same answer: ties fall to the
+    first in order.
+
+    Parameters
+    ----------
+    candidates
+        For each who asks, what would do, in order of preference among equals.
+
+    References
+    ----------
+    Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing, 2006.
+
+    Examples
+    --------
+    >>> semi_matching({"gpu0": ["nic0", "nic1"], "gpu1": ["nic0"]})
+    {'gpu0': 'nic1', 'gpu1': 'nic0'}
+    """
+    dealt: dict[str, str] = {}
+    users: dict[str, list[str]] = {name: [] for names in candidates.values() for name in names}
+    for asker in candidates:
+        takers = _takers(asker, candidates, users)
+        device = min(takers, key=lambda name: len(users[name]))  # the first of the least loaded
+        while True:
+            taker = takers[device]
+            before = dealt.get(taker)
+            dealt[taker] = device
+            users[device].append(taker)
+            if before is None:
+                break
+            users[before].remove(taker)
+            device = before
+    return dealt
+
+
+def _takers(
+    asker: str, candidates: Mapping[str, Sequence[str]], users: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Return everything that `asker` could free or take, with the one who would take it."""
+    takers: dict[str, str] = {}
+    front = deque([asker])
+    met = {asker}
     while front:
-        for step in topology.steps[front.pop()]:
-            if step.link.layer != "network" or step.target in seen:
+        taker = front.popleft()
+        for device in candidates[taker]:
+            if device in takers:
                 continue
-            seen.add(step.target)
-            if topology[step.target].kind == "network-switch":
-                front.append(step.target)
-    return seen
+            takers[device] = taker
+            for user in users[device]:
+                if user not in met:
+                    met.add(user)
+                    front.append(user)
+    return takers

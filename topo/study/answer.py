@@ -1,40 +1,214 @@
-"""One workload by one data path: verdict, rates, what binds, floors, cores."""
+"""What is asked, and one workload by one data path: verdict, rates, what binds, floors, cores."""
 
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from topo.datapaths.registry import count
+from topo.catalogue.kinds import MEMORIES, STORAGE
+from topo.datapaths.registry import count, data_paths
+from topo.description.description import Workload
+from topo.description.shape import a_kind
+from topo.errors import DescriptionError, Finding, UnboundedError, UnknownNameError
 from topo.flows.demands import at_basis, core_copy_rate, demands_of, ends_of
 from topo.flows.system import use_matrix
-from topo.routes.route import merged
+from topo.phrases import listed
+from topo.routes.route import hops_range, links_range, merged
+from topo.routes.usage import total_use
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
+from topo.solve.system import TIE
 from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
-from topo.study.bounded import naming_demands
-from topo.study.lengths import hops_range, links_range
 from topo.topology.resources import ram_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.datapaths.registry import Counts
-    from topo.description.description import Basis, DataPath, Workload
+    from topo.catalogue.kinds import Kind
+    from topo.description.description import Basis, DataPath, Direction
     from topo.flows.demands import Demand
     from topo.flows.system import System, UseMatrix
-    from topo.routes.route import Reason, Route
+    from topo.routes.route import Policy, Reason, Route
     from topo.routes.router import Router
     from topo.solve.system import Allocation
     from topo.topology.topology import Topology
 
 
+DEFAULT_PATHS = ("legacy", "direct")
+_GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
+_CARD_PATHS = ("nic-ram", "nic-direct")
+_ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
+
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
-_TIE = 1e-9
+_MOST = 4  # names in a list before "and 3 more"
 _WRONG_ENDS = "wrong-ends"
 # Above it folding into classes costs less than it saves; below it, only NumPy's import.
 _MOST_ENTRIES_ONE_BY_ONE = 5_000
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ...]:
+    """Return the workload called `name`, or all of them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of that name.
+    DescriptionError
+        If the file has no workloads at all.
+    """
+    workloads = topology.description.workloads
+    if not workloads:
+        raise DescriptionError(
+            Finding(
+                "no-workload",
+                f"{topology.name} has no workloads",
+                help="add one, `load: {read: 640 GB, from: storage, to: gpu}` under workloads:, "
+                "or ask with --from and --to",
+            )
+        )
+    chosen = tuple(workload for workload in workloads if name in (None, workload.name))
+    if not chosen:
+        names = ", ".join(workload.name for workload in workloads)
+        raise UnknownNameError(
+            Finding("unknown-name", f"no workload {name}", help=f"known: {names}")
+        )
+    return chosen
+
+
+def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
+    """Return the data paths that a workload is asked about where nobody names any."""
+    if workload.direction != "copy":
+        return DEFAULT_PATHS
+    kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
+    return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
+
+
+def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
+    """Return the path stated for a workload, else its own first, else the usual one."""
+    stated = via if isinstance(via, str) else via.get(workload.name, "")
+    if stated:
+        return stated
+    usual = usual_paths(topology, workload)
+    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
+    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
+
+
+def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:
+    """Return a workload made from two names; without a `size` only its rates mean something.
+
+    It is a read when `source` is storage, a write when `target` is, else a copy between GPUs or
+    a GPU and a network card.
+
+    An end that is not given is every GPU, or the storage: all on the network, else all drives.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name that is not a device, a stem or a range.
+    DescriptionError
+        When neither is a GPU, or the other is nothing that data rests in.
+    """
+    sources = _asked_devices(topology, source, target, end_is_source=True)
+    targets = _asked_devices(topology, target, source, end_is_source=False)
+    ends = (_end_of(topology, sources), _end_of(topology, targets))
+    if "gpu" not in ends or "" in ends:
+        wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
+        message = f"data goes between a GPU and storage, a network card or another GPU; {wrong}"
+        raise DescriptionError(Finding("not-storage-and-gpu", message))
+    direction: Direction = "copy"
+    if "storage" in ends:
+        direction = "read" if ends[0] == "storage" else "write"
+    return Workload(
+        name=f"{source or 'storage'} to {target or 'gpu'}",
+        direction=direction,
+        size=_ANY_SIZE if size is None else size,
+        sources=sources,
+        targets=targets,
+        sized=size is not None,
+    )
+
+
+def _asked_devices(
+    topology: Topology, name: str, far_name: str, *, end_is_source: bool
+) -> tuple[str, ...]:
+    """Return the devices of one end; an end not given is what the far end leaves."""
+    if name:
+        return tuple(device.name for device in topology.select(name))
+    gpus = not end_is_source
+    if far_name:
+        gpus = topology.select(far_name)[0].kind != "gpu"
+    # Where no storage is named: what is on the network, else the drives, else their controllers.
+    kinds: tuple[Kind, ...] = ("gpu",) if gpus else STORAGE
+    devices = next((devices for kind in kinds if (devices := topology.of_kind(kind))), ())
+    if not devices:
+        message = f"{topology.name} has no {'GPU' if gpus else 'storage'}"
+        raise UnknownNameError(Finding("unknown-name", message))
+    return tuple(device.name for device in devices)
+
+
+def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
+    """Return what all devices of one end are: GPUs, storage, cards, or (empty) a mixture."""
+    devices = [topology[name] for name in names]
+    if all(device.kind == "gpu" for device in devices):
+        return "gpu"
+    if all(device.is_storage for device in devices):
+        return "storage"
+    return "card" if all(device.is_nic for device in devices) else ""
+
+
+def _wrong(topology: Topology, asked: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
+    """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
+    strange = [
+        f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
+        for name, (devices, end) in asked.items()
+        if not end
+        for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
+    ]
+    if strange:
+        return listed(strange, most=_MOST)
+    names = list(asked)
+    return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
+
+
+def checked_policy(topology: Topology, policy: Policy) -> Policy:
+    """Return `policy` when every buffer and every place that it names is there.
+
+    Raises
+    ------
+    UnknownNameError
+        For a buffer that no data path has, or a place that is no memory: a misspelt buffer must
+        not be ignored.
+    """
+    if not policy.buffers:
+        return policy
+    buffers = [
+        buffer.removesuffix("-buffer")
+        for path in data_paths(topology.description)
+        for buffer in count(path).buffers
+    ]
+    memories = [device.name for device in topology.of_kind(*MEMORIES)]
+    known = {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}
+    asked = [("RAM buffer", name) for name, _ in policy.buffers]
+    asked += [("memory", place) for _, place in policy.buffers]
+    findings = []
+    for what, name in asked:
+        if name not in known[what]:
+            near = get_close_matches(name, known[what], n=1)
+            names = ", ".join(dict.fromkeys(known[what]))
+            advice = f"did you mean {near[0]}?" if near else f"there are {names}"
+            findings.append(Finding("unknown-name", f"no {what} `{name}`", help=advice))
+    if findings:
+        raise UnknownNameError(findings)
+    return policy
+
+
+# --- what comes out -------------------------------------------------------------------------------
 
 
 def answer(
@@ -57,7 +231,7 @@ def answer(
     demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
     routes = tuple(demand.route for demand in demands)
     reasons = reasons_of(topology, workload, path, routes)
-    known = PathAnswer(
+    laid = PathAnswer(
         data_path=path,
         verdict=verdict_of(reasons),
         reasons=reasons,
@@ -65,52 +239,44 @@ def answer(
         counts=count(path),
         size=workload.size if workload.sized else None,
     )
-    if known.verdict == "refused":
-        return known
-    known = replace(
-        known,
-        ram_floor=_floor(topology, known.ram_traffic, basis),
-        dram_floor=_floor(topology, known.dram_bytes, basis),
-        hops_range=hops_range(topology, routes),
-        links_range=links_range(routes),
-    )
-    return _solve(topology, workload, known, demands, basis)
-
-
-def _solve(
-    topology: Topology,
-    workload: Workload,
-    known: PathAnswer,
-    demands: tuple[Demand, ...],
-    basis: Basis,
-) -> PathAnswer:
+    if laid.verdict == "refused":
+        return laid
     matrix = use_matrix(topology, demands, basis=basis)
     with naming_demands(matrix):
         allocation = shared(matrix.system)
     rate = math.fsum(allocation.rates)
     time = _time(matrix, allocation) if workload.sized else None
-    ratio = workload.efficiency if basis == "theoretical" else None
-    unknowns = tuple(
-        resource.id for resource in matrix.resources if resource.capacity.at(basis).value is None
-    )
+    time_range = None
+    if workload.efficiency and basis == "theoretical" and time is not None:
+        # Rounded to 15 digits, so that 1.4 s at 80 % is 1.75 s and not the float next to it.
+        slow, fast = (float(f"{time / ratio:.15g}") for ratio in workload.efficiency)
+        time_range = (fast, slow)
+    figures = {resource.id: resource.capacity.at(basis).value for resource in matrix.resources}
+    unknowns = tuple(name for name, value in figures.items() if value is None)
     return replace(
-        known,
-        rates={demand.gpu: given for demand, given in zip(demands, allocation.rates, strict=True)},
+        laid,
+        ram_floor=_floor(topology, laid.ram_traffic, basis),
+        dram_floor=_floor(topology, laid.dram_bytes, basis),
+        hops_range=hops_range(topology, routes),
+        links_range=links_range(routes),
+        rates=dict(zip((demand.gpu for demand in demands), allocation.rates, strict=True)),
         rate=rate,
         time=time,
-        time_range=_time_range(time, ratio) if ratio and time is not None else None,
+        time_range=time_range,
         unknowns=unknowns,
         unlimited=tuple(
             resource.id
             for resource in matrix.resources
-            if resource.capacity.at(basis).value == math.inf and resource.kind != "measured-pair"
+            if figures[resource.id] == math.inf and resource.kind != "measured-pair"
         ),
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation),
         own_limits=_own_limits(matrix, allocation),
-        by_basis={each: rate if each == basis else _at(topology, demands, each) for each in _BASES},
+        by_basis={
+            each: rate if each == basis else _rate_at(topology, demands, each) for each in _BASES
+        },
         serial_rate=_serial_rate(topology, demands, basis),
-        cores=_cores(topology, known.routes, known.counts, rate),
+        cores=_cores(topology, laid, rate),
         matrix=matrix,
     )
 
@@ -118,33 +284,97 @@ def _solve(
 def chosen_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:
     """Return the demands with the cards' shares that the policy asks for.
 
-    Under ``best`` a linear program chooses how each GPU's bytes divide over the cards; otherwise
-    the routes carry their shares already.
+    Under ``best`` a linear program chooses how each GPU's bytes divide over the cards: first the
+    largest rate that all can have at once, then the largest total, then the fewest links, then the
+    most even (`topo.solve.concurrent_flow.split`). Otherwise the routes carry their shares already.
     """
     refused = any(demand.route.verdict == "refused" for demand in demands)
     if router.policy.nics != "best" or refused:
         return demands
-    from topo.study.split import best_split  # imports the LP solver
+    from topo.solve.concurrent_flow import split  # imports the LP solver
 
-    return best_split(router, demands, basis)
+    matrix = use_matrix(router.topology, demands, basis=basis)
+    order = {resource.id: index for index, resource in enumerate(matrix.resources)}
+    best = split(
+        matrix.system.capacities,
+        [
+            [
+                # the use of a branch as if it carried everything
+                {
+                    order[name]: weight
+                    for name, weight in total_use([replace(subflow, share=1.0)]).items()
+                }
+                for subflow in demand.route.subflows
+            ]
+            for demand in demands
+        ],
+        wanted=[demand.size for demand in demands],
+        limits=[demand.limit for demand in demands],
+        detours=[
+            [
+                float(sum(len(transfer.walk) for transfer in subflow.transfers))
+                for subflow in demand.route.subflows
+            ]
+            for demand in demands
+        ],
+    )
+    reweighted = (
+        replace(demand, route=router.reweighted(demand.route, shares))
+        for demand, shares in zip(demands, best.shares, strict=True)
+    )
+    return tuple(at_basis(router.topology, demand, basis) for demand in reweighted)
 
 
-def route_reasons(routes: Iterable[Route]) -> tuple[Reason, ...]:
-    """Return every reason of the routes once, with all devices that it holds for."""
-    return merged(reason for route in routes for reason in route.reasons)
+@contextmanager
+def naming_demands(matrix: UseMatrix) -> Iterator[None]:
+    """Name the demands, and what is on their way, when a solver finds one without a limit.
+
+    Parameters
+    ----------
+    matrix
+        What is solved inside the block.
+
+    Raises
+    ------
+    UnboundedError
+        With the names.
+    """
+    try:
+        yield
+    except UnboundedError:
+        from topo.solve.system import unbounded_demands
+
+        endless = [matrix.demands[index] for index in unbounded_demands(matrix.system)]
+        used = dict.fromkeys(
+            resource.name
+            for resource in matrix.resources
+            if any(resource.id in demand.route.use for demand in endless)
+        )
+        names = listed((demand.name for demand in endless), most=_MOST)
+        raise UnboundedError(
+            Finding(
+                "unbounded-demand",
+                f"nothing limits {names}: everything on the way is unknown or unlimited",
+                help=f"state a rate for one of {listed(used, most=8)}",
+            )
+        ) from None
 
 
 def reasons_of(
     topology: Topology, workload: Workload, path: DataPath, routes: Iterable[Route]
 ) -> tuple[Reason, ...]:
     """Return every reason of the routes once; what joins the wrong ends is said in one sentence."""
-    found = route_reasons(routes)
-    if not any(reason.code == _WRONG_ENDS for reason in found):
-        return found
-    asked = {name for ends in ends_of(topology, workload) for name in ends.far}
-    far = dict.fromkeys(name for name in (*workload.sources, *workload.targets) if name in asked)
-    rest = tuple(reason for reason in found if reason.code != _WRONG_ENDS)
-    return (*wrong_ends(topology, path, tuple(far)), *rest)
+    reasons = merged(reason for route in routes for reason in route.reasons)
+    if not any(reason.code == _WRONG_ENDS for reason in reasons):
+        return reasons
+    far_names = {name for ends in ends_of(topology, workload) for name in ends.far}
+    far = dict.fromkeys(
+        name for name in (*workload.sources, *workload.targets) if name in far_names
+    )
+    return (
+        *wrong_ends(topology, path, tuple(far)),
+        *(reason for reason in reasons if reason.code != _WRONG_ENDS),
+    )
 
 
 def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottleneck, ...]:
@@ -185,36 +415,10 @@ def shared(system: System) -> Allocation:
     return max_min_by_class(system)
 
 
-def solved(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:
-    """Return the total max-min rate of `demands` in bytes/s."""
-    return math.fsum(shared(use_matrix(topology, demands, basis=basis).system).rates)
-
-
-def _time(matrix: UseMatrix, allocation: Allocation) -> float:
-    """Return seconds until the last byte; as demands finish, the rest speed up."""
-    times = [
-        demand.size / rate for demand, rate in zip(matrix.demands, allocation.rates, strict=True)
-    ]
-    if max(times) <= min(times) * (1 + _TIE):
-        return max(times)
-    from topo.solve.fluid import complete  # only where demands end at different times
-
-    timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
-    return max(timeline.finishes)
-
-
-def _time_range(time: float, ratio: tuple[float, float]) -> tuple[float, float]:
-    """Return seconds (fast, slow) under an end-to-end efficiency (low, high).
-
-    Rounded to 15 digits, so that 1.4 s at 80 % is 1.75 s and not the float next to it.
-    """
-    low, high = ratio
-    return float(f"{time / high:.15g}"), float(f"{time / low:.15g}")
-
-
-def _at(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float:
-    """Return the total at another basis, where one worker's stages have other rates as well."""
-    return solved(topology, [at_basis(topology, demand, basis) for demand in demands], basis)
+def _rate_at(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:
+    """Return the total at a basis, where one worker's stages have other rates as well."""
+    at = [at_basis(topology, demand, basis) for demand in demands]
+    return math.fsum(shared(use_matrix(topology, at, basis=basis).system).rates)
 
 
 def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float | None:
@@ -227,19 +431,30 @@ def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) 
     serial = []
     for demand in demands:
         path = replace(demand.route.data_path, stages="serial", workers=1)
-        route = replace(demand.route, data_path=path)
-        serial.append(at_basis(topology, replace(demand, route=route), basis))
-    return solved(topology, serial, basis)
+        serial.append(replace(demand, route=replace(demand.route, data_path=path)))
+    return _rate_at(topology, serial, basis)
 
 
-def _cores(
-    topology: Topology, routes: tuple[Route, ...], counts: Counts, rate: float
-) -> CopyingCores | None:
-    if not counts.core_copies:
+def _time(matrix: UseMatrix, allocation: Allocation) -> float:
+    """Return seconds until the last byte; as demands finish, the others speed up."""
+    times = [
+        demand.size / rate for demand, rate in zip(matrix.demands, allocation.rates, strict=True)
+    ]
+    if max(times) <= min(times) * (1 + TIE):
+        return max(times)
+    from topo.solve.fluid import complete  # only where demands end at different times
+
+    timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
+    return max(timeline.finishes)
+
+
+def _cores(topology: Topology, laid: PathAnswer, rate: float) -> CopyingCores | None:
+    copies = laid.counts.core_copies
+    if not copies:
         return None
     hosts = dict.fromkeys(
         transfer.engine
-        for route in routes
+        for route in laid.routes
         for subflow in route.subflows
         for transfer in subflow.transfers
         if transfer.move.mover == "core"
@@ -248,7 +463,7 @@ def _cores(
     per_core = core_copy_rate(topology, slowest)
     figure = topology[slowest].part.figure("core-copy") if slowest in topology else None
     return CopyingCores(
-        cores=counts.core_copies * rate / per_core,
+        cores=copies * rate / per_core,
         rate_per_core=per_core,
         source=f"{figure.kind}: {figure.source}" if figure else "guess: 10 GB/s a core",
     )

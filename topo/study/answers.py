@@ -144,14 +144,14 @@ class PathAnswer:
     @property
     def ram_traffic(self) -> float | None:
         """Bytes resident in RAM buffers: traversals times size (the seed's count)."""
-        return self._moved(self.counts.ram_traversals)
+        return self._bytes(self.counts.ram_traversals)
 
     @property
     def dram_bytes(self) -> float | None:
         """Bytes written to and read from memory (the physical count)."""
-        return self._moved(self.counts.dram_bytes)
+        return self._bytes(self.counts.dram_bytes)
 
-    def _moved(self, times: int) -> float | None:
+    def _bytes(self, times: int) -> float | None:
         """Return so many times the size; `None` when refused, or where there is no size."""
         refused = self.verdict == "refused"
         return None if refused or self.size is None else times * self.size
@@ -165,7 +165,10 @@ class PathAnswer:
         """Return bytes/s at a basis; `None` when refused, or measured where nothing was."""
         if self.matrix is None:
             return None
-        if basis == "measured" and not any(map(_is_measured, self.matrix.resources)):
+        if basis == "measured" and not any(
+            capacity.measured is not None or capacity.theoretical.kind == "measured"
+            for capacity in (resource.capacity for resource in self.matrix.resources)
+        ):
             return None
         return self.by_basis[basis]
 
@@ -183,11 +186,6 @@ class PathAnswer:
     def physical_links(self) -> int:
         """Links walked by the first GPU's route."""
         return self.routes[0].physical_links if self.routes else 0
-
-
-def _is_measured(resource: Resource) -> bool:
-    capacity = resource.capacity
-    return capacity.measured is not None or capacity.theoretical.kind == "measured"
 
 
 # --- what follows from the answers ----------------------------------------------------------------
@@ -211,43 +209,43 @@ class NotKnown:
 
 @dataclass(frozen=True, slots=True)
 class NoFaster:
-    """Two paths are equally fast: the full resources of `other` that `path` has full as well.
+    """Two paths are equally fast: the full resources of `rival` that `path` has full as well.
 
-    `only_other` are those that it has not.
+    `only_rival` are those that it has not.
     """
 
     path: PathAnswer
-    other: PathAnswer
+    rival: PathAnswer
     shared: tuple[Resource, ...]
-    only_other: tuple[Resource, ...]
+    only_rival: tuple[Resource, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """A path is `ratio` times as fast as another."""
+    """A path is `ratio` times as fast as its rival."""
 
     path: PathAnswer
-    other: PathAnswer
+    rival: PathAnswer
     ratio: float
 
 
 @dataclass(frozen=True, slots=True)
 class Slower:
-    """A path loses to another."""
+    """A path loses to its rival."""
 
     path: PathAnswer
-    other: PathAnswer
+    rival: PathAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOtherwise:
-    """By what was measured it is not as by the figures asked for: how `path` does against `other`.
+    """By what was measured it is not as by the figures asked for: how `path` does against `rival`.
 
     `rates` are bytes/s of both.
     """
 
     path: PathAnswer
-    other: PathAnswer
+    rival: PathAnswer
     rates: tuple[float, float]
     result: Literal["faster", "same", "slower"]
 
@@ -349,6 +347,25 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutedPath:
+    """A data path laid for one workload: the worst verdict, every reason, one route a GPU."""
+
+    workload: Workload
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRoutes:
+    """A data path: what its moves do to RAM, and how it is laid for each workload asked about."""
+
+    data_path: DataPath
+    counts: Counts
+    workloads: tuple[RoutedPath, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rung:
     """One step of the ladder: the total in bytes/s and the full resources, grouped by class."""
 
@@ -419,7 +436,7 @@ class TwoRates:
     """The rates of two paths that were held against each other."""
 
     path: PathAnswer
-    other: PathAnswer
+    rival: PathAnswer
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from topo.flows.demands import demands_of
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import answer, reasons_of
+from topo.solve.system import TIE
+from topo.study.answer import answer, ask, chosen_workloads, reasons_of
 from topo.study.answers import (
     LimitedBy,
     OtherLocalities,
@@ -19,7 +20,6 @@ from topo.study.answers import (
     TwoRates,
     VerdictIs,
 )
-from topo.study.compare import ask, chosen_workloads
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from topo.description.description import Basis, Expectation
     from topo.study.answers import CheckOutcome, PathAnswer
     from topo.topology.topology import Topology
-
-
-_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ class _Judge:
         value = path.time if time else path.rate
         if value is None:
             return False, PathRefused(path.name, path.reasons)
-        slack = _SLACK * abs(expectation.value)
+        slack = TIE * abs(expectation.value)
         relation = expectation.relation
         holds = {
             "<=": value <= expectation.value + slack,
@@ -126,7 +123,7 @@ class _Judge:
         if path.rate is None or other.rate is None:
             refused = path if path.rate is None else other
             return path.rate is not None, PathRefused(refused.name, refused.reasons)
-        beats = path.rate > other.rate * (1 + _SLACK) and not path.at_most
+        beats = path.rate > other.rate * (1 + TIE) and not path.at_most
         return beats, TwoRates(path, other)
 
     def _locality(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from topo.datapaths.registry import data_path
+from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Workload
-from topo.description.shape import a_kind
-from topo.errors import DescriptionError, Finding, UnknownNameError
+from topo.errors import Finding
+from topo.flows.demands import demands_of
 from topo.phrases import listed
 from topo.routes.route import Policy, merged
 from topo.routes.router import Router
-from topo.study.answer import answer
-from topo.study.answers import Comparison, WorkloadAnswer
-from topo.study.insights import insights
+from topo.routes.verdict import verdict_of
+from topo.study.answer import (
+    answer,
+    ask,
+    chosen_split,
+    chosen_workloads,
+    reasons_of,
+    usual_paths,
+)
+from topo.study.answers import (
+    Comparison,
+    CoresBusy,
+    Faster,
+    MeasuredOtherwise,
+    NoFaster,
+    NotKnown,
+    NotModelled,
+    PathRoutes,
+    Refused,
+    RoutedPath,
+    SerialWorker,
+    Slower,
+    TakenAsUnlimited,
+    ThroughRam,
+    WorkloadAnswer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.catalogue.kinds import Kind
-    from topo.description.description import Basis, Direction
+    from topo.description.description import Basis, DataPath
     from topo.routes.route import Reason
-    from topo.study.answers import PathAnswer
+    from topo.study.answers import Insight, PathAnswer
     from topo.topology.topology import Topology
 
 
-DEFAULT_PATHS = ("legacy", "direct")
 _MOST = 4  # names in a list before "and 3 more"
-_ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
-_GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
-_CARD_PATHS = ("nic-ram", "nic-direct")
-# Where no storage is named: what is on the network, else the drives, else their controllers.
-_STORAGE: tuple[tuple[Kind, ...], ...] = (("storage",), ("nvme",), ("hba",))
+_AS_FAST = 1e-6  # relative: below it two rates read the same
 
 
 def compare(
@@ -84,12 +102,12 @@ def compare(
     policy = policy or Policy()
     router = Router(topology, policy)
     if isinstance(workload, Workload):
-        chosen: tuple[Workload, ...] = (workload,)
+        workloads: tuple[Workload, ...] = (workload,)
     elif source or target:
-        chosen = (ask(topology, source, target),)
+        workloads = (ask(topology, source, target),)
     else:
-        chosen = chosen_workloads(topology, workload)
-    answers = tuple(_workload(router, one, tuple(via), at) for one in chosen)
+        workloads = chosen_workloads(topology, workload)
+    answers = tuple(_workload_answer(router, workload, tuple(via), at) for workload in workloads)
     return Comparison(
         topology=topology,
         basis=at,
@@ -99,170 +117,54 @@ def compare(
     )
 
 
-def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ...]:
-    """Return the workload called `name`, or all of them.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none of that name.
-    DescriptionError
-        If the file has no workloads at all.
-    """
-    workloads = topology.description.workloads
-    if not workloads:
-        raise DescriptionError(
-            Finding(
-                "no-workload",
-                f"{topology.name} has no workloads",
-                help="add one, `load: {read: 640 GB, from: storage, to: gpu}` under workloads:, "
-                "or ask with --from and --to",
-            )
-        )
-    found = tuple(one for one in workloads if name in (None, one.name))
-    if not found:
-        known = ", ".join(one.name for one in workloads)
-        raise UnknownNameError(
-            Finding("unknown-name", f"no workload {name}", help=f"known: {known}")
-        )
-    return found
-
-
-def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
-    """Return the data paths that a workload is asked about where nobody names any."""
-    if workload.direction != "copy":
-        return DEFAULT_PATHS
-    kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
-    return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
-
-
-def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
-    """Return the path said for a workload, else its own first, else the usual one."""
-    said = via if isinstance(via, str) else via.get(workload.name, "")
-    if said:
-        return said
-    usual = usual_paths(topology, workload)
-    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
-    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
-
-
-def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:
-    """Return a workload made from two names; without a `size` only its rates mean something.
-
-    It is a read when `source` is storage, a write when `target` is, else a copy between GPUs or
-    a GPU and a network card.
-
-    An end that is not given is every GPU, or the storage: all on the network, else all drives.
-
-    Raises
-    ------
-    UnknownNameError
-        For a name that is not a device, a stem or a range.
-    DescriptionError
-        When neither is a GPU, or the other is nothing that data rests in.
-    """
-    sources = _names(topology, source, target, want_source=True)
-    targets = _names(topology, target, source, want_source=False)
-    ends = tuple(_end_of(topology, names) for names in (sources, targets))
-    if "gpu" not in ends or "" in ends:
-        wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
-        message = f"data goes between a GPU and storage, a network card or another GPU; {wrong}"
-        raise DescriptionError(Finding("not-storage-and-gpu", message))
-    return Workload(
-        name=f"{source or 'storage'} to {target or 'gpu'}",
-        direction=_direction(ends),
-        size=_ANY_SIZE if size is None else size,
-        sources=sources,
-        targets=targets,
-        sized=size is not None,
-    )
-
-
-def _wrong(topology: Topology, asked: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
-    """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
-    strange = [
-        f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
-        for name, (devices, end) in asked.items()
-        if not end
-        for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
-    ]
-    if strange:
-        return listed(strange, most=_MOST)
-    names = list(asked)
-    return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
-
-
-def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
-    """Return what all devices of one end are: storage, GPUs, cards, or (empty) a mixture."""
-    kinds = {topology[name].kind for name in names}
-    ends = (("gpu", {"gpu"}), ("storage", {"storage", "nvme", "hba"}), ("card", {"nic", "dpu"}))
-    return next((end for end, allowed in ends if kinds <= allowed), "")
-
-
-def _direction(ends: tuple[str, ...]) -> Direction:
-    if "storage" not in ends:
-        return "copy"
-    return "read" if ends[0] == "storage" else "write"
-
-
-def _names(topology: Topology, name: str, other: str, *, want_source: bool) -> tuple[str, ...]:
-    """Return the devices of one end; an end not given is what the other end leaves."""
-    if name:
-        return tuple(device.name for device in topology.select(name))
-    other_is_gpu = bool(other) and topology.select(other)[0].kind == "gpu"
-    gpus = not other_is_gpu if other else not want_source
-    kinds: tuple[tuple[Kind, ...], ...] = (("gpu",),) if gpus else _STORAGE
-    found = next((devices for each in kinds if (devices := topology.of_kind(*each))), ())
-    if not found:
-        message = f"{topology.name} has no {'GPU' if gpus else 'storage'}"
-        raise UnknownNameError(Finding("unknown-name", message))
-    return tuple(device.name for device in found)
-
-
-def _workload(
+def _workload_answer(
     router: Router, workload: Workload, via: tuple[str, ...], basis: Basis
 ) -> WorkloadAnswer:
-    chosen = via or workload.via
-    names = dict.fromkeys(chosen or usual_paths(router.topology, workload))
-    paths = [_by(router, workload, name, basis) for name in names]
-    if not chosen:  # what is taken instead is asked about as well
-        taken = dict.fromkeys(
+    def by(name: str) -> PathAnswer:
+        return answer(router, workload, data_path(description, name), basis=basis)
+
+    description = router.topology.description
+    stated = via or workload.via
+    names = dict.fromkeys(stated or usual_paths(router.topology, workload))
+    paths = [by(name) for name in names]
+    if not stated:  # what is taken instead is asked about as well
+        instead = dict.fromkeys(
             reason.instead for path in paths for reason in path.reasons if reason.instead
         )
-        paths += [_by(router, workload, name, basis) for name in taken if name not in names]
-    found = WorkloadAnswer(workload=workload, paths=tuple(paths))
-    return replace(found, insights=insights(router.topology, found))
+        paths += [by(name) for name in instead if name not in names]
+    result = WorkloadAnswer(workload=workload, paths=tuple(paths))
+    return replace(result, insights=tuple(_insights(router.topology, result)))
 
 
-def _by(router: Router, workload: Workload, name: str, basis: Basis) -> PathAnswer:
-    return answer(router, workload, data_path(router.topology.description, name), basis=basis)
+# --- what the answers rest on ---------------------------------------------------------------------
 
 
 def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Finding]:
     """Yield what the answers rest on: an efficiency not used, unknown figures, assumptions."""
-    for found in answers:
-        if found.workload.efficiency and basis != "theoretical":
+    for result in answers:
+        if result.workload.efficiency and basis != "theoretical":
             yield Finding(
                 "efficiency-ignored",
-                f"the efficiency of workload {found.workload.name} is for theoretical results; "
+                f"the efficiency of workload {result.workload.name} is for theoretical results; "
                 f"at {basis} it is ignored",
                 severity="note",
-                place=found.workload.place,
+                place=result.workload.place,
             )
     by_path: dict[str, list[PathAnswer]] = {}
-    for path in (path for found in answers for path in found.paths):
-        by_path.setdefault(path.name, []).append(path)
+    for result in answers:
+        for path in result.paths:
+            by_path.setdefault(path.name, []).append(path)
     yield from _unknown(by_path)
     yield from _assumed(by_path)
 
 
 def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
     """Yield the unknown capacities, once for all data paths that meet the same."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    paths_by_unknowns: dict[tuple[str, ...], list[str]] = {}
     for name, paths in by_path.items():
         unknowns = tuple(dict.fromkeys(unknown for path in paths for unknown in path.unknowns))
-        found.setdefault(unknowns, []).append(name)
-    for unknowns, names in found.items():
+        paths_by_unknowns.setdefault(unknowns, []).append(name)
+    for unknowns, names in paths_by_unknowns.items():
         if unknowns:
             yield Finding(
                 "unknown-capacity",
@@ -274,11 +176,150 @@ def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
 
 def _assumed(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
     """Yield the assumptions, once for all data paths that rest on the same."""
-    found: dict[Reason, list[str]] = {}
+    paths_by_reason: dict[Reason, list[str]] = {}
     for name, paths in by_path.items():
         for reason in merged(reason for path in paths for reason in path.reasons):
             if reason.effect == "assumed":
-                found.setdefault(reason, []).append(name)
-    for reason, names in found.items():
+                paths_by_reason.setdefault(reason, []).append(name)
+    for reason, names in paths_by_reason.items():
         text = f"{listed(names, most=_MOST)}: {reason.text}"
         yield Finding(reason.code, text, severity="note", place=reason.place)
+
+
+# --- what follows from the answers ----------------------------------------------------------------
+
+
+def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
+    """Yield what a careful engineer would say about the answers, most important first."""
+    solved = [path for path in result.paths if path.rate is not None]
+    for path in result.paths:
+        if path.rate is None:
+            yield Refused(topology, path)
+        elif path.verdict == "unknown":
+            yield NotKnown(topology, path)
+    if len(solved) > 1:  # the path that spares the RAM, or else the first, against each other
+        best = min(solved, key=lambda path: path.counts.ram_traversals > 0)
+        for path in solved:
+            if path is not best:
+                yield _against(best, path)
+                yield from _as_measured(best, path)
+    unlimited: set[Insight] = set()
+    for path in solved:
+        if path.counts.ram_traversals:
+            yield ThroughRam(path)
+        yield from _cores(path, solved)
+        facts = tuple(_unlimited(topology, path))
+        yield from (fact for fact in facts if fact not in unlimited)
+        unlimited.update(facts)  # several paths can meet the same: it is a fact once
+
+
+def _against(path: PathAnswer, rival: PathAnswer) -> Insight:
+    assert path.rate is not None
+    assert rival.rate is not None
+    ratio = path.rate / rival.rate
+    if abs(ratio - 1) <= _AS_FAST:
+        full = {bottleneck.resource.id for bottleneck in path.bottlenecks}
+        resources = [bottleneck.resource for bottleneck in rival.bottlenecks]
+        return NoFaster(
+            path,
+            rival,
+            shared=tuple(resource for resource in resources if resource.id in full),
+            only_rival=tuple(resource for resource in resources if resource.id not in full),
+        )
+    return Faster(path, rival, ratio) if ratio > 1 else Slower(path, rival)
+
+
+def _as_measured(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
+    """Yield who wins by what was measured, where that is not who wins by the figures asked for."""
+    matrices = [side.matrix for side in (path, rival) if side.matrix]
+    if any(resource.capacity.measured for matrix in matrices for resource in matrix.resources):
+        rates = (path.by_basis["measured"], rival.by_basis["measured"])
+        result = _result(*rates)
+        if result != _result(path.rate or 0.0, rival.rate or 0.0):
+            yield MeasuredOtherwise(path, rival, rates, result)
+
+
+def _result(rate: float, rival_rate: float) -> Literal["faster", "same", "slower"]:
+    if math.isclose(rate, rival_rate, rel_tol=_AS_FAST):
+        return "same"
+    return "faster" if rate > rival_rate else "slower"
+
+
+def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[Insight]:
+    if path.cores is None:
+        return
+    yield CoresBusy(path, path.cores)
+    direct = next((rival for rival in solved if not rival.counts.ram_traversals), None)
+    if path.serial_rate is None or direct is None or direct.rate is None:
+        return
+    if direct.rate > path.serial_rate * (1 + _AS_FAST):
+        yield SerialWorker(path, direct, path.serial_rate, direct.rate / path.serial_rate)
+
+
+def _unlimited(topology: Topology, path: PathAnswer) -> Iterator[Insight]:
+    """Yield what the user took as unlimited: appliances, then anything else."""
+    resources = [topology.resources[name] for name in path.unlimited if name in topology.resources]
+    sides = ("storage-read", "storage-write")
+    storages = [resource.device for resource in resources if resource.kind in sides]
+    names = [resource.name for resource in resources if resource.kind not in sides]
+    if storages:
+        yield NotModelled(tuple(dict.fromkeys(storages)))
+    if names:
+        yield TakenAsUnlimited(tuple(dict.fromkeys(names)))
+
+
+# --- without asking how fast ----------------------------------------------------------------------
+
+
+def paths(
+    topology: Topology,
+    *,
+    workload: str | None = None,
+    via: Sequence[str] = (),
+    source: str = "",
+    target: str = "",
+    at: Basis = "theoretical",
+    policy: Policy | None = None,
+) -> tuple[PathRoutes, ...]:
+    """Lay data paths for the workloads of a topology, or between two ends.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workload
+        One workload's name; all of the file's by default, and where it has none, all of its
+        storage and GPUs.
+    via
+        Data paths; by default all that the file can use.
+    source, target
+        Device names or stems: ask about these instead of the file's workloads.
+    at
+        Which figure of each capacity decides the best division over cards.
+    policy
+        How cards, memories and equal walks are chosen.
+    """
+    if source or target or not (topology.description.workloads or workload):
+        workloads: tuple[Workload, ...] = (ask(topology, source, target),)
+    else:
+        workloads = chosen_workloads(topology, workload)
+    description = topology.description
+    if via:
+        chosen = tuple(data_path(description, name) for name in via)
+    else:
+        far_ends = {"peer" if workload.direction == "copy" else "storage" for workload in workloads}
+        chosen = tuple(path for path in data_paths(description) if path.far_end in far_ends)
+    router = Router(topology, policy)
+    return tuple(
+        PathRoutes(
+            path, count(path), tuple(_routed(router, workload, path, at) for workload in workloads)
+        )
+        for path in chosen
+    )
+
+
+def _routed(router: Router, workload: Workload, path: DataPath, basis: Basis) -> RoutedPath:
+    demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
+    routes = tuple(demand.route for demand in demands)
+    reasons = reasons_of(router.topology, workload, path, routes)
+    return RoutedPath(workload, verdict_of(reasons), reasons, routes)

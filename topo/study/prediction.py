@@ -12,7 +12,7 @@ from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from topo.description.description import Basis
     from topo.routes.route import Route
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 Ends = tuple[str, ...]
 Judged = Literal["fits", "above", "below", "impossible", "unknown"]
 
-_RAM: Final = ("memory", "cxl-memory")
-_CARDS: Final = ("nic", "dpu")
-_STORAGE: Final = ("storage", "nvme", "hba")
 _ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
-_EXPECTED: Final[tuple[Basis, Basis]] = ("theoretical", "achievable")
 _BELOW: Final = 0.85  # times achievable
 
 
@@ -103,15 +99,13 @@ def read_samples(topology: Topology, samples: Iterable[Sample]) -> tuple[Reading
     --------
     >>> import topo
     >>> machine = topo.load("dgx-h100")
-    >>> (one,) = read_samples(machine, [Sample("a copy", ("ram0",), ("gpu0",), 55e9)])
-    >>> one.judged, round(one.forecast.theoretical / 1e9, 2)
+    >>> (reading,) = read_samples(machine, [Sample("a copy", ("ram0",), ("gpu0",), 55e9)])
+    >>> reading.judged, round(reading.forecast.theoretical / 1e9, 2)
     ('fits', 63.02)
     """
     predictor = Predictor(topology)
-    return tuple(
-        replace(reading, judged=_judged(reading))
-        for reading in (Reading(sample, predictor.forecast(sample)) for sample in samples)
-    )
+    readings = (Reading(sample, predictor.forecast(sample)) for sample in samples)
+    return tuple(replace(reading, judged=_judged(reading)) for reading in readings)
 
 
 def _judged(reading: Reading) -> Judged:
@@ -144,24 +138,24 @@ class Predictor:
         self.topology = topology
         self.router = Router(topology)
         self._host = Search(topology, ("host", "memory"), passes_host)
-        self._near = Placement(
+        self._placement = Placement(
             topology,
             host=self._host,
             network=Search(topology, ("network",), passes_network),
             fabric=Search(topology, ("gpu",), passes_gpu_fabric),
         )
-        self._known: dict[tuple[object, ...], Forecast] = {}
+        self._forecasts: dict[tuple[object, ...], Forecast] = {}
 
     def memories_near(self, device: str) -> Ends:
         """Return the memories of the device's own socket; the first device's where it has none."""
-        return self._near.memories_near(device)
+        return self._placement.memories_near(device)
 
     def forecast(self, sample: Sample) -> Forecast:
         """Return what is expected of `sample` if nothing else runs."""
         key = (sample.source, sample.target, sample.via, sample.port, sample.both)
-        if key not in self._known:
-            self._known[key] = self._forecast(sample)
-        return self._known[key]
+        if key not in self._forecasts:
+            self._forecasts[key] = self._forecast(sample)
+        return self._forecasts[key]
 
     def path_of(self, sample: Sample) -> str:
         """Return the data path by which a sample moves, ``""`` for a copy between RAM and device.
@@ -171,8 +165,8 @@ class Predictor:
         kinds = [self.topology[name].kind for name in (sample.source[0], sample.target[0])]
         if sample.via or kinds != ["gpu", "gpu"]:
             return sample.via
-        found = locality(self.topology, sample.source[0], sample.target[0])
-        return "peer-nvlink" if found.startswith(("NV", "XGMI")) else "peer-pcie"
+        label = locality(self.topology, sample.source[0], sample.target[0])
+        return "peer-nvlink" if label.startswith(("NV", "XGMI")) else "peer-pcie"
 
     def last_step(self, sample: Sample) -> Step | None:
         """Return the step of a copy from or to RAM at its other end, `None` if there are several.
@@ -181,7 +175,7 @@ class Predictor:
         """
         steps = self.forecast(sample).steps
         ends = (*sample.source, *sample.target)
-        device = next((name for name in ends if self.topology[name].kind not in _RAM), "")
+        device = next((name for name in ends if not self.topology[name].is_memory), "")
         at_end = [step for step in steps if device in (step.source, step.target)]
         return at_end[0] if len({(id(step.link), step.source) for step in at_end}) == 1 else None
 
@@ -189,96 +183,103 @@ class Predictor:
 
     def _forecast(self, sample: Sample) -> Forecast:
         path = self.path_of(sample)
-        near = locality(self.topology, sample.source[0], sample.target[0])
+        label = locality(self.topology, sample.source[0], sample.target[0])
+        redirected = ""
         if path:
             route = self._route(sample, path)
             if route.verdict == "refused":
-                why = "; ".join(one.text for one in route.reasons if one.effect == "refused")
-                return Forecast(refused=f"{path} is refused: {why}", locality=near)
-            use, redirected = _of_route(route), _redirected(route)
-            near = near or locality(self.topology, route.subflows[0].transfers[0].engine, route.gpu)
+                refused = (reason for reason in route.reasons if reason.effect == "refused")
+                why = "; ".join(reason.text for reason in refused)
+                return Forecast(refused=f"{path} is refused: {why}", locality=label)
+            transfers = [transfer for subflow in route.subflows for transfer in subflow.transfers]
+            use = _route_use(route)
+            redirected = next((each.sent_up_by for each in transfers if each.sent_up_by), "")
+            label = label or locality(self.topology, transfers[0].engine, route.gpu)
         else:
-            use, redirected = self._copy(sample), ""
+            use = self._copy_use(sample)
         self._add_port(use, sample)
-        return self._limits(use, near, redirected, both=sample.both)
+        return self._limits(use, label, redirected, both=sample.both)
 
     def _route(self, sample: Sample, path: str) -> Route:
         to_gpu = self.topology[sample.target[0]].kind == "gpu"
         gpu, far = (sample.target, sample.source) if to_gpu else (sample.source, sample.target)
-        found = data_path(self.topology.description, path)
-        return self.router.route(found, far, gpu[0], "read" if to_gpu else "write")
+        definition = data_path(self.topology.description, path)
+        return self.router.route(definition, far, gpu[0], "read" if to_gpu else "write")
 
-    def _copy(self, sample: Sample) -> _Use:
+    def _copy_use(self, sample: Sample) -> _Use:
         """Return the use of one copy between RAM and something else."""
-        kinds = {self.topology[name].kind for name in (*sample.source, *sample.target)}
-        if kinds & set(_STORAGE):
-            return self._storage_copy(sample)
+        ends = (*sample.source, *sample.target)
+        if any(self.topology[name].is_storage for name in ends):
+            return self._storage_copy_use(sample)
         use = _Use()
         share = 1.0 / (len(sample.source) * len(sample.target))
         for source in sample.source:
             for target in sample.target:
-                ways = self._host.paths(source, target)
-                for step, part in ways.shares if ways else ():
+                walks = self._host.paths(source, target)
+                for step, step_share in walks.shares if walks else ():
                     use.steps.append(step)
                     if step.resource is not None:
-                        use.add(step.resource.id, part * share)
+                        use.add(step.resource.id, step_share * share)
                 for end in (source, target):
                     use.add(f"{end}/bus", share)
                     use.add(f"{end}/hbm", share)
         return use
 
-    def _storage_copy(self, sample: Sample) -> _Use:
+    def _storage_copy_use(self, sample: Sample) -> _Use:
         """Return the use of a read into RAM, or a write from it: one move of a data path."""
         gpus = self.topology.of_kind("gpu")
         if not gpus:
             return _Use()
-        to_ram = self.topology[sample.target[0]].kind in _RAM
+        to_ram = self.topology[sample.target[0]].is_memory
         storages = sample.source if to_ram else sample.target
         path = data_path(self.topology.description, "odirect-pinned")
         route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
-        return _of_route(route, only=storages)
+        return _route_use(route, only=storages)
 
     def _add_port(self, use: _Use, sample: Sample) -> None:
         """Add the card's chip and the port by which a network test went."""
         for direction, names in (("out", sample.target), ("in", sample.source)):
             for name in names:
-                if self.topology[name].kind in _CARDS:
+                if self.topology[name].is_nic:
                     port = sample.port or f"{name}/p1"
                     use.weights[f"{name}/chip {direction}"] = 1.0
                     use.weights[f"{port} {direction}"] = 1.0
 
-    def _limits(self, use: _Use, near: str, redirected: str, *, both: bool) -> Forecast:
-        found = {
-            name: (resource, weight)
+    def _limits(self, use: _Use, label: str, redirected: str, *, both: bool) -> Forecast:
+        used = [
+            (resource, weight)
             for name, weight in use.weights.items()
             if (resource := self.topology.resources.get(name) or use.extra.get(name)) is not None
-        }
-        theoretical, achievable = (_least(found, at) for at in _EXPECTED)
-        limit = min(
-            (resource for resource, _ in found.values()),
-            key=lambda one: one.capacity.rate("achievable") / found[one.id][1],
-            default=None,
+        ]
+
+        def least(basis: Basis) -> float | None:
+            """Return what the resources allow one transfer alone, `None` if none has a rate."""
+            rates = (
+                resource.capacity.rate(basis) / weight for resource, weight in used if weight > 0
+            )
+            rate = min(rates, default=math.inf)
+            return rate * (1 + both) if rate and math.isfinite(rate) else None
+
+        limit, _ = min(
+            used,
+            key=lambda use: use[0].capacity.rate("achievable") / use[1],
+            default=(None, 0.0),
         )
+        achievable = least("achievable")
         return Forecast(
-            theoretical=theoretical * (1 + both) if theoretical else None,
-            achievable=achievable * (1 + both) if achievable else None,
+            theoretical=least("theoretical"),
+            achievable=achievable,
             limit=limit if achievable else None,
-            locality=near,
+            locality=label,
             redirected=redirected,
             steps=tuple(use.steps),
         )
 
 
-def _least(found: Mapping[str, tuple[Resource, float]], basis: Basis) -> float | None:
-    """Return the least rate of the resources for one transfer alone, `None` if none is known."""
-    rates = (one.capacity.rate(basis) / weight for one, weight in found.values() if weight > 0)
-    least = min(rates, default=math.inf)
-    return least if math.isfinite(least) else None
-
-
-def _of_route(route: Route, only: Ends = ()) -> _Use:
+def _route_use(route: Route, only: Ends = ()) -> _Use:
     """Return the use of a route, or of its moves that start or end at `only`."""
-    use = _Use(extra={one.id: one for one in route.extra if one.kind != "measured-pair"})
+    extra = (resource for resource in route.extra if resource.kind != "measured-pair")
+    use = _Use(extra={resource.id: resource for resource in extra})
     for subflow in route.subflows:
         for transfer in subflow.transfers:
             if only and not {transfer.source, transfer.target} & set(only):
@@ -287,9 +288,3 @@ def _of_route(route: Route, only: Ends = ()) -> _Use:
             for name, weight in transfer.use.items():
                 use.add(name, subflow.share * weight)
     return use
-
-
-def _redirected(route: Route) -> str:
-    """Return the switch whose ACS redirect sends a move by the root, ``""`` if none does."""
-    found = (transfer.sent_up_by for subflow in route.subflows for transfer in subflow.transfers)
-    return next((name for name in found if name), "")

@@ -1,4 +1,7 @@
-"""What one GB/s more is worth, and what one less costs, by class of equal resources."""
+"""One answer explained: who gets what, what is used by whom, what one GB/s more or less is worth.
+
+Equal demands and equal resources stand together, so that one line is for all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,76 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from topo.graph import groups, refine
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
-from topo.study.equivalence import alike
+from topo.solve.system import TIE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
+    from topo.flows.demands import Demand
     from topo.flows.system import System, UseMatrix
     from topo.solve.system import Allocation
     from topo.topology.resources import Resource
 
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
+_Groups: TypeAlias = "Sequence[Sequence[int]]"
 
-_SAME = 1e-9
 _NOTHING = Price(gain=0.0, cost=0.0, range_up=math.inf)
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What each of some equal demands gets.
+
+    Parameters
+    ----------
+    demands
+        The demands; more than one where all figures are the same.
+    rate
+        Bytes/s of each.
+    share
+        The part of the total that each has.
+    stopped_by
+        The full resources that stop them; empty where only their own limit does.
+    """
+
+    demands: tuple[Demand, ...]
+    rate: float
+    share: float
+    stopped_by: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What is used of each of some equal resources.
+
+    Parameters
+    ----------
+    resources
+        The resources; more than one where all figures are the same.
+    capacity
+        Bytes/s that each has at the basis asked for: `math.inf` for unlimited, `None` for unknown.
+    load
+        Bytes/s that pass each.
+    utilisation
+        Load over capacity; `None` without a finite capacity.
+    users
+        The demands that use one of them.
+    """
+
+    resources: tuple[Resource, ...]
+    capacity: float | None
+    load: float
+    utilisation: float | None
+    users: tuple[Demand, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClassPrice:
-    """The price of resources that are alike: same class, capacity and load, like users.
+    """The price of resources that are equal: same class, capacity and load, equal users.
 
     Parameters
     ----------
@@ -34,7 +86,7 @@ class ClassPrice:
         The class.
     resources
         The resources, in the matrix's order.
-    one
+    single
         The price of one of them alone.
     together
         The price of raising or lowering all of them, for each byte/s on each.
@@ -44,7 +96,7 @@ class ClassPrice:
 
     kind: str
     resources: tuple[Resource, ...]
-    one: Price
+    single: Price
     together: Price
     next_bound: tuple[Resource, ...] = ()
 
@@ -52,8 +104,8 @@ class ClassPrice:
     def matters(self) -> bool:
         """Whether more or less of it changes the total."""
         return any(
-            abs(value) > _SAME
-            for price in (self.one, self.together)
+            abs(value) > TIE
+            for price in (self.single, self.together)
             for value in (price.gain, price.cost)
         )
 
@@ -86,7 +138,7 @@ class Prices:
     fair_total
         The same by max-min.
     classes
-        A price for each class of like resources with a finite capacity.
+        A price for each class of equal resources with a finite capacity.
     tie
         Where several classes are full at once, their price as a group.
     """
@@ -98,8 +150,28 @@ class Prices:
     tie: TiedPrice | None
 
 
-def allocation_by(rule: Rule, system: System) -> Allocation:
-    """Return what the demands get by a rule.
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The tables behind one answer, by demand and by resource, and the prices."""
+
+    matrix: UseMatrix
+    allocation: Allocation
+    shares: tuple[Share, ...]
+    uses: tuple[Use, ...]
+    prices: Prices
+
+
+def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) -> Explanation:
+    """Explain what the demands of a use matrix get.
+
+    Parameters
+    ----------
+    matrix
+        Demands and resources, as `PathAnswer.matrix` has them.
+    rule
+        Share max-min fairly, or reach the largest total.
+    each
+        One entry a demand and a resource; otherwise equal ones are one.
 
     Raises
     ------
@@ -107,7 +179,39 @@ def allocation_by(rule: Rule, system: System) -> Allocation:
         No answer within the time limit.
     UnboundedError
         A demand meets no finite resource.
+
+    Examples
+    --------
+    >>> import topo
+    >>> ladder = topo.bottleneck(topo.load("gds-textbook"), via="direct")
+    >>> explained = explain(ladder.answer.matrix)
+    >>> [(len(share.demands), share.rate, share.share) for share in explained.shares]
+    [(8, 12500000000.0, 0.125)]
+    >>> [(price.kind, price.together.gain) for price in explained.prices.classes if price.matters]
+    [('nic-chip', 2.0)]
+
+    Notes
+    -----
+    A price is two numbers found by solving again (`topo.solve.prices`): with identical GPUs a dual
+    of the linear program is one of many. What is not full has the price nothing, on both sides.
     """
+    allocation = _allocation(rule, matrix.system)
+    demands, resources = _equal(matrix, allocation)
+    rows, columns = demands, resources
+    if each:
+        rows = [(index,) for index in range(len(matrix.demands))]
+        columns = [(index,) for index in range(len(matrix.resources))]
+    return Explanation(
+        matrix=matrix,
+        allocation=allocation,
+        shares=_shares(matrix, allocation, rows),
+        uses=_uses(matrix, allocation, columns),
+        prices=_prices(matrix, allocation, resources, rule),
+    )
+
+
+def _allocation(rule: Rule, system: System) -> Allocation:
+    """Return what the demands get by a rule."""
     if rule == "max-min":
         return max_min(system)
     from topo.solve.linear_program import largest_total  # imports the LP solver
@@ -116,70 +220,141 @@ def allocation_by(rule: Rule, system: System) -> Allocation:
     return largest_total(system, worths=(1.0,) * system.demand_count).allocation
 
 
-def prices(matrix: UseMatrix, *, rule: Rule = "max-min") -> Prices:
-    """Return the price of every class of like resources that the demands use.
+def _equal(matrix: UseMatrix, allocation: Allocation) -> tuple[_Groups, _Groups]:
+    """Return the classes of demands and of resources that no figure tells apart, by index.
 
-    Parameters
-    ----------
-    matrix
-        The use matrix that was solved.
-    rule
-        Which total is priced.
-
-    Notes
-    -----
-    A price is two numbers found by solving again (`topo.solve.price`): with identical GPUs a dual
-    of the linear program is one of many. What is not full has the price nothing, on both sides.
+    Two demands are equal when weight, limit, size and rate are the same and they use equal
+    resources equally often; two resources, when class, capacity and load are the same and equal
+    demands use them. What ties to nine digits is the same.
     """
-    allocation = allocation_by(rule, matrix.system)
+    count = len(matrix.demands)
+    met: list[list[tuple[int, float]]] = [[] for _ in (*matrix.demands, *matrix.resources)]
+    system = matrix.system
+    for row in range(count):
+        entries = range(system.starts[row], system.starts[row + 1])
+        for entry in entries:
+            column, weight = count + system.resources[entry], system.multiplicities[entry]
+            met[row].append((column, weight))
+            met[column].append((row, weight))
+    colours: dict[int, Hashable] = {
+        index: (
+            demand.workload,
+            demand.weight,
+            f"{demand.limit:.9g}",
+            demand.size,
+            demand.start,
+            f"{allocation.rates[index]:.9g}",
+        )
+        for index, demand in enumerate(matrix.demands)
+    }
+    for index, resource in enumerate(matrix.resources):
+        capacity, load = system.capacities[index], allocation.loads[index]
+        colours[count + index] = (resource.kind, f"{capacity:.9g}", f"{load:.9g}")
+
+    def around(node: int, classes: Mapping[int, int]) -> Hashable:
+        return tuple(sorted((classes[neighbour], weight) for neighbour, weight in met[node]))
+
+    classes = groups(refine(colours, around))
+    return (
+        [members for members in classes if members[0] < count],
+        [[node - count for node in members] for members in classes if members[0] >= count],
+    )
+
+
+def _shares(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[Share, ...]:
+    """Return what the demands get."""
+    total = math.fsum(allocation.rates) or 1.0
+    return tuple(
+        Share(
+            demands=tuple(matrix.demands[index] for index in members),
+            rate=allocation.rates[members[0]],
+            share=allocation.rates[members[0]] / total,
+            stopped_by=tuple(
+                matrix.resources[index]
+                for index in sorted({stop for index in members for stop in allocation.stops[index]})
+            ),
+        )
+        for members in classes
+    )
+
+
+def _uses(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[Use, ...]:
+    """Return what is used of the resources, the fullest first."""
+    system = matrix.system
+    users: list[list[int]] = [[] for _ in matrix.resources]
+    for demand in range(len(matrix.demands)):
+        for resource in system.resources[system.starts[demand] : system.starts[demand + 1]]:
+            users[resource].append(demand)
+    uses = []
+    for members in classes:
+        capacity, load = system.capacities[members[0]], allocation.loads[members[0]]
+        uses.append(
+            Use(
+                resources=_resources(matrix, members),
+                capacity=matrix.resources[members[0]].capacity.at(matrix.basis).value,
+                load=load,
+                utilisation=load / capacity if math.isfinite(capacity) else None,
+                users=tuple(
+                    matrix.demands[index]
+                    for index in sorted({user for member in members for user in users[member]})
+                ),
+            )
+        )
+
+    def fullness(use: Use) -> float:
+        return -1.0 if use.utilisation is None else round(use.utilisation, 9)
+
+    return tuple(sorted(uses, key=fullness, reverse=True))
+
+
+def _prices(matrix: UseMatrix, allocation: Allocation, classes: _Groups, rule: Rule) -> Prices:
+    """Return the price of every class of equal resources that the demands use."""
     fair = allocation if rule == "max-min" else max_min(matrix.system)
     return Prices(
         rule=rule,
         total=math.fsum(allocation.rates),
         fair_total=math.fsum(fair.rates),
         classes=tuple(
-            _class_price(matrix, allocation, group, rule)
-            for group in alike(matrix, allocation)[1]
-            if math.isfinite(matrix.system.capacities[group[0]])
+            _class_price(matrix, allocation, members, rule)
+            for members in classes
+            if math.isfinite(matrix.system.capacities[members[0]])
         ),
-        tie=_tie(matrix, allocation, rule),
+        tie=_tied_price(matrix, allocation, rule),
     )
 
 
 def _class_price(
-    matrix: UseMatrix, allocation: Allocation, group: tuple[int, ...], rule: Rule
+    matrix: UseMatrix, allocation: Allocation, members: Sequence[int], rule: Rule
 ) -> ClassPrice:
-    kind = matrix.resources[group[0]].kind
-    resources = _named(matrix, group)
-    capacity = matrix.system.capacities[group[0]]
-    if allocation.loads[group[0]] < capacity * (1 - _SAME):
+    first = members[0]
+    kind, resources = matrix.resources[first].kind, _resources(matrix, members)
+    if allocation.loads[first] < matrix.system.capacities[first] * (1 - TIE):
         return ClassPrice(kind, resources, _NOTHING, _NOTHING)
-    one = _price(matrix, dict.fromkeys(group[:1], 1.0), rule)
-    together = one if len(group) == 1 else _price(matrix, dict.fromkeys(group, 1.0), rule)
-    return ClassPrice(kind, resources, one, together, _named(matrix, together.next_bound))
+    single = _price(matrix, {first: 1.0}, rule)
+    together = single if len(members) == 1 else _price(matrix, dict.fromkeys(members, 1.0), rule)
+    return ClassPrice(kind, resources, single, together, _resources(matrix, together.next_bound))
 
 
-def _tie(matrix: UseMatrix, allocation: Allocation, rule: Rule) -> TiedPrice | None:
+def _tied_price(matrix: UseMatrix, allocation: Allocation, rule: Rule) -> TiedPrice | None:
     """Return the price of the full resources that stop a demand as a group, if they are a tie."""
     full = sorted({index for stops in allocation.stops for index in stops})
-    if not any(
-        len({matrix.resources[index].kind for index in stops}) > 1 for stops in allocation.stops
-    ):
+    kinds = [{matrix.resources[index].kind for index in stops} for stops in allocation.stops]
+    if max(map(len, kinds), default=0) <= 1:
         return None
     least = min(matrix.system.capacities[index] for index in full)
     steps = {index: matrix.system.capacities[index] / least for index in full}
     together = _price(matrix, steps, rule)
     return TiedPrice(
-        resources=_named(matrix, full),
+        resources=_resources(matrix, full),
         steps=tuple(steps.values()),
         together=together,
-        next_bound=_named(matrix, together.next_bound),
+        next_bound=_resources(matrix, together.next_bound),
     )
 
 
 def _price(matrix: UseMatrix, steps: dict[int, float], rule: Rule) -> Price:
-    return price(matrix.system, steps, answer=lambda system: allocation_by(rule, system))
+    return price(matrix.system, steps, answer=lambda system: _allocation(rule, system))
 
 
-def _named(matrix: UseMatrix, indices: Sequence[int]) -> tuple[Resource, ...]:
+def _resources(matrix: UseMatrix, indices: Sequence[int]) -> tuple[Resource, ...]:
     return tuple(matrix.resources[index] for index in indices)

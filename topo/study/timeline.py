@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import data_path
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
 from topo.phrases import listed
-from topo.routes.route import Policy
+from topo.routes.route import Policy, merged
 from topo.routes.router import Router
 from topo.solve.fluid import complete
-from topo.study.answer import chosen_split, route_reasons
-from topo.study.bounded import naming_demands
-from topo.study.compare import DEFAULT_PATHS, chosen_workloads, path_of
+from topo.solve.system import TIE
+from topo.study.answer import (
+    DEFAULT_PATHS,
+    chosen_split,
+    chosen_workloads,
+    naming_demands,
+    path_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from topo.flows.demands import Demand
     from topo.flows.system import UseMatrix
     from topo.solve.fluid import Timeline
+    from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
 
@@ -68,7 +74,7 @@ class Moment:
     @property
     def rate(self) -> float:
         """Bytes/s of all workloads together."""
-        return math.fsum(one.rate for one in self.rates)
+        return math.fsum(workload.rate for workload in self.rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,57 +144,29 @@ def simulate(
     Examples
     --------
     >>> import topo
-    >>> found = topo.simulate(topo.load("gds-textbook"), via="legacy")
-    >>> [(run.workload.name, round(run.finish, 9)) for run in found.runs]
+    >>> simulation = topo.simulate(topo.load("gds-textbook"), via="legacy")
+    >>> [(run.workload.name, round(run.finish, 9)) for run in simulation.runs]
     [('load', 7.8), ('checkpoint', 2.8)]
     """
     router = Router(topology, policy or Policy())
-    chosen = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
-    _check_names(chosen, via)
-    paths = {one.name: path_of(topology, one, via) for one in chosen}
-    return run_demands(topology, chosen, paths, _demands(router, chosen, paths, at), at)
-
-
-def run_demands(
-    topology: Topology,
-    workloads: tuple[Workload, ...],
-    paths: Mapping[str, str],
-    demands: tuple[Demand, ...],
-    at: Basis,
-) -> Simulation:
-    """Run demands that are laid already, as `simulate` does.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    workloads, paths
-        What runs, and the data path of each by name.
-    demands
-        Those of all workloads; none is refused.
-    at
-        Which figure of each capacity to use.
-    """
-    matrix = use_matrix(topology, demands, basis=at)
-    with naming_demands(matrix):
-        timeline = complete(
-            matrix.system,
-            [demand.size for demand in demands],
-            [demand.start for demand in demands],
-            spans=True,
+    running = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
+    names = [workload.name for workload in running]
+    wrong = [] if isinstance(via, str) else [name for name in via if name not in names]
+    if wrong:
+        raise UnknownNameError(
+            Finding("unknown-name", f"no workload {wrong[0]}", help=f"known: {', '.join(names)}")
         )
-    return Simulation(
-        topology=topology,
-        basis=at,
-        runs=tuple(_run(one, paths[one.name], matrix, timeline) for one in workloads),
-        moments=tuple(_moments(matrix, timeline)),
-        finishes={
-            demand.name: finish for demand, finish in zip(demands, timeline.finishes, strict=True)
-        },
-    )
+    paths = {workload.name: path_of(topology, workload, via) for workload in running}
+    demands: list[Demand] = []
+    for workload in running:
+        path = data_path(topology.description, paths[workload.name])
+        routed = demands_of(router, workload, path, basis=at)
+        _refuse_refused(workload, path.name, routed)
+        demands.extend(routed)
+    return _run(topology, running, paths, chosen_split(router, tuple(demands), at), at)
 
 
-def together(
+def simulate_each(
     topology: Topology,
     *,
     workloads: Sequence[Workload] | None = None,
@@ -198,21 +176,26 @@ def together(
 ) -> tuple[tuple[str, Simulation], ...]:
     """Run the workloads together once by each data path, as ``(data path, simulation)`` pairs.
 
-    A workload that says its own `via` and none of them keeps to its own.
+    A workload that says its own `via` and none of them keeps to its own, and so does a copy.
 
     Raises
     ------
     NoRouteError
         If a data path is refused for a workload.
     """
-    chosen = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
+    running = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
+    own_paths = {
+        workload.name: path_of(topology, workload, "")
+        for workload in running
+        if workload.direction == "copy" or (workload.via and not set(workload.via) & set(via))
+    }
     return tuple(
         (
             name,
             simulate(
                 topology,
-                workloads=chosen,
-                via={one.name: _own_or(topology, one, name, via) for one in chosen},
+                workloads=running,
+                via={workload.name: name for workload in running} | own_paths,
                 at=at,
                 policy=policy,
             ),
@@ -221,37 +204,8 @@ def together(
     )
 
 
-def _own_or(topology: Topology, workload: Workload, name: str, via: Sequence[str]) -> str:
-    """Return `name`, or the workload's own path where it names others, or copies."""
-    keeps = bool(workload.via) and not set(workload.via) & set(via)
-    if keeps or workload.direction == "copy":
-        return path_of(topology, workload, "")
-    return name
-
-
-def _check_names(chosen: Sequence[Workload], via: str | Mapping[str, str]) -> None:
-    known = [one.name for one in chosen]
-    wrong = [] if isinstance(via, str) else [name for name in via if name not in known]
-    if wrong:
-        raise UnknownNameError(
-            Finding("unknown-name", f"no workload {wrong[0]}", help=f"known: {', '.join(known)}")
-        )
-
-
-def _demands(
-    router: Router, chosen: tuple[Workload, ...], paths: Mapping[str, str], basis: Basis
-) -> tuple[Demand, ...]:
-    demands: list[Demand] = []
-    for workload in chosen:
-        path = data_path(router.topology.description, paths[workload.name])
-        found = demands_of(router, workload, path, basis=basis)
-        _check(workload, path.name, found)
-        demands.extend(found)
-    return chosen_split(router, tuple(demands), basis)
-
-
-def _check(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
-    reasons = route_reasons(tuple(demand.route for demand in demands))
+def _refuse_refused(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
+    reasons = merged(reason for demand in demands for reason in demand.route.reasons)
     refused = [reason.text for reason in reasons if reason.effect == "refused"]
     if refused:
         instead = next((reason.instead for reason in reasons if reason.instead), "")
@@ -260,13 +214,36 @@ def _check(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
         raise NoRouteError(Finding("refused", message, help=advice))
 
 
-def _run(workload: Workload, path: str, matrix: UseMatrix, timeline: Timeline) -> Run:
-    finish = max(
-        finish
-        for demand, finish in zip(matrix.demands, timeline.finishes, strict=True)
-        if demand.workload == workload.name
+def _run(
+    topology: Topology,
+    workloads: tuple[Workload, ...],
+    paths: Mapping[str, str],
+    demands: tuple[Demand, ...],
+    at: Basis,
+) -> Simulation:
+    """Run demands that are laid already, none of them refused; `paths` by workload name."""
+    matrix = use_matrix(topology, demands, basis=at)
+    with naming_demands(matrix):
+        timeline = complete(
+            matrix.system,
+            [demand.size for demand in demands],
+            [demand.start for demand in demands],
+            spans=True,
+        )
+    last = {workload.name: 0.0 for workload in workloads}
+    for demand, finish in zip(demands, timeline.finishes, strict=True):
+        last[demand.workload] = max(last[demand.workload], finish)
+    names = [demand.name for demand in demands]
+    return Simulation(
+        topology=topology,
+        basis=at,
+        runs=tuple(
+            Run(workload, paths[workload.name], workload.start, last[workload.name])
+            for workload in workloads
+        ),
+        moments=tuple(_moments(matrix, timeline)),
+        finishes=dict(zip(names, timeline.finishes, strict=True)),
     )
-    return Run(workload=workload, data_path=path, start=workload.start, finish=finish)
 
 
 def _moments(matrix: UseMatrix, timeline: Timeline) -> Iterator[Moment]:
@@ -274,23 +251,117 @@ def _moments(matrix: UseMatrix, timeline: Timeline) -> Iterator[Moment]:
         running: dict[str, list[int]] = {}
         for position, index in enumerate(span.demands):
             running.setdefault(matrix.demands[index].workload, []).append(position)
-        yield Moment(
-            start=span.start,
-            end=span.end,
-            rates=tuple(
+        rates = []
+        for name, positions in running.items():
+            stops = sorted({stop for position in positions for stop in span.stops[position]})
+            rates.append(
                 WorkloadRate(
                     workload=name,
                     rate=math.fsum(span.rates[position] for position in positions),
                     gpus=tuple(
                         matrix.demands[span.demands[position]].gpu for position in positions
                     ),
-                    stopped_by=_stopping(matrix, [span.stops[position] for position in positions]),
+                    stopped_by=tuple(matrix.resources[index] for index in stops),
                 )
-                for name, positions in running.items()
-            ),
+            )
+        yield Moment(start=span.start, end=span.end, rates=tuple(rates))
+
+
+# --- a comparison's workloads, not one by one but all at once -------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """The workloads of a comparison run together, once by each data path that all can take.
+
+    `at_most` are the data paths on whose way a capacity is unknown: they take at least as long.
+    """
+
+    runs: tuple[tuple[str, Simulation], ...]
+    at_most: tuple[str, ...]
+
+    @property
+    def ranked(self) -> tuple[tuple[str, Simulation], ...]:
+        """The runs, best first: by when the last workload is done, then by all together."""
+
+        def times(run: tuple[str, Simulation]) -> tuple[float, float]:
+            _, simulation = run
+            total = math.fsum(run.finish for run in simulation.runs)
+            return float(f"{simulation.end:.9g}"), float(f"{total:.9g}")
+
+        return tuple(sorted(self.runs, key=times))
+
+    @property
+    def result(self) -> Literal["wins", "same", "mixed"]:
+        """Whether the first of `ranked` wins: no workload is later than by another data path.
+
+        ``same`` where every workload is done at the same time by all.
+        """
+        (_, best), *slower = self.ranked
+        if all(_same(best, simulation) for _, simulation in slower):
+            return "same"
+        wins = all(
+            not _same(best, simulation)
+            and all(
+                run.finish <= rival.finish * (1 + TIE)
+                for run, rival in zip(best.runs, simulation.runs, strict=True)
+            )
+            for _, simulation in slower
         )
+        return "wins" if wins else "mixed"
 
 
-def _stopping(matrix: UseMatrix, stops: Sequence[Sequence[int]]) -> tuple[Resource, ...]:
-    found = sorted({index for one in stops for index in one})
-    return tuple(matrix.resources[index] for index in found)
+def _same(simulation: Simulation, rival: Simulation) -> bool:
+    return all(
+        math.isclose(run.finish, rival_run.finish, rel_tol=TIE)
+        for run, rival_run in zip(simulation.runs, rival.runs, strict=True)
+    )
+
+
+def at_once(comparison: Comparison) -> AtOnce | None:
+    """Run the workloads of a comparison together; `None` for one, or where no path serves all.
+
+    Parameters
+    ----------
+    comparison
+        Of all workloads. What was laid for it is used again, so that it costs little.
+    """
+    answers = comparison.workloads
+    if len(answers) < 2:  # noqa: PLR2004
+        return None
+    # the data paths of storage, beside which a copy keeps to its own
+    leading = [answer for answer in answers if answer.workload.direction != "copy"] or answers
+    by_path = {
+        path.name: [_answer_by(path.name, comparison.topology, answer) for answer in answers]
+        for path in (path for answer in leading for path in answer.paths)
+    }
+    possible = {
+        name: paths
+        for name, paths in by_path.items()
+        if all(path.matrix is not None for path in paths)
+    }
+    if not possible:
+        return None
+    return AtOnce(
+        runs=tuple((name, _run_answers(comparison, paths)) for name, paths in possible.items()),
+        at_most=tuple(
+            name for name, paths in possible.items() if any(path.at_most for path in paths)
+        ),
+    )
+
+
+def _answer_by(name: str, topology: Topology, answer: WorkloadAnswer) -> PathAnswer:
+    """Return a workload's answer by a data path; if it was not asked by it, by its own."""
+    by_name = {path.name: path for path in answer.paths}
+    own = path_of(topology, answer.workload, "")
+    return by_name.get(name) or by_name.get(own) or answer.paths[0]
+
+
+def _run_answers(comparison: Comparison, paths: list[PathAnswer]) -> Simulation:
+    topology, at = comparison.topology, comparison.basis
+    workloads = tuple(answer.workload for answer in comparison.workloads)
+    via = {workload.name: path.name for workload, path in zip(workloads, paths, strict=True)}
+    if comparison.policy.nics == "best":  # the best split for one alone is another one
+        return simulate(topology, workloads=workloads, via=via, at=at, policy=comparison.policy)
+    demands = tuple(demand for path in paths if path.matrix for demand in path.matrix.demands)
+    return _run(topology, workloads, via, demands, at)

@@ -1,29 +1,87 @@
-"""What to change: every candidate asked in full, ranked by what it does to the time."""
+"""What to change: candidates from the catalogue, each asked in full, ranked by what it does.
+
+A candidate is a set of overrides, exactly what ``--set`` takes, so whatever topo says of it can be
+asked again by hand.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from topo.catalogue.kinds import HOSTS
+from topo.catalogue.load import catalogue
+from topo.datapaths.registry import data_path, data_paths
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
-from topo.study.candidates import Candidate, candidates
-from topo.study.compare import chosen_workloads, compare, path_of
-from topo.study.timeline import together
+from topo.solve.system import TIE
+from topo.study.answer import chosen_workloads, path_of
+from topo.study.compare import compare
+from topo.study.timeline import simulate_each
+from topo.topology.locality import socket_of
+from topo.units import format_bit_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.description.description import Basis, Workload
+    from topo.catalogue.part import Part
+    from topo.description.description import Basis, Device, Workload
     from topo.routes.route import Policy, Route
     from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Link, Topology
 
 
-_SAME = 1e-9
+KINDS = (
+    "other-card",
+    "another-card",
+    "faster-pcie",
+    "faster-memory",
+    "other-socket",
+    "data-path",
+)
+"""What a candidate changes; costs are given by these."""
+
 # Combinations are made of the single candidates that helped, or might together: so many at most.
 _MOST_COMBINED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing to change.
+
+    Parameters
+    ----------
+    kind
+        One of `KINDS`.
+    frame, thing
+        What it is, in a few words: `frame` with `thing` in the place of ``{}``. Candidates of one
+        frame differ in their thing only, and can share a line.
+    changes
+        Overrides, as ``--set`` takes them.
+    via
+        Another data path to ask by; empty keeps the one asked about.
+    count
+        How many things have to be bought or moved: costs are for each.
+    """
+
+    kind: str
+    frame: str
+    thing: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict)
+    via: str = ""
+    count: int = 1
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return self.framed(self.thing)
+
+    def framed(self, things: str) -> str:
+        """Return the title with other things in it."""
+        return self.frame.replace("{}", things)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +106,7 @@ class Upgrade:
 
     parts: tuple[Candidate, ...]
     outcome: Outcome
-    cost: float | None
+    cost: float | None = None
 
     @property
     def title(self) -> str:
@@ -89,7 +147,14 @@ class Upgrades:
     @property
     def rows(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
         """The ranking with what comes out the same on one line: a title for all, and which."""
-        return _rows(self.ranked)
+        groups: list[list[Upgrade]] = []
+        for upgrade in self.ranked:
+            group = next((group for group in groups if _joins(upgrade, group)), None)
+            if group is None:
+                groups.append([upgrade])
+            else:
+                group.append(upgrade)
+        return tuple((_shared_title(group), tuple(group)) for group in groups)
 
     @property
     def obstacles(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -97,9 +162,7 @@ class Upgrades:
         reasons: dict[str, dict[str, list[Candidate]]] = {}
         for candidate, why in self.rejected:
             reasons.setdefault(why, {}).setdefault(candidate.frame, []).append(candidate)
-        return tuple(
-            (why, tuple(map(_title_of, groups.values()))) for why, groups in reasons.items()
-        )
+        return tuple((why, tuple(map(_framed, groups.values()))) for why, groups in reasons.items())
 
 
 def upgrades(
@@ -128,7 +191,7 @@ def upgrades(
     combine
         How many candidates may be taken together.
     costs
-        What one of each kind of candidate costs (`topo.study.candidates.KINDS`), in any currency.
+        What one of each kind of candidate costs (`KINDS`), in any currency.
     at, policy
         As for `topo.compare`.
 
@@ -147,116 +210,102 @@ def upgrades(
     Examples
     --------
     >>> import topo
-    >>> found = topo.upgrades(topo.load("dgx-h100"), workload="load", via="direct")
-    >>> found.ranked[0].title
+    >>> upgrades = topo.upgrades(topo.load("dgx-h100"), workload="load", via="direct")
+    >>> upgrades.ranked[0].title
     'connectx-8-dual-port instead of connectx-7-dual-port (800 Gb/s a chip)'
-    >>> round(found.now.time, 3), round(found.ranked[0].outcome.time, 3)
+    >>> round(upgrades.now.time, 3), round(upgrades.ranked[0].outcome.time, 3)
     (6.4, 5.078)
     """
-    chosen = chosen_workloads(topology, None if together else workload)
+    workloads = chosen_workloads(topology, None if together else workload)
     if not together:
-        chosen = chosen[:1]
-    via = via or path_of(topology, _first_of_storage(chosen), "")
-    asked = _Question(tuple(one.name for one in chosen), together=together, at=at, policy=policy)
-    now = asked.outcome(topology, via)
-    singles, rejected = asked.single(
-        topology, candidates(topology, asked.routes(topology, via), via), via
-    )
-    found = list(singles)
+        workloads = workloads[:1]
+    # the data path in question is that of storage: a copy keeps to its own
+    leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
+    via = via or path_of(topology, leading, "")
+    ask = partial(_outcome, name="" if together else workloads[0].name, at=at, policy=policy)
+    now = ask(topology, via)
+    singles: list[Upgrade] = []
+    rejected: list[tuple[Candidate, str]] = []
+    routes = _routes(topology, workloads, via, at, policy)
+    for candidate in candidates(topology, routes, via):
+        try:
+            outcome = ask(_changed(topology, candidate), candidate.via or via)
+        except TopoError as error:
+            rejected.append((candidate, error.findings[0].message))
+        else:
+            singles.append(Upgrade((candidate,), outcome))
+    ranked = list(singles)
     promising = _promising(singles, now)
     for size in range(2, combine + 1):
-        for group in combinations(promising, size):
-            found.extend(
-                one for one in asked.combined(topology, group, via) if _worth_more(one, singles)
-            )
-    priced = tuple(Upgrade(one.parts, one.outcome, _cost(one.parts, costs or {})) for one in found)
+        for group in filter(_fit, combinations(promising, size)):
+            path = next((candidate.via for candidate in group if candidate.via), via)
+            try:
+                outcome = ask(_changed(topology, *group), path)
+            except TopoError:  # together they break a rule
+                continue
+            # nothing in it is for nothing: it beats each of its members alone
+            alone = [single.outcome.time for single in singles if single.parts[0] in group]
+            if outcome.time < min(alone) * (1 - TIE):
+                ranked.append(Upgrade(group, outcome))
+    priced = (replace(upgrade, cost=_cost(upgrade.parts, costs or {})) for upgrade in ranked)
     return Upgrades(
         topology=topology,
-        workloads=chosen,
+        workloads=workloads,
         via=via,
         basis=at,
         now=now,
         ranked=tuple(sorted(priced, key=_order)),
-        rejected=rejected,
+        rejected=tuple(rejected),
     )
 
 
-def _first_of_storage(workloads: tuple[Workload, ...]) -> Workload:
-    """Return the workload whose data path is in question: a copy keeps to its own."""
-    storage = (one for one in workloads if one.direction != "copy")
-    return next(storage, workloads[0])
+def _outcome(
+    topology: Topology, via: str, *, name: str, at: Basis, policy: Policy | None
+) -> Outcome:
+    """Return the times on one variant of the machine, of all workloads at once without a `name`.
+
+    Raises
+    ------
+    NoRouteError
+        If the data path is refused.
+    """
+    if not name:
+        ((_, simulation),) = simulate_each(topology, via=(via,), at=at, policy=policy)
+        times = {run.workload.name: run.finish for run in simulation.runs}
+        return Outcome(times, simulation.bound)
+    answer = compare(topology, workload=name, via=(via,), at=at, policy=policy)[via]
+    if answer.time is None:
+        refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
+        message = f"{name} cannot go by {via}: {listed(refused, most=4)}"
+        raise NoRouteError(Finding("refused", message))
+    full = (bottleneck.resource for bottleneck in answer.bottlenecks)
+    return Outcome({name: answer.time}, tuple(full))
 
 
-def _rows(ranked: Sequence[Upgrade]) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
-    groups: list[list[Upgrade]] = []
-    for one in ranked:
-        fitting = (group for group in groups if _joins(one, group))
-        group = next(fitting, None)
-        if group is None:
-            groups.append([one])
-        else:
-            group.append(one)
-    return tuple((_title_together(group), tuple(group)) for group in groups)
+def _routes(
+    topology: Topology,
+    workloads: tuple[Workload, ...],
+    via: str,
+    at: Basis,
+    policy: Policy | None,
+) -> Iterator[Route]:
+    """Yield every route in use."""
+    for workload in workloads:
+        path = path_of(topology, workload, "") if workload.direction == "copy" else via
+        comparison = compare(topology, workload=workload.name, via=(path,), at=at, policy=policy)
+        yield from comparison[path].routes
 
 
-def _joins(one: Upgrade, group: Sequence[Upgrade]) -> bool:
-    """Whether it has the same effect, and all of the group would differ in one thing only."""
-    first = group[0]
-    alike = (
-        [part.frame for part in one.parts] == [part.frame for part in first.parts]
-        and (one.count, one.cost) == (first.count, first.cost)
-        and {name: _round(time) for name, time in one.outcome.times.items()}
-        == {name: _round(time) for name, time in first.outcome.times.items()}
-        and _bound_classes(one) == _bound_classes(first)
-    )
-    return alike and len(_differing([*group, one])) <= 1
+def _changed(topology: Topology, *parts: Candidate) -> Topology:
+    changes = {key: value for part in parts for key, value in part.changes.items()}
+    return topology.replace(changes) if changes else topology
 
 
-def _bound_classes(upgrade: Upgrade) -> list[tuple[str, bool]]:
-    """Return the classes of what binds, each with whether there are several of it."""
-    names: dict[str, set[str]] = {}
-    for resource in upgrade.outcome.bound:
-        names.setdefault(resource.kind, set()).add(resource.name)
-    return [(kind, len(several) > 1) for kind, several in names.items()]
-
-
-def _differing(group: Sequence[Upgrade]) -> list[int]:
-    return [
-        place
-        for place in range(len(group[0].parts))
-        if len({one.parts[place].thing for one in group}) > 1
-    ]
-
-
-def _title_together(group: Sequence[Upgrade]) -> str:
-    places = _differing(group)
-    return " + ".join(
-        _title_of([one.parts[place] for one in group]) if place in places else part.title
-        for place, part in enumerate(group[0].parts)
-    )
-
-
-def _title_of(alike: Sequence[Candidate]) -> str:
-    """Return one title for candidates of one frame."""
-    things = list(dict.fromkeys(one.thing for one in alike))
-    text = " or ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else things[0]
-    return alike[0].framed(text)
-
-
-def _worth_more(one: Upgrade, singles: Sequence[Upgrade]) -> bool:
-    """Whether a combination beats each of its members alone: nothing in it is for nothing."""
-    alone = [single.outcome.time for single in singles if single.parts[0] in one.parts]
-    return one.outcome.time < min(alone) * (1 - _SAME)
-
-
-def _order(one: Upgrade) -> tuple[float, float, int, float, str]:
-    """Sort by time, then by the sum of all times, fewest changes, least cost, title."""
-    total = sum(one.outcome.times.values())
-    return (_round(one.outcome.time), _round(total), one.count, one.cost or 0.0, one.title)
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.9g}")
+def _fit(group: Sequence[Candidate]) -> bool:
+    """Whether candidates can be taken together: no two of them change the same thing."""
+    keys = [key for candidate in group for key in candidate.changes]
+    paths = [candidate.via for candidate in group if candidate.via]
+    return len(set(keys)) == len(keys) and len(paths) <= 1
 
 
 def _promising(singles: Sequence[Upgrade], now: Outcome) -> list[Candidate]:
@@ -265,111 +314,241 @@ def _promising(singles: Sequence[Upgrade], now: Outcome) -> list[Candidate]:
     A candidate that gains nothing alone can gain with another (two things that bind in a tie).
     """
     kept = [
-        one for one in sorted(singles, key=_order) if one.outcome.time <= now.time * (1 + _SAME)
+        upgrade
+        for upgrade in sorted(singles, key=_order)
+        if upgrade.outcome.time <= now.time * (1 + TIE)
     ]
-    return [one.parts[0] for one in kept[:_MOST_COMBINED]]
+    return [upgrade.parts[0] for upgrade in kept[:_MOST_COMBINED]]
 
 
 def _cost(parts: tuple[Candidate, ...], costs: Mapping[str, float]) -> float | None:
-    known = [costs.get(part.kind) for part in parts]
-    if not costs or any(cost is None for cost in known):
+    if not costs or any(part.kind not in costs for part in parts):
         return None
-    return sum(
-        cost * part.count for cost, part in zip(known, parts, strict=True) if cost is not None
+    return sum(costs[part.kind] * part.count for part in parts)
+
+
+def _order(upgrade: Upgrade) -> tuple[float, float, int, float, str]:
+    """Sort by time, then by the sum of all times, fewest changes, least cost, title."""
+    outcome = upgrade.outcome
+    total = sum(outcome.times.values())
+    cost = upgrade.cost or 0.0
+    return (_round(outcome.time), _round(total), upgrade.count, cost, upgrade.title)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.9g}")
+
+
+# --- several on one line --------------------------------------------------------------------------
+
+
+def _joins(upgrade: Upgrade, group: Sequence[Upgrade]) -> bool:
+    """Whether it has the same effect, and all of the group would differ in one thing only."""
+    same = _effect(upgrade) == _effect(group[0])
+    return same and len(_differing([*group, upgrade])) <= 1
+
+
+def _effect(upgrade: Upgrade) -> tuple[object, ...]:
+    """Return what two changes have in common that share a line: what binds by class only."""
+    names: dict[str, set[str]] = {}
+    for resource in upgrade.outcome.bound:
+        names.setdefault(resource.kind, set()).add(resource.name)
+    return (
+        [part.frame for part in upgrade.parts],
+        upgrade.count,
+        upgrade.cost,
+        {name: _round(time) for name, time in upgrade.outcome.times.items()},
+        [(kind, len(several) > 1) for kind, several in names.items()],
     )
 
 
-class _Question:
-    """What is asked of every variant of the machine."""
+def _differing(group: Sequence[Upgrade]) -> list[int]:
+    return [
+        place
+        for place in range(len(group[0].parts))
+        if len({upgrade.parts[place].thing for upgrade in group}) > 1
+    ]
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        *,
-        together: bool,
-        at: Basis,
-        policy: Policy | None,
-    ) -> None:
-        self._names = names
-        self._together = together
-        self._at: Basis = at
-        self._policy = policy
 
-    def outcome(self, topology: Topology, via: str) -> Outcome:
-        """Return the times of the workloads on one variant.
+def _shared_title(group: Sequence[Upgrade]) -> str:
+    places = _differing(group)
+    return " + ".join(
+        _framed([upgrade.parts[place] for upgrade in group]) if place in places else part.title
+        for place, part in enumerate(group[0].parts)
+    )
 
-        Raises
-        ------
-        NoRouteError
-            If the data path is refused.
-        """
-        if self._together:
-            ((_, run),) = together(topology, via=(via,), at=self._at, policy=self._policy)
-            return Outcome(
-                times={one.workload.name: one.finish for one in run.runs},
-                bound=run.bound,
-            )
-        (name,) = self._names
-        asked = compare(topology, workload=name, via=(via,), at=self._at, policy=self._policy)
-        answer = asked[via]
-        if answer.time is None:
-            refused = [one.text for one in answer.reasons if one.effect == "refused"]
-            raise NoRouteError(
-                Finding("refused", f"{name} cannot go by {via}: {listed(refused, most=4)}")
-            )
-        return Outcome(
-            times={name: answer.time},
-            bound=tuple(one.resource for one in answer.bottlenecks),
+
+def _framed(same_frame: Sequence[Candidate]) -> str:
+    """Return one title for candidates of one frame."""
+    things = dict.fromkeys(candidate.thing for candidate in same_frame)
+    return same_frame[0].framed(listed(things, "or"))
+
+
+# --- candidates -----------------------------------------------------------------------------------
+
+
+def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[Candidate, ...]:
+    """Return what could be changed on the way of `routes`, without asking whether it helps.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    routes
+        The routes in use: only cards and memories on them are changed.
+    via
+        The data path in use.
+    """
+    subflows = [subflow for route in routes for subflow in route.subflows]
+    used_cards = {subflow.card for subflow in subflows}
+    used_memories = {name for subflow in subflows for _, name in subflow.memories}
+    devices = topology.devices
+    cards = [device for name, device in devices.items() if name in used_cards]
+    memories = [device for name, device in devices.items() if name in used_memories]
+    # the data paths that join the same sort of ends
+    far_end = data_path(topology.description, via).far_end
+    paths = [path.name for path in data_paths(topology.description) if path.far_end == far_end]
+    return (
+        *_other_cards(topology, cards),
+        *_another_card(topology, cards),
+        *_pcie_generation(topology, cards),
+        *_faster_memory(memories),
+        *_other_socket(topology, cards),
+        *(Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via),
+    )
+
+
+def _by_part(devices: Sequence[Device]) -> Iterator[tuple[Part, list[Device]]]:
+    for name in dict.fromkeys(device.part.name for device in devices):
+        same = [device for device in devices if device.part.name == name]
+        yield same[0].part, same
+
+
+def _other_cards(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield the cards of the catalogue with a faster chip that have as many ports as are cabled."""
+    for part, same in _by_part(cards):
+        if part.flag("bridge"):
+            continue
+        cabled = max(
+            sum(step.link.layer == "network" for step in topology.steps[card.name]) for card in same
         )
+        for faster in _faster_cards(part, cabled):
+            changes = {f"{card.name}.part": faster.name for card in same}
+            chip = format_bit_rate(_value(faster, "chip"))
+            title = f"{faster.name} instead of {part.name} ({chip} a chip)"
+            yield Candidate("other-card", title, changes=changes, count=len(same))
+            if faster.slot:
+                generation = faster.slot.generation
+                wider = _generation_changes(topology, same, generation)
+                if wider:
+                    yield Candidate(
+                        "other-card",
+                        f"{title} on PCIe {generation}",
+                        changes={**changes, **wider},
+                        count=len(same),
+                    )
 
-    def routes(self, topology: Topology, via: str) -> tuple[Route, ...]:
-        """Return every route in use."""
-        found = (
-            compare(
-                topology,
-                workload=one.name,
-                via=(path_of(topology, one, "") if one.direction == "copy" else via,),
-                at=self._at,
-                policy=self._policy,
+
+def _faster_cards(part: Part, ports: int) -> list[Part]:
+    """Return one card for each faster chip rate, slowest first: the first of that rate by name."""
+    by_rate: dict[float, Part] = {}
+    for _, card in sorted(catalogue().parts.items()):
+        enough = card.ports is not None and (card.ports.count or 0) >= ports
+        fits = card.kind == part.kind and enough and not card.flag("bridge")
+        if fits and _value(card, "chip") > _value(part, "chip"):
+            by_rate.setdefault(_value(card, "chip"), card)
+    return [by_rate[rate] for rate in sorted(by_rate)]
+
+
+def _another_card(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield one more of each kind of card, and one more beside every one of them."""
+    for part, same in _by_part(cards):
+        if part.flag("bridge"):
+            continue
+        names = _free_names(topology, same[0].name, len(same))
+        if len(same) > 1:
+            every = {name: card.name for name, card in zip(names, same, strict=True)}
+            title = f"a second {part.name} beside each ({', '.join(every)})"
+            yield Candidate("another-card", title, changes=every, count=len(same))
+        for card in same:
+            yield Candidate(
+                "another-card",
+                f"another {part.name} ({names[0]}) beside {{}}",
+                card.name,
+                {names[0]: card.name},
             )
-            for one in chosen_workloads(topology, None)
-            if one.name in self._names
-        )
-        return tuple(
-            route
-            for comparison in found
-            for path in comparison.workloads[0].paths
-            for route in path.routes
-        )
 
-    def single(
-        self, topology: Topology, found: Sequence[Candidate], via: str
-    ) -> tuple[tuple[Upgrade, ...], tuple[tuple[Candidate, str], ...]]:
-        """Ask each candidate alone; those that break a rule come back with the reason."""
-        singles: list[Upgrade] = []
-        rejected: list[tuple[Candidate, str]] = []
-        for candidate in found:
-            try:
-                changed = topology.replace(candidate.changes) if candidate.changes else topology
-                outcome = self.outcome(changed, candidate.via or via)
-            except TopoError as error:
-                rejected.append((candidate, error.findings[0].message))
-            else:
-                singles.append(Upgrade((candidate,), outcome, None))
-        return tuple(singles), tuple(rejected)
 
-    def combined(
-        self, topology: Topology, group: tuple[Candidate, ...], via: str
-    ) -> tuple[Upgrade, ...]:
-        """Ask several candidates together; none that change the same thing or break a rule."""
-        keys = [key for one in group for key in one.changes]
-        paths = [one.via for one in group if one.via]
-        if len(set(keys)) < len(keys) or len(paths) > 1:
-            return ()
-        changes = {key: value for one in group for key, value in one.changes.items()}
-        try:
-            changed = topology.replace(changes) if changes else topology
-            outcome = self.outcome(changed, paths[0] if paths else via)
-        except TopoError:
-            return ()
-        return (Upgrade(group, outcome, None),)
+def _free_names(topology: Topology, name: str, count: int) -> list[str]:
+    stem = re.sub(r"\d+$", "", name)
+    matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", name) for name in topology.devices)
+    first = max((int(match[1]) for match in matches if match), default=0) + 1
+    return [f"{stem}{number}" for number in range(first, first + count)]
+
+
+def _pcie_generation(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield the next PCIe generation for the cards' slots where the cards themselves have it."""
+    for part, same in _by_part(cards):
+        generation = part.slot.generation if part.slot else 0
+        changes = _generation_changes(topology, same, generation)
+        if changes:
+            title = f"PCIe {generation} in the slots of {part.name}"
+            yield Candidate("faster-pcie", title, changes=changes, count=len(changes))
+
+
+def _generation_changes(
+    topology: Topology, cards: Sequence[Device], generation: int
+) -> dict[str, str]:
+    """Return what puts the cards' own PCIe links at `generation`, where they are below it."""
+    return {
+        f"{card.name} -- {far}": f"pcie {generation} x{link.cable.lanes}"
+        for card in cards
+        for link, far in _pcie_links(topology, card)
+        if (link.cable.generation or generation) < generation and link.cable.lanes
+    }
+
+
+def _pcie_links(topology: Topology, card: Device) -> list[tuple[Link, str]]:
+    """Return the PCIe links of a card with what is at their other ends."""
+    steps = topology.steps[card.name]
+    return [(step.link, step.target) for step in steps if step.link.cable.family == "pcie"]
+
+
+def _other_socket(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield each card moved to each other socket."""
+    for card in cards:
+        socket = socket_of(topology, card.name)
+        links = [far for _, far in _pcie_links(topology, card) if far == socket]
+        for host in topology.of_kind(*HOSTS):
+            if host.name != socket and len(links) == 1:
+                yield Candidate(
+                    "other-socket",
+                    f"{{}} moved from {socket} to {host.name}",
+                    card.name,
+                    {f"{card.name} -- {socket}": f"{card.name} -- {host.name}"},
+                )
+
+
+def _faster_memory(memories: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield one DIMM a channel where there are two, and the faster modules of the catalogue.
+
+    A memory whose bus is quoted as a whole has no channels to change.
+    """
+    for part, same in _by_part(memories):
+        if part.figure("bus") is not None or part.figure("channels") is None:
+            continue
+        if _value(part, "dimms-per-channel") > 1:
+            changes = {f"{memory.name}.dimms-per-channel": "1" for memory in same}
+            yield Candidate("faster-memory", "one DIMM a channel", changes=changes, count=len(same))
+        family = part.name.split("-")[0]
+        for name, module in sorted(catalogue().parts.items()):
+            faster = _value(module, "transfer-rate") > _value(part, "transfer-rate")
+            if faster and name.split("-")[0] == family:
+                changes = {f"{memory.name}.part": name for memory in same}
+                frame = f"{{}} instead of {part.name}"
+                yield Candidate("faster-memory", frame, name, changes, count=len(same))
+
+
+def _value(part: Part, key: str) -> float:
+    figure = part.figure(key)
+    return figure.value if figure is not None and figure.value is not None else 0.0

@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from topo.description.measured_edit import MeasuredLine
     from topo.errors import Finding
     from topo.routes.route import Route
-    from topo.study import (
-        AtOnce,
-        Comparison,
-        Explanation,
-        Ladder,
-        PathSurvey,
-        RoutedPath,
-        Simulation,
-        Upgrades,
-    )
     from topo.study.affinity import Affinities
+    from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath
     from topo.study.check import Judgement
     from topo.study.prediction import Reading
+    from topo.study.prices import Explanation
+    from topo.study.timeline import AtOnce, Simulation
+    from topo.study.upgrade import Upgrades
     from topo.topology.gds_ranking import GdsPeer
     from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.topology.resources import Resource
@@ -164,7 +158,7 @@ def check_document(topology: Topology, judgements: Sequence[Judgement]) -> Docum
 
 
 def paths_document(
-    topology: Topology, surveys: Sequence[PathSurvey], *, basis: Basis, routes: bool = False
+    topology: Topology, surveys: Sequence[PathRoutes], *, basis: Basis, routes: bool = False
 ) -> Document:
     """Return ``topo.paths/1``: data paths with their moves, counts and verdicts.
 
@@ -207,7 +201,7 @@ def paths_document(
             {
                 **keys_of(survey.data_path, shown),
                 **keys_of(survey, "*counts counts.dram_bytes:dram_bytes_per_byte"),
-                "workloads": [workload(routed) for routed in survey.laid],
+                "workloads": [workload(routed) for routed in survey.workloads],
             }
             for survey in surveys
         ],

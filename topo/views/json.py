@@ -23,16 +23,10 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Part
     from topo.description.description import Workload
     from topo.routes.route import Transfer
-    from topo.study import (
-        ClassPrice,
-        PathAnswer,
-        Prices,
-        RoutedPath,
-        Rung,
-        TiedPrice,
-        Upgrades,
-    )
     from topo.study.affinity import Affinities
+    from topo.study.answers import PathAnswer, RoutedPath, Rung
+    from topo.study.prices import ClassPrice, Prices, TiedPrice
+    from topo.study.upgrade import Upgrades
 
 
 Document: TypeAlias = "dict[str, Any]"
@@ -212,7 +206,7 @@ def _cores(path: PathAnswer) -> Document:
 
 
 def _routed_length(routed: RoutedPath) -> Document:
-    from topo.study.lengths import links_range
+    from topo.routes.route import links_range
 
     refused, first = routed.verdict == "refused", routed.routes[0]
     return {
@@ -266,7 +260,7 @@ def _class_price(price: ClassPrice) -> Document:
         "class": price.kind,
         "words": class_words(price.kind, len(price.resources)),
         "resources": price.resources,
-        "one": keys_of(price.one, "gain cost"),
+        "one": keys_of(price.single, "gain cost"),
         "together": _together(price),
         "sentence": class_price(price),
     }
@@ -413,7 +407,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Affinities": ("topology rules gpus", _users),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
     "Choice": ("purpose:for device *nearness shared_with as_near",),
-    "Nearness": ("said:near links rate",),
+    "Nearness": ("label:near links rate",),
     "Reading": (
         "sample.test sample.source:from sample.target:to sample.both:both_directions",
         "sample.via?:data_path forecast.locality? forecast.theoretical:theoretical_bytes_per_s",

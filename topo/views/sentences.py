@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 
     from topo.routes.route import Reason
     from topo.solve.prices import Price
-    from topo.study.all_at_once import AtOnce
     from topo.study.answers import PathAnswer
     from topo.study.check import Judgement
     from topo.study.prediction import Sample
     from topo.study.prices import ClassPrice, Prices, TiedPrice
-    from topo.study.timeline import Simulation
+    from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
@@ -217,36 +216,36 @@ def _not_known(fact: NotKnown) -> str:
 
 @sentence.register(NoFaster)
 def _no_faster(fact: NoFaster) -> str:
-    path, other = fact.path, fact.other
+    path, rival = fact.path, fact.rival
     end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
     also = ""
-    if fact.shared and fact.only_other:
-        be = "are" if _plural(fact.only_other) else "is"
-        also = f"; on {other.name} {limited_by(fact.only_other)} {be} full as well"
-    text = f"{path.name} is no faster than {other.name} here: {end} {_rate(path)}{also}."
-    return _as_known(path, other) + text
+    if fact.shared and fact.only_rival:
+        be = "are" if _plural(fact.only_rival) else "is"
+        also = f"; on {rival.name} {limited_by(fact.only_rival)} {be} full as well"
+    text = f"{path.name} is no faster than {rival.name} here: {end} {_rate(path)}{also}."
+    return _as_known(path, rival) + text
 
 
 @sentence.register(Faster)
 def _faster(fact: Faster) -> str:
-    path, other = fact.path, fact.other
-    why = _stopped_at(other)
+    path, rival = fact.path, fact.rival
+    why = _stopped_at(rival)
     by = f", which stops at {why}" if why else ""
-    text = f"{path.name} is {fact.ratio:.2f} times as fast as {other.name}{by}."
-    return _as_known(path, other) + text
+    text = f"{path.name} is {fact.ratio:.2f} times as fast as {rival.name}{by}."
+    return _as_known(path, rival) + text
 
 
 @sentence.register(Slower)
 def _slower(fact: Slower) -> str:
-    path, other = fact.path, fact.other
+    path, rival = fact.path, fact.rival
     why = _stopped_at(path)
     by = f": it stops at {why}" if why else ""
-    text = f"{path.name} loses to {other.name}, {_rate(path)} against {_rate(other)}{by}."
-    return _as_known(path, other) + text
+    text = f"{path.name} loses to {rival.name}, {_rate(path)} against {_rate(rival)}{by}."
+    return _as_known(path, rival) + text
 
 
-def _as_known(path: PathAnswer, other: PathAnswer) -> str:
-    return "By the known capacities alone, " * (path.at_most or other.at_most)
+def _as_known(path: PathAnswer, rival: PathAnswer) -> str:
+    return "By the known capacities alone, " * (path.at_most or rival.at_most)
 
 
 def _stopped_at(path: PathAnswer) -> str:
@@ -263,7 +262,7 @@ def _measured_otherwise(fact: MeasuredOtherwise) -> str:
     does = {"faster": "beats", "same": "is no faster than", "slower": "loses to"}[fact.result]
     rates = " against ".join(map(format_rate, fact.rates))
     return (
-        f"By what was measured, {fact.path.name} {does} {fact.other.name}: {rates} (--at measured)."
+        f"By what was measured, {fact.path.name} {does} {fact.rival.name}: {rates} (--at measured)."
     )
 
 
@@ -365,7 +364,7 @@ def _limited_by(fact: LimitedBy) -> str:
 def _two_rates(fact: TwoRates) -> str:
     rates = ", ".join(
         f"{path.name} {has}{'at most ' * path.at_most}{_rate(path)}"
-        for path, has in ((fact.path, "has "), (fact.other, ""))
+        for path, has in ((fact.path, "has "), (fact.rival, ""))
     )
     return f"{rates}: {_unknown(fact.path)}" if fact.path.at_most else rates
 
@@ -424,8 +423,8 @@ def class_price(price: ClassPrice) -> str:
         return f"one GB/s more or less {where} changes nothing"
     in_all = " in all" if count > 1 and together.gain > _NOTHING else ""
     alone = ""  # where all together are worth more than their number times one
-    if count > 1 and abs(price.one.gain * count - together.gain) > _NOTHING * count:
-        alone = f" (on one alone, one more adds {_gigabytes(price.one.gain)})"
+    if count > 1 and abs(price.single.gain * count - together.gain) > _NOTHING * count:
+        alone = f" (on one alone, one more adds {_gigabytes(price.single.gain)})"
     end = _until(together, price.next_bound, price.kind, count)
     return (
         f"one GB/s more {where} adds {_gigabytes(together.gain)}{in_all}{end}; "
@@ -491,16 +490,17 @@ def at_once_sentence(together: AtOnce) -> str:
         return f"Run together, {names} are done at the same time: {done}."
     start = f"{name} wins: " if together.result == "wins" else f"by {name}, "
     rest = "; ".join(
-        f"by {other}, {_done(together, other, run)}{_sharing(run)}" for other, run in slower
+        f"by {path}, {_done(together, path, simulation)}{_sharing(simulation)}"
+        for path, simulation in slower
     )
     return f"Run together, {start}{done}; {rest}."
 
 
 def _done(together: AtOnce, name: str, simulation: Simulation) -> str:
     at = "after at least" if name in together.at_most else "at"
-    first, *others = simulation.runs
+    first, *later = simulation.runs
     words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
-    words += [f"{run.workload.name} {at} {format_duration(run.finish)}" for run in others]
+    words += [f"{run.workload.name} {at} {format_duration(run.finish)}" for run in later]
     return listed(words, most=6)
 
 

@@ -16,7 +16,7 @@ from topo.views.sentences import classes_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study import Moment, Run, Simulation
+    from topo.study.timeline import Moment, Run, Simulation
     from topo.topology.resources import Resource
     from topo.views.diagram.themes import Theme
 
@@ -62,7 +62,7 @@ def draw_timelines(simulations: Sequence[Simulation], *, theme: str = "light") -
     Parameters
     ----------
     simulations
-        What `topo.together` found, one a data path.
+        Those of `topo.study.timeline.simulate_each`, one a data path.
     theme
         ``light`` or ``dark``.
 

@@ -40,18 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from topo.description.description import Basis, Workload
-    from topo.study import (
-        AtOnce,
-        Bottleneck,
-        Comparison,
-        Explanation,
-        Ladder,
-        PathAnswer,
-        Prices,
-        Use,
-        WorkloadAnswer,
-    )
+    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer, WorkloadAnswer
     from topo.study.prediction import Judged, Reading
+    from topo.study.prices import Explanation, Prices, Use
+    from topo.study.timeline import AtOnce
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
     from topo.views.text.page import Block, Row, Table, Tone

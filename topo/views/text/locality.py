@@ -20,8 +20,7 @@ from topo.views.text.page import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study.affinity import Affinities, GpuAffinity, Purpose
-    from topo.study.nearness import Nearness
+    from topo.study.affinity import Affinities, GpuAffinity, Nearness, Purpose
     from topo.topology.gds_ranking import GdsPeer
     from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.topology.topology import Topology
@@ -228,7 +227,7 @@ def _gpu_rows(gpu: GpuAffinity) -> Iterator[Row]:
 
 def _nearness(nearness: Nearness) -> str:
     """Return how near two devices are: ``PXB, 1 link, 63.02 GB/s``."""
-    facts = [nearness.said]
+    facts = [nearness.label]
     if nearness.links is not None:
         facts.append(counted(nearness.links, "link"))
     if nearness.rate is not None:
@@ -238,6 +237,6 @@ def _nearness(nearness: Nearness) -> str:
 
 def _classes_used(affinities: Affinities) -> str:
     """Return what the classes on the page mean, best first, or what a distance is."""
-    used = {choice.nearness.said for gpu in affinities.gpus for choice in gpu.choices}
+    used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
     lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
     return "\n".join(lines) or "distance = PCI bridges between the two: 3 under one switch"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure, Medium, Part, Ports
     from topo.description.description import Basis, DataPath, Device
     from topo.routes.route import Route, Subflow, Transfer
-    from topo.study import PathSurvey
+    from topo.study.answers import PathRoutes
     from topo.topology.resources import Resource
     from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block, Row, Table
@@ -184,13 +184,13 @@ def _workloads(topology: Topology) -> Table:
 # --- paths and routes -----------------------------------------------------------------------------
 
 
-def paths_page(topology: Topology, surveys: Sequence[PathSurvey]) -> Iterator[Block]:
+def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Block]:
     """Yield the data paths with their counts, their verdict for each workload, and their moves."""
     yield Heading(f"{topology.name}: data paths")
     yield table(
         (
             "data path",
-            *(routed.workload.name for routed in surveys[0].laid),
+            *(routed.workload.name for routed in surveys[0].workloads),
             right("RAM traversals"),
             right("CPU memory copies"),
             right("copies by a core"),
@@ -199,7 +199,7 @@ def paths_page(topology: Topology, surveys: Sequence[PathSurvey]) -> Iterator[Bl
         (
             (
                 Cell(survey.data_path.name),
-                *(verdict_cell(routed.verdict) for routed in survey.laid),
+                *(verdict_cell(routed.verdict) for routed in survey.workloads),
                 str(survey.counts.ram_traversals),
                 str(survey.counts.cpu_memory_copies),
                 str(survey.counts.core_copies),
@@ -224,35 +224,35 @@ def _moves(path: DataPath) -> str:
     return "\n".join(filter(None, (path.title, moves)))
 
 
-def _reasons(topology: Topology, survey: PathSurvey) -> Iterator[Row]:
+def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:
     """Yield a row for what stands against a data path, and for which workloads."""
     from topo.views.sentences import cited  # imports the study, which a part's page does without
 
     workloads: dict[tuple[str, str], list[str]] = {}
-    for routed in survey.laid:
+    for routed in survey.workloads:
         by_effect = grouped(routed.reasons, lambda reason: reason.effect)
         for effect in ("refused", "unknown", "slower"):
             if effect in by_effect:
                 text = shortened(cited(topology, reason) for reason in by_effect[effect])
                 workloads.setdefault((effect, text), []).append(routed.workload.name)
     for (effect, text), names in workloads.items():
-        whose = "" if len(names) == len(survey.laid) else f"{', '.join(names)}: "
+        whose = "" if len(names) == len(survey.workloads) else f"{', '.join(names)}: "
         yield Cell(survey.data_path.name), effect, f"{whose}{text}"
 
 
 def routes_page(
-    topology: Topology, surveys: Sequence[PathSurvey], *, basis: Basis
+    topology: Topology, surveys: Sequence[PathRoutes], *, basis: Basis
 ) -> Iterator[Block]:
     """Yield every route: the links each move walks and what a payload byte uses."""
     yield Heading(f"{topology.name}: routes")
     for survey in surveys:
-        for routed in survey.laid:
+        for routed in survey.workloads:
             for route in routed.routes:
                 yield from _route(topology, route, basis)
 
 
 def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
-    from topo.study.lengths import hops_range, links_range
+    from topo.routes.route import hops_range, links_range
     from topo.views.sentences import cited
 
     into = "into" if route.direction == "read" else "out of"

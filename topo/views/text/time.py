@@ -24,7 +24,8 @@ from topo.views.text.page import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from topo.study import Moment, Simulation, Upgrade, Upgrades
+    from topo.study.timeline import Moment, Simulation
+    from topo.study.upgrade import Upgrade, Upgrades
     from topo.views.text.page import Block, Row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
-from topo.study import compare, ladder
+from topo.study.bottleneck import bottleneck
 from topo.views.sentences import sentence
 
 CHIPS = ["nic-chip"]
@@ -51,9 +51,7 @@ LADDERS = [
 
 
 def climbed(machine, via, workload="load"):
-    found = compare(machine, workload=workload, via=[via])
-    (asked,) = found.workloads
-    return ladder(machine, asked.workload, asked.paths[0])
+    return bottleneck(machine, workload=workload, via=via)
 
 
 @pytest.mark.parametrize(("name", "via", "rungs"), LADDERS)
