@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(topo.__file__).parent
 
 ROOMS = [
+    "records",
     "errors",
     "units",
     "phrases",
