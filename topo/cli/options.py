@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from topo.cli.output import Session
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

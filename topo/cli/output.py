@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,13 +13,13 @@ NVIDIA GPUDirect Storage configuration guide, parameters of cufile.json.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.errors import ExchangeError, Finding, Place
 from topo.host.facts import HostFact, current_name
 from topo.phrases import and_more
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     import collections.abc

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.document.nodes import Scalar, Sequence
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.document.nodes import Node

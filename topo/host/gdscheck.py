@@ -9,12 +9,13 @@ releases: up to 1.15 a driver is Supported or Unsupported, from 1.16 on there is
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.foreign import read_lines
 from topo.errors import ExchangeError, Finding, Place
 from topo.host.facts import HostFact, current_name
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

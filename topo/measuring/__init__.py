@@ -8,7 +8,7 @@ rate is set beside what topo expects, and those that a pair or a link stands for
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from topo.measuring.kinds import KINDS, kind_of
 from topo.measuring.mapping import Asked, Mapper
 from topo.measuring.placing import Placer
 from topo.measuring.results import LARGEST
+from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, read_samples
 from topo.units import format_rate
 

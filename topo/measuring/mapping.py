@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.discovery.pci import card_of, read_address
 from topo.errors import Finding, UnknownNameError
+from topo.records import dataclass
 from topo.study.prediction import Sample
 from topo.topology.locality import matrix_devices
 
