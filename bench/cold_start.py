@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -128,7 +128,7 @@ def parts(place: Place, arguments: str, rounds: int) -> str:
     bare = {
         name for name, _ in module_times(place.run([*start, "-X", "importtime", "-c", ""]).stderr)
     }
-    groups: Counter[str] = Counter()
+    groups: defaultdict[str, float] = defaultdict(float)
     counts: Counter[str] = Counter()
     for name, spent in loading.items():
         first, *below = name.split(".")

@@ -53,7 +53,7 @@ LIBRARIES = {
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
-    "views": {"graphviz", "graphviz_pure", "rich"},
+    "views": {"graphviz", "graphviz_pure"},
     "discovery": {"defusedxml"},
     "exports": {"networkx"},
     "cli": {"click"},
@@ -64,7 +64,7 @@ NAMELESS = {"utils", "util", "common", "helpers", "helper", "core", "misc", "bas
 LONGEST_FILE = 600
 HEAVY = {
     *{"networkx", "numpy", "highspy", "numba"},
-    *{"rich", "yaml", "graphviz", "graphviz_pure", "defusedxml"},
+    *{"yaml", "graphviz", "graphviz_pure", "defusedxml"},
 }
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topo.catalogue.fields import COUNT, RATE, RATIO, SIZE, TRANSFER_RATE
 from topo.catalogue.part import Figure
 from topo.phrases import shortened
+from topo.views.text.layout import render
 from topo.views.text.page import (
     Bullets,
     Cell,
@@ -20,7 +21,6 @@ from topo.views.text.page import (
     Table,
     Text,
     figure_text,
-    render,
     sourced,
 )
 
