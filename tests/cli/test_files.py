@@ -82,9 +82,11 @@ _PLACE_OF_CODE = {
     "UnitError": 0,
     "finding": 0,
     "_find": 0,
+    "find": 0,
     "_of": 1,
     "add": 1,
 }
+_SEVERITIES = {"error", "warning", "note"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -94,7 +96,8 @@ def codes_in(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            place = _PLACE_OF_CODE.get(name)
+            finds_text = name == "find" and len(node.args) == 1  # an element's or a text's own
+            place = None if finds_text else _PLACE_OF_CODE.get(name)
             arguments = [
                 *(node.args[place : place + 1] if place is not None else []),
                 *(one.value for one in node.keywords if one.arg == "code"),
@@ -106,6 +109,10 @@ def codes_in(path: Path) -> set[str]:
         }:
             first = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
             found |= set(texts_in(first))
+        elif isinstance(node, ast.Tuple) and len(node.elts) > 1:  # a row of a table of findings
+            codes, severities = set(texts_in(node.elts[0])), set(texts_in(node.elts[1]))
+            if severities & _SEVERITIES:
+                found |= codes - _SEVERITIES
     return {code for code in found if _CODE.fullmatch(code)}
 
 
