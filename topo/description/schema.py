@@ -201,89 +201,68 @@ def _lines(joint: str, schema: Schema) -> Schema:
     return _list_of(line)
 
 
-def _definitions() -> Schema:
-    parts = {name: _field(field) for name, field in FIELDS.items()}
-    return {
-        "settings": _object(SETTINGS),
-        "part-name": _either(_words(*part_names()), _text()),
-        "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
-        "part": _described(parts, PART_WORDS),
-        "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
-        "medium": _described({}, {name: field.meaning for name, field in MEDIUM_FIELDS.items()}),
-        "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
-        "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, _move()))),
-        "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
-        "device": _device({name: _or_list(schema) for name, schema in parts.items()}),
-        "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
-        "cable-text": _cable_text(),
-        "ratio-figure": _figure(RATIO.schema),
-        "caps": _caps(),
-        "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
-        "workloads": _named(f"^{_NAME}$", _workload()),
-        "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
-    }
-
-
-_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(get_args(Mover))})$"
-
-
-def _move() -> Schema:
-    return _either(VALUES["worker-rate"], _object(MOVE))
-
-
-def _device(figures: Schema) -> Schema:
-    """Return a device: its own keys, and those of its part."""
-    own = _object(DEVICE)
-    words = {key: {"type": "string", "description": PART_WORDS[key]} for key in _DEVICE_WORDS}
-    described = {
-        name: {"description": FIELDS[name].meaning, **schema} for name, schema in figures.items()
-    }
-    return {**own, "properties": {**own["properties"], **described, **words}}
-
-
-_DEVICE_WORDS: Final = ("title", "source", "source-kind")
-
-
-def _described(schemas: Mapping[str, Schema], words: Mapping[str, str]) -> Schema:
-    """Return a mapping of a part's or medium's keys with their meanings."""
-    own = {
-        name: {"description": FIELDS[name].meaning, **schema} for name, schema in schemas.items()
-    }
-    rest = {name: {"description": meaning} for name, meaning in words.items() if name not in own}
+def _mapping(properties: Mapping[str, Schema], **more: str) -> Schema:
     return {
         "type": "object",
-        "properties": {**own, **rest},
+        **more,
+        "properties": properties,
         "patternProperties": _EXTENSION,
         "additionalProperties": False,
     }
 
 
-def _cable_text() -> Schema:
+_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(get_args(Mover))})$"
+_PART_WORDS_OF_DEVICE: Final = ("title", "source", "source-kind")
+
+
+def _definitions() -> Schema:
+    figures = {name: _field(field) for name, field in FIELDS.items()}
+    part = {name: {"description": FIELDS[name].meaning, **figures[name]} for name in FIELDS}
+    part |= {name: {"description": PART_WORDS[name]} for name in PART_WORDS}
+    device = _object(DEVICE)
+    device["properties"] |= {
+        name: {"description": FIELDS[name].meaning, **_or_list(figures[name])} for name in FIELDS
+    }
+    device["properties"] |= {
+        name: {"type": "string", "description": PART_WORDS[name]} for name in _PART_WORDS_OF_DEVICE
+    }
+    directions = [{"required": [direction]} for direction in get_args(Direction)]
+    move = _either(VALUES["worker-rate"], _object(MOVE))
     return {
-        "type": "string",
-        "description": "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`",
-        "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
+        "settings": _object(SETTINGS),
+        "part-name": _either(_words(*part_names()), _text()),
+        "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
+        "part": _mapping(part),
+        "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
+        "medium": _mapping(
+            {name: {"description": field.meaning} for name, field in MEDIUM_FIELDS.items()}
+        ),
+        "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
+        "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, move))),
+        "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
+        "device": device,
+        "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
+        "cable-text": {
+            "type": "string",
+            "description": "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`",
+            "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
+        },
+        "ratio-figure": _figure(RATIO.schema),
+        "caps": _caps(),
+        "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
+        "workloads": _named(f"^{_NAME}$", {**_object(WORKLOAD), "oneOf": directions}),
+        "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
     }
 
 
 def _caps() -> Schema:
     cap = _figure(_text(f"^{RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
-    return {
-        "type": "object",
-        "description": "peer-to-peer caps: a device writes into a GPU, or reads from one",
-        "properties": {
+    return _mapping(
+        {
             "posted": {"description": "a device writes into a GPU: storage reads", **cap},
             "non-posted": {"description": "a device reads from a GPU: checkpoints", **cap},
             "source": {"type": "string", "description": "where the caps come from"},
             "kind": _words("datasheet", "measured", "quoted", "guess"),
         },
-        "patternProperties": _EXTENSION,
-        "additionalProperties": False,
-    }
-
-
-def _workload() -> Schema:
-    return {
-        **_object(WORKLOAD),
-        "oneOf": [{"required": [direction]} for direction in get_args(Direction)],
-    }
+        description="peer-to-peer caps: a device writes into a GPU, or reads from one",
+    )
