@@ -310,17 +310,17 @@ def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping
 
 def _likes(parts: Mapping | None) -> dict[str, str]:
     """Return the name of the part that each part starts from, where it names one."""
-    likes = {
+    nodes = {
         key.text: value.get("like") if isinstance(value, Mapping) else value
         for key, value in parts or ()
     }
-    return {name: like.text.strip() for name, like in likes.items() if isinstance(like, Scalar)}
+    return {name: node.text.strip() for name, node in nodes.items() if isinstance(node, Scalar)}
 
 
 def _section(
-    sections: Sections, key: str, read: Callable[[Node, Report], T], report: Report, absent: T
+    sections: Sections, key: str, reader: Callable[[Node, Report], T], report: Report, absent: T
 ) -> T:
-    return read(sections[key], report) if key in sections else absent
+    return reader(sections[key], report) if key in sections else absent
 
 
 def _lines(sections: Sections, section: str, report: Report) -> tuple[Line, ...]:

@@ -73,7 +73,7 @@ class Draft:
     name: Scalar
     direction: Direction
     size: float
-    each: bool
+    per_gpu: bool
     sources: tuple[Scalar, ...]
     targets: tuple[Scalar, ...]
     via: tuple[Scalar, ...]
@@ -185,7 +185,7 @@ def resolve_workloads(
             Workload(
                 name=draft.name.text,
                 direction=draft.direction,
-                size=draft.size * len(gpus) if draft.each else draft.size,
+                size=draft.size * len(gpus) if draft.per_gpu else draft.size,
                 sources=sources,
                 targets=targets,
                 via=tuple(dict.fromkeys(text.text for text in draft.via)),
