@@ -3,16 +3,16 @@
 Everything that topo raises on purpose is a `TopoError`; a bare traceback is a bug::
 
     TopoError
-    ├── DocumentError    the text is not YAML that topo reads
-    ├── DescriptionError        the YAML says something that is wrong (shape, reference or physics)
-    ├── UnitError        a quantity is not what was expected (no place: the reader adds it)
-    ├── UnknownNameError a name given by the caller that the topology does not have
-    ├── NoRouteError     no permitted way between two devices; carries what blocked it
-    ├── UnboundedError   a demand meets no finite resource
-    ├── SolverError      a solver stopped without an answer (infeasible, time limit)
-    ├── CertificateError an answer did not pass its check: a fault of topo
-    ├── DrawError        a picture could not be made
-    └── ExchangeError    an imported file is of another kind, or lies
+    ├── DocumentError     the text is not YAML that topo reads
+    ├── DescriptionError  the YAML says something that is wrong (shape, reference or physics)
+    ├── UnitError         a quantity is not what was expected (no place: the reader adds it)
+    ├── UnknownNameError  a name given by the caller that the topology does not have
+    ├── NoRouteError      no permitted way between two devices; carries what blocked it
+    ├── UnboundedError    a demand meets no finite resource
+    ├── SolverError       a solver stopped without an answer (infeasible, time limit)
+    ├── CertificateError  an answer did not pass its check: a fault of topo
+    ├── DrawError         a picture could not be made
+    └── ExchangeError     an imported file is of another kind, or lies
 
 A *finding* is a value: one cause, one message. Rendering it is the business of `topo.views`.
 """

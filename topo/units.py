@@ -283,9 +283,9 @@ def format_duration(seconds: float) -> str:
             return f"{_four_digits(number) if number < _MANY else f'{number:.2g}'} {unit}"
     # Rounding first decides the unit, so that 0.99996 s is 1 s and not 1000 ms.
     for unit, worth in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        shown = _four_digits(seconds / worth)
-        if float(shown) >= 1 or seconds == 0:
-            return f"{shown} {unit}"
+        rounded = _four_digits(seconds / worth)
+        if float(rounded) >= 1 or seconds == 0:
+            return f"{rounded} {unit}"
     return f"{_four_digits(seconds / 1e-9)} ns"
 
 
@@ -430,9 +430,9 @@ def _decimal_comma(comma: re.Match[str], quantity: Quantity) -> UnitError:
 
 def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitError:
     """Say what `unit` is, since it is not one of `quantity`'s."""
-    found = _QUANTITY_OF.get(unit) or _habit(unit)
-    if found is not None and found != quantity:
-        return _wrong_quantity(number, unit, found, quantity)
+    written = _QUANTITY_OF.get(unit) or _habit(unit)
+    if written is not None and written != quantity:
+        return _wrong_quantity(number, unit, written, quantity)
     if re.match(r"[0-9_' .,]", unit):
         return UnitError(
             "bad-number",
@@ -443,8 +443,8 @@ def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitEr
     if ambiguous is not None:
         return ambiguous
     near = _near(unit, quantity)
-    known = ", ".join(list(_UNITS[quantity])[:8])
-    advice = f"did you mean {number} {near}?" if near else f"units of {_a(quantity)}: {known}"
+    units = ", ".join(list(_UNITS[quantity])[:8])
+    advice = f"did you mean {number} {near}?" if near else f"units of {_a(quantity)}: {units}"
     return UnitError("bad-unit", f"`{_shown(unit)}` is not a unit of {_a(quantity)}", advice)
 
 
@@ -455,14 +455,14 @@ def _habit(unit: str) -> Quantity | None:
     return "size" if _SMALL_B_SIZE.fullmatch(unit) else None
 
 
-def _wrong_quantity(number: str, unit: str, found: Quantity, quantity: Quantity) -> UnitError:
+def _wrong_quantity(number: str, unit: str, written: Quantity, quantity: Quantity) -> UnitError:
     """Offer the same prefix with the right unit where one quantity is easily taken for the other.
 
     A duration or a transfer rate is no slip of the pen, so it gets no guess.
     """
-    message = f"{_a(quantity)} is expected, this is {_a(found)}"
+    message = f"{_a(quantity)} is expected, this is {_a(written)}"
     likely = unit.removesuffix("/s") if quantity == "size" else f"{unit}/s"
-    if likely in _UNITS[quantity] and {found, quantity} == {"rate", "size"}:
+    if likely in _UNITS[quantity] and {written, quantity} == {"rate", "size"}:
         likely = f"{number} {likely}"
         return UnitError("wrong-quantity", f"{message}: {likely}?", f"write {likely}")
     return UnitError("wrong-quantity", message, f"write it in {_USUAL[quantity]}")

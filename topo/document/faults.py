@@ -131,8 +131,8 @@ class _Failure(Reading):
         word = self.of(token).rsplit(" ", 1)[-1]
         start = token.end - len(word)
         closer = self.source.closers.get(bracket.start, bracket)
-        rest = _RANGE_END.match(self.source.text, closer.end)
-        end = rest.end() if rest else closer.end
+        tail = _RANGE_END.match(self.source.text, closer.end)
+        end = tail.end() if tail else closer.end
         selection = short(self.source.text[start:end])
         message = f"the range `{selection}` inside {{ }} or [ ] needs quotes"
         stem = re.split(r"[\[.]", word)[0]
@@ -248,12 +248,12 @@ class _Failure(Reading):
     def _missing_colon(self, token: Token) -> Finding:
         text = self.of(token)
         closed_up = re.match(r"([^\s:]+):(\S.*)", text)
-        first, _, rest = text.partition(" ")
+        first, _, value = text.partition(" ")
         if closed_up is not None:
             advice = f"put a space behind the colon: `{short(f'{closed_up[1]}: {closed_up[2]}')}`"
         else:
             advice = (
-                f"write `{short(f'{first}: {rest}')}`" if rest else f"write `{short(text)}: ...`"
+                f"write `{short(f'{first}: {value}')}`" if value else f"write `{short(text)}: ...`"
             )
         message = f"`{short(text)}` has no `: ` that makes it a key"
         return self.find("missing-colon", message, token, advice)

@@ -103,7 +103,7 @@ class Report:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was found, by place."""
-        return tuple(sorted(self._findings, key=lambda found: found.place or Place("", 0, 0)))
+        return tuple(sorted(self._findings, key=lambda finding: finding.place or Place("", 0, 0)))
 
     def add(
         self,
@@ -144,8 +144,8 @@ class Report:
 
     def unit(self, at: Node | Place, error: UnitError) -> None:
         """Add a unit error, which does not know where it stands."""
-        for found in error.findings:
-            self.add(at, found.code, found.message, help=found.help)
+        for finding in error.findings:
+            self.add(at, finding.code, finding.message, help=finding.help)
 
     def stop(self, kind: type[TopoError]) -> None:
         """Raise `kind` with everything found if any of it is an error."""

@@ -40,6 +40,7 @@ MAX_NODES: Final = 250_000
 _ENOUGH: Final = 100  # findings after which reading ends; only the first are shown
 _LONG: Final = 100_000  # characters from which pausing the collector pays
 
+_SAY_IT_ONCE: Final = "say what repeats with ranges: `gpu[0-7]`"
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -100,7 +101,7 @@ def _too_large(size: int, limit: int, name: str) -> DocumentError:
             "too-large",
             f"the text has {size:,} characters; at most {limit:,} are read",
             Place(name, 1, 1),
-            help="say what repeats with ranges: `gpu[0-7]`",
+            help=_SAY_IT_ONCE,
         )
     )
 
@@ -151,13 +152,13 @@ class _Anchored(NamedTuple):
 class _Frame:
     """A mapping or sequence that is being read."""
 
-    __slots__ = ("anchor", "entries", "flow", "height", "items", "key", "mark", "seen", "size")
+    __slots__ = ("anchor", "entries", "flow", "height", "items", "key", "mark", "places", "size")
 
-    def __init__(self, event: Any, seen: dict[str, Place] | None) -> None:
+    def __init__(self, event: Any, places: dict[str, Place] | None) -> None:
         self.anchor: str | None = event.anchor
         self.flow: bool = bool(event.flow_style)
         self.mark = event.start_mark
-        self.seen = seen  # the keys so far and their places; None for a sequence
+        self.places = places  # of the keys so far; None for a sequence
         self.entries: list[tuple[Scalar, Node]] = []
         self.items: list[Node] = []
         self.key: Scalar | None = None
@@ -196,8 +197,8 @@ class _Tree:
         handlers: dict[type, Callable[[Any], None]] = {
             events.ScalarEvent: self._scalar,
             events.AliasEvent: self._alias,
-            events.MappingStartEvent: self._mapping_start,
-            events.SequenceStartEvent: self._sequence_start,
+            events.MappingStartEvent: lambda event: self._push(_Frame(event, {})),
+            events.SequenceStartEvent: lambda event: self._push(_Frame(event, None)),
             events.MappingEndEvent: self._end,
             events.SequenceEndEvent: self._end,
         }
@@ -239,9 +240,7 @@ class _Tree:
         node = Scalar(text, place, bool(event.style))
         if event.anchor is not None:
             node = self._anchored_scalar(event, node)
-        self._size += 1
-        if self._size > MAX_NODES:
-            raise _Refused(self._too_many(place))
+        self._grow(1, place)
         self._attach(node, 1, 0)
 
     def _anchored_scalar(self, event: Any, node: Scalar) -> Scalar:
@@ -261,9 +260,7 @@ class _Tree:
         if anchored is not None and anchored.node is not None:
             if len(self._stack) + anchored.height >= MAX_DEPTH:
                 raise _Refused(self._too_deep(place))
-            self._size += anchored.size
-            if self._size > MAX_NODES:
-                raise _Refused(self._too_many(place))
+            self._grow(anchored.size, place)
             self._attach(anchored.node, anchored.size, anchored.height, alias=place)
             return
         if anchored is None:
@@ -277,20 +274,13 @@ class _Tree:
             self._find("alias-in-itself", f"`*{event.anchor}` stands inside itself", place)
         self._attach(Scalar(f"*{event.anchor}", place, quoted=True), 1, 0)
 
-    def _mapping_start(self, event: Any) -> None:
-        self._push(_Frame(event, {}))
-
-    def _sequence_start(self, event: Any) -> None:
-        self._push(_Frame(event, None))
-
     def _push(self, frame: _Frame) -> None:
-        self._size += 1
+        place = self._place(frame.mark, frame.mark)
         if len(self._stack) >= MAX_DEPTH:
-            raise _Refused(self._too_deep(self._place(frame.mark, frame.mark)))
-        if self._size > MAX_NODES:
-            raise _Refused(self._too_many(self._place(frame.mark, frame.mark)))
+            raise _Refused(self._too_deep(place))
+        self._grow(1, place)
         if frame.anchor is not None:
-            self._open_anchor(frame.anchor, self._place(frame.mark, frame.mark))
+            self._open_anchor(frame.anchor, place)
         self._stack.append(frame)
 
     def _end(self, event: Any) -> None:
@@ -298,7 +288,7 @@ class _Tree:
         flow_end = event.end_mark if frame.flow else frame.mark
         place = self._place(frame.mark, flow_end)
         node: Node
-        if frame.seen is None:
+        if frame.places is None:
             node = Sequence(tuple(frame.items), place)
         else:
             node = Mapping(tuple(frame.entries), place)
@@ -317,10 +307,10 @@ class _Tree:
         frame.size += size
         if height >= frame.height:
             frame.height = height + 1
-        if frame.seen is None:
+        if frame.places is None:
             frame.items.append(node)
         elif frame.key is None:
-            frame.key = self._key(node, frame.seen, alias)
+            frame.key = self._key(node, frame.places, alias)
         else:
             if type(node) is Scalar and not node.text and not node.quoted:
                 node = self._nothing(frame.key)
@@ -329,7 +319,7 @@ class _Tree:
             frame.entries.append((frame.key, node))
             frame.key = None
 
-    def _key(self, node: Node, seen: dict[str, Place], alias: Place | None) -> Scalar:
+    def _key(self, node: Node, places: dict[str, Place], alias: Place | None) -> Scalar:
         """Accept a key, or say why it is none."""
         if alias is not None or not isinstance(node, Scalar):
             what = "an alias" if alias else "a list" if isinstance(node, Sequence) else "a mapping"
@@ -339,9 +329,9 @@ class _Tree:
         if not node.text and not node.quoted:
             self._find("missing-key", "a key is missing before `:`", node.place, _PLAIN_KEY)
             return node
-        first = seen.setdefault(node.text, node.place)
+        first = places.setdefault(node.text, node.place)
         if first is not node.place:
-            message = f"`{_short(node.text)}` is defined twice"
+            message = f"`{short(node.text, 40)}` is defined twice"
             self._find("defined-twice", message, node.place, note=f"first on line {first.line}")
         if node.text == "<<" and not node.quoted:
             message = "`<<` merges mappings in other YAML; topo has no merge keys"
@@ -413,14 +403,19 @@ class _Tree:
         message = f"nested deeper than {MAX_DEPTH} levels"
         return Finding("too-deep", message, place, source_line=self._line(place))
 
-    def _too_many(self, place: Place) -> Finding:
-        return Finding(
-            "too-large",
-            f"more than {MAX_NODES:,} values, aliases counted as what they stand for",
-            place,
-            help="say what repeats with ranges: `gpu[0-7]`",
-            source_line=self._line(place),
-        )
+    def _grow(self, size: int, place: Place) -> None:
+        """Count nodes, and refuse a text with too many."""
+        self._size += size
+        if self._size > MAX_NODES:
+            raise _Refused(
+                Finding(
+                    "too-large",
+                    f"more than {MAX_NODES:,} values, aliases counted as what they stand for",
+                    place,
+                    help=_SAY_IT_ONCE,
+                    source_line=self._line(place),
+                )
+            )
 
 
 _PLAIN_KEY: Final = "a key is one plain text: `gpu0: h100-sxm-80gb`"
@@ -438,7 +433,3 @@ def _collector_paused(size: int) -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004

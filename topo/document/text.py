@@ -65,7 +65,14 @@ def read_text(data: str | bytes, name: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _XML.match(text):
-        raise DocumentError(_xml(name))
+        raise DocumentError(
+            Finding(
+                "not-yaml",
+                "this is XML, not YAML",
+                Place(name, 1, 1),
+                help="`topo import` reads the XML of NCCL and hwloc",
+            )
+        )
     if _STRANGE.search(text):
         raise DocumentError(capped(_strange_characters(text, name)))
     return text
@@ -95,10 +102,10 @@ def character(char: str) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
 
 
-def short(text: str) -> str:
+def short(text: str, most: int = 60) -> str:
     """Return `text` short enough for a message, and on one line."""
     line = text.split("\n", 1)[0]
-    return line if len(line) <= 60 and line == text else f"{line[:57]}..."  # noqa: PLR2004
+    return line if len(line) <= most and line == text else f"{line[: most - 3]}..."
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -131,16 +138,16 @@ def _with_nulls(head: bytes, name: str) -> Finding:
 
 
 def _not_utf8(data: bytes, start: int, name: str) -> Finding:
-    before = data[:start]
-    line = before.count(b"\n") + 1
-    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
-    source = data[before.rfind(b"\n") + 1 :].split(b"\n", 1)[0].decode("latin-1").rstrip("\r")
+    line_start = data.rfind(b"\n", 0, start) + 1
+    line = data.count(b"\n", 0, start) + 1
+    column = len(data[line_start:start].decode("utf-8")) + 1
+    source = data[line_start:].split(b"\n", 1)[0].decode("latin-1").rstrip("\r")
     if _STRANGE.search(data[start : start + 1024].decode("cp1252", "replace")):
         return _binary("a binary file", name)
-    read = bytes([data[start]]).decode("cp1252", "replace")
+    letter = bytes([data[start]]).decode("cp1252", "replace")
     return Finding(
         "encoding",
-        f"the byte 0x{data[start]:02X} is not UTF-8; in Latin-1 it is `{read}`",
+        f"the byte 0x{data[start]:02X} is not UTF-8; in Latin-1 it is `{letter}`",
         Place(name, line, column, column + 1),
         help="save the file as UTF-8",
         source_line=source if source.isprintable() else "",
@@ -157,15 +164,6 @@ def _binary(kind: str, name: str) -> Finding:
         f"this is {kind}, not YAML",
         Place(name, 1, 1),
         help="give a text file that begins with `topo: 1`",
-    )
-
-
-def _xml(name: str) -> Finding:
-    return Finding(
-        "not-yaml",
-        "this is XML, not YAML",
-        Place(name, 1, 1),
-        help="`topo import` reads the XML of NCCL and hwloc",
     )
 
 
