@@ -72,13 +72,13 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
                 "or ask with --from and --to",
             )
         )
-    chosen = tuple(workload for workload in workloads if name in (None, workload.name))
-    if not chosen:
+    matched = tuple(workload for workload in workloads if name in (None, workload.name))
+    if not matched:
         names = ", ".join(workload.name for workload in workloads)
         raise UnknownNameError(
             Finding("unknown-name", f"no workload {name}", help=f"known: {names}")
         )
-    return chosen
+    return matched
 
 
 def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
@@ -162,17 +162,17 @@ def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
     return "card" if all(device.is_nic for device in devices) else ""
 
 
-def _wrong(topology: Topology, asked: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
+def _wrong(topology: Topology, ends: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
     """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
     strange = [
         f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
-        for name, (devices, end) in asked.items()
+        for name, (devices, end) in ends.items()
         if not end
         for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
     ]
     if strange:
         return listed(strange, most=_MOST)
-    names = list(asked)
+    names = list(ends)
     return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
 
 
@@ -193,14 +193,14 @@ def checked_policy(topology: Topology, policy: Policy) -> Policy:
         for buffer in count(path).buffers
     ]
     memories = [device.name for device in topology.of_kind(*MEMORIES)]
-    known = {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}
-    asked = [("RAM buffer", name) for name, _ in policy.buffers]
-    asked += [("memory", place) for _, place in policy.buffers]
+    valid = {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}
+    named = [("RAM buffer", name) for name, _ in policy.buffers]
+    named += [("memory", place) for _, place in policy.buffers]
     findings = []
-    for what, name in asked:
-        if name not in known[what]:
-            near = get_close_matches(name, known[what], n=1)
-            names = ", ".join(dict.fromkeys(known[what]))
+    for what, name in named:
+        if name not in valid[what]:
+            near = get_close_matches(name, valid[what], n=1)
+            names = ", ".join(dict.fromkeys(valid[what]))
             advice = f"did you mean {near[0]}?" if near else f"there are {names}"
             findings.append(Finding("unknown-name", f"no {what} `{name}`", help=advice))
     if findings:
@@ -231,7 +231,7 @@ def answer(
     demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
     routes = tuple(demand.route for demand in demands)
     reasons = reasons_of(topology, workload, path, routes)
-    laid = PathAnswer(
+    routed = PathAnswer(
         data_path=path,
         verdict=verdict_of(reasons),
         reasons=reasons,
@@ -239,8 +239,8 @@ def answer(
         counts=count(path),
         size=workload.size if workload.sized else None,
     )
-    if laid.verdict == "refused":
-        return laid
+    if routed.verdict == "refused":
+        return routed
     matrix = use_matrix(topology, demands, basis=basis)
     with naming_demands(matrix):
         allocation = shared(matrix.system)
@@ -254,9 +254,9 @@ def answer(
     figures = {resource.id: resource.capacity.at(basis).value for resource in matrix.resources}
     unknowns = tuple(name for name, value in figures.items() if value is None)
     return replace(
-        laid,
-        ram_floor=_floor(topology, laid.ram_traffic, basis),
-        dram_floor=_floor(topology, laid.dram_bytes, basis),
+        routed,
+        ram_floor=_floor(topology, routed.ram_traffic, basis),
+        dram_floor=_floor(topology, routed.dram_bytes, basis),
         hops_range=hops_range(topology, routes),
         links_range=links_range(routes),
         rates=dict(zip((demand.gpu for demand in demands), allocation.rates, strict=True)),
@@ -276,7 +276,7 @@ def answer(
             each: rate if each == basis else _rate_at(topology, demands, each) for each in _BASES
         },
         serial_rate=_serial_rate(topology, demands, basis),
-        cores=_cores(topology, laid, rate),
+        cores=_cores(topology, routed, rate),
         matrix=matrix,
     )
 
@@ -448,13 +448,13 @@ def _time(matrix: UseMatrix, allocation: Allocation) -> float:
     return max(timeline.finishes)
 
 
-def _cores(topology: Topology, laid: PathAnswer, rate: float) -> CopyingCores | None:
-    copies = laid.counts.core_copies
+def _cores(topology: Topology, routed: PathAnswer, rate: float) -> CopyingCores | None:
+    copies = routed.counts.core_copies
     if not copies:
         return None
     hosts = dict.fromkeys(
         transfer.engine
-        for route in laid.routes
+        for route in routed.routes
         for subflow in route.subflows
         for transfer in subflow.transfers
         if transfer.move.mover == "core"

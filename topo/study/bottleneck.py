@@ -78,7 +78,7 @@ def bottleneck(
     if path.matrix is not None:
         rungs, end = _ladder(topology, path.matrix)
     # no range of times is shown, so a workload's own efficiency is no matter
-    findings = (each for each in comparison.findings if each.code != "efficiency-ignored")
+    findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
     return Ladder(workload, path, rungs, end, at, tuple(findings))
 
 

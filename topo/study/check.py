@@ -119,12 +119,12 @@ class _Judge:
 
     def _beats(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
         path = self._answer(expectation, expectation.via)
-        other = self._answer(expectation, expectation.what)
-        if path.rate is None or other.rate is None:
-            refused = path if path.rate is None else other
+        rival = self._answer(expectation, expectation.what)
+        if path.rate is None or rival.rate is None:
+            refused = path if path.rate is None else rival
             return path.rate is not None, PathRefused(refused.name, refused.reasons)
-        beats = path.rate > other.rate * (1 + TIE) and not path.at_most
-        return beats, TwoRates(path, other)
+        beats = path.rate > rival.rate * (1 + TIE) and not path.at_most
+        return beats, TwoRates(path, rival)
 
     def _locality(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
         pairs = [

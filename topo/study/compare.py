@@ -297,7 +297,7 @@ def paths(
     at
         Which figure of each capacity decides the best division over cards.
     policy
-        How cards, memories and equal walks are chosen.
+        How cards, memories and equal walks are wanted.
     """
     if source or target or not (topology.description.workloads or workload):
         workloads: tuple[Workload, ...] = (ask(topology, source, target),)
@@ -305,16 +305,16 @@ def paths(
         workloads = chosen_workloads(topology, workload)
     description = topology.description
     if via:
-        chosen = tuple(data_path(description, name) for name in via)
+        wanted = tuple(data_path(description, name) for name in via)
     else:
         far_ends = {"peer" if workload.direction == "copy" else "storage" for workload in workloads}
-        chosen = tuple(path for path in data_paths(description) if path.far_end in far_ends)
+        wanted = tuple(path for path in data_paths(description) if path.far_end in far_ends)
     router = Router(topology, policy)
     return tuple(
         PathRoutes(
             path, count(path), tuple(_routed(router, workload, path, at) for workload in workloads)
         )
-        for path in chosen
+        for path in wanted
     )
 
 

@@ -353,8 +353,8 @@ def at_once(comparison: Comparison) -> AtOnce | None:
 def _answer_by(name: str, topology: Topology, answer: WorkloadAnswer) -> PathAnswer:
     """Return a workload's answer by a data path; if it was not asked by it, by its own."""
     by_name = {path.name: path for path in answer.paths}
-    own = path_of(topology, answer.workload, "")
-    return by_name.get(name) or by_name.get(own) or answer.paths[0]
+    own_path = path_of(topology, answer.workload, "")
+    return by_name.get(name) or by_name.get(own_path) or answer.paths[0]
 
 
 def _run_answers(comparison: Comparison, paths: list[PathAnswer]) -> Simulation:

@@ -8,27 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
 from topo.phrases import listed, ranges
-from topo.study.answers import (
-    CoresBusy,
-    Faster,
-    LadderEnd,
-    LimitedBy,
-    MeasuredOtherwise,
-    NoFaster,
-    NotKnown,
-    NotModelled,
-    OtherLocalities,
-    OwnLimit,
-    PathRefused,
-    Refused,
-    SerialWorker,
-    Slower,
-    TakenAsUnlimited,
-    ThroughRam,
-    TimeOrRate,
-    TwoRates,
-    VerdictIs,
-)
+from topo.solve.system import TIE
+from topo.study import answers
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -36,7 +17,6 @@ if TYPE_CHECKING:
 
     from topo.routes.route import Reason
     from topo.solve.prices import Price
-    from topo.study.answers import PathAnswer
     from topo.study.check import Judgement
     from topo.study.prediction import Sample
     from topo.study.prices import ClassPrice, Prices, TiedPrice
@@ -47,47 +27,37 @@ if TYPE_CHECKING:
 
 
 CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
-    "storage-read": ("the storage's reads", "the storages' reads", ""),
-    "storage-write": ("the storage's writes", "the storages' writes", ""),
-    "network-port": ("the network port", "the network ports", "port"),
-    "network-link": ("the network link", "the network links", "link"),
-    "nic-chip": ("the card's chip", "the cards' chips", "card"),
-    "card-pcie": ("the slot's PCIe", "the slots' PCIe", "slot"),
-    "drive-read": ("the drive's reads", "the drives' reads", "drive"),
-    "drive-write": ("the drive's writes", "the drives' writes", "drive"),
-    "drive-pcie": ("the drive's PCIe", "the drives' PCIe", "drive"),
-    "controller-read": (
-        "the storage controller's reads",
-        "the storage controllers' reads",
-        "controller",
-    ),
+    "storage-read": ("storage's reads", "storages' reads", ""),
+    "storage-write": ("storage's writes", "storages' writes", ""),
+    "network-port": ("network port", "network ports", "port"),
+    "network-link": ("network link", "network links", "link"),
+    "nic-chip": ("card's chip", "cards' chips", "card"),
+    "card-pcie": ("slot's PCIe", "slots' PCIe", "slot"),
+    "drive-read": ("drive's reads", "drives' reads", "drive"),
+    "drive-write": ("drive's writes", "drives' writes", "drive"),
+    "drive-pcie": ("drive's PCIe", "drives' PCIe", "drive"),
+    "controller-read": ("storage controller's reads", "storage controllers' reads", "controller"),
     "controller-write": (
-        "the storage controller's writes",
-        "the storage controllers' writes",
+        "storage controller's writes",
+        "storage controllers' writes",
         "controller",
     ),
-    "controller-pcie": (
-        "the storage controller's PCIe",
-        "the storage controllers' PCIe",
-        "controller",
-    ),
-    "uplink": ("the uplink", "the uplinks", "uplink"),
-    "socket-link": ("the socket link", "the socket links", "link"),
-    "c2c": ("the chip-to-chip link", "the chip-to-chip links", ""),
-    "memory-bus": ("the RAM bus", "the RAM buses", "bus"),
-    "cpu-copy": ("the CPU's copying", "the CPUs' copying", "CPU"),
-    "gpu-pcie": ("the GPU's PCIe", "the GPUs' PCIe", "GPU"),
-    "gpu-memory": ("the GPU's memory", "the GPUs' memory", "GPU"),
-    "gpu-fabric": ("the GPU link", "the GPU links", "link"),
-    "peer-to-peer": ("the peer-to-peer cap", "the peer-to-peer caps", ""),
-    "measured-pair": ("the measured rate of the pair", "the measured rates of the pairs", ""),
-    "stage": ("the stage", "the stages", ""),
+    "controller-pcie": ("storage controller's PCIe", "storage controllers' PCIe", "controller"),
+    "uplink": ("uplink", "uplinks", "uplink"),
+    "socket-link": ("socket link", "socket links", "link"),
+    "c2c": ("chip-to-chip link", "chip-to-chip links", ""),
+    "memory-bus": ("RAM bus", "RAM buses", "bus"),
+    "cpu-copy": ("CPU's copying", "CPUs' copying", "CPU"),
+    "gpu-pcie": ("GPU's PCIe", "GPUs' PCIe", "GPU"),
+    "gpu-memory": ("GPU's memory", "GPUs' memory", "GPU"),
+    "gpu-fabric": ("GPU link", "GPU links", "link"),
+    "peer-to-peer": ("peer-to-peer cap", "peer-to-peer caps", ""),
+    "measured-pair": ("measured rate of the pair", "measured rates of the pairs", ""),
+    "stage": ("stage", "stages", ""),
 }
 """What one resource of a class is called, what several are, and one of several: ``a card``."""
 
 _MOST: Final = 4  # names in a list before "and 3 more"
-_NOTHING: Final = 1e-9  # GB/s: a price below it is none
-_SAME_TIME: Final = 1e-9  # relative
 
 
 # --- classes of resources -------------------------------------------------------------------------
@@ -95,7 +65,7 @@ _SAME_TIME: Final = 1e-9  # relative
 
 def class_words(kind: str, count: int) -> str:
     """Return the words for `count` resources of one class."""
-    return CLASS_WORDS[kind][count != 1]
+    return f"the {CLASS_WORDS[kind][count != 1]}"
 
 
 def binds(resources: Iterable[Resource]) -> str:
@@ -151,24 +121,24 @@ def cited(topology: Topology, reason: Reason) -> str:
     return f"{reason.text} ({place.file}:{place.line})"
 
 
-def rate_words(path: PathAnswer) -> str:
+def rate_words(path: answers.PathAnswer) -> str:
     """Return "at most 50 GB/s"; nothing for a refused path."""
     return "" if path.rate is None else "at most " * path.at_most + format_rate(path.rate)
 
 
-def time_words(path: PathAnswer) -> str:
+def time_words(path: answers.PathAnswer) -> str:
     """Return "at least 6.4 s"; nothing for a refused path, or where nobody said a size."""
     return "" if path.time is None else "at least " * path.at_most + format_duration(path.time)
 
 
-def limit_words(path: PathAnswer) -> str:
+def limit_words(path: answers.PathAnswer) -> str:
     """Return what stops a path: "the cards' chips and the RAM buses", else its own limits."""
     kinds = [resource.kind for resource in path.bound]
     words = (class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
     return listed(words if kinds else sentences(path.own_limits), most=_MOST)
 
 
-def caption(path: PathAnswer) -> str:
+def caption(path: answers.PathAnswer) -> str:
     """Return what a picture says of a path: its rate, its time, what limits it."""
     figures = ", ".join(filter(None, (rate_words(path), time_words(path))))
     return ": limited by ".join(filter(None, (figures, limit_words(path))))
@@ -192,8 +162,8 @@ def sentences(facts: Iterable[object]) -> tuple[str, ...]:
     return tuple(map(sentence, facts))
 
 
-@sentence.register(Refused)
-def _refused(fact: Refused) -> str:
+@sentence.register
+def _refused(fact: answers.Refused) -> str:
     path = fact.path
     reasons = [reason for reason in path.reasons if reason.effect == "refused"]
     why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
@@ -207,15 +177,15 @@ def _refused(fact: Refused) -> str:
     return f"{path.name} is refused: {why}{ending}."
 
 
-@sentence.register(NotKnown)
-def _not_known(fact: NotKnown) -> str:
+@sentence.register
+def _not_known(fact: answers.NotKnown) -> str:
     reasons = [reason for reason in fact.path.reasons if reason.effect == "unknown"]
     why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
     return f"Whether {fact.path.name} works here is not known: {why}."
 
 
-@sentence.register(NoFaster)
-def _no_faster(fact: NoFaster) -> str:
+@sentence.register
+def _no_faster(fact: answers.NoFaster) -> str:
     path, rival = fact.path, fact.rival
     end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
     also = ""
@@ -226,8 +196,8 @@ def _no_faster(fact: NoFaster) -> str:
     return _as_known(path, rival) + text
 
 
-@sentence.register(Faster)
-def _faster(fact: Faster) -> str:
+@sentence.register
+def _faster(fact: answers.Faster) -> str:
     path, rival = fact.path, fact.rival
     why = _stopped_at(rival)
     by = f", which stops at {why}" if why else ""
@@ -235,8 +205,8 @@ def _faster(fact: Faster) -> str:
     return _as_known(path, rival) + text
 
 
-@sentence.register(Slower)
-def _slower(fact: Slower) -> str:
+@sentence.register
+def _slower(fact: answers.Slower) -> str:
     path, rival = fact.path, fact.rival
     why = _stopped_at(path)
     by = f": it stops at {why}" if why else ""
@@ -244,21 +214,21 @@ def _slower(fact: Slower) -> str:
     return _as_known(path, rival) + text
 
 
-def _as_known(path: PathAnswer, rival: PathAnswer) -> str:
+def _as_known(path: answers.PathAnswer, rival: answers.PathAnswer) -> str:
     return "By the known capacities alone, " * (path.at_most or rival.at_most)
 
 
-def _stopped_at(path: PathAnswer) -> str:
+def _stopped_at(path: answers.PathAnswer) -> str:
     full = limited_by(path.bound)
     return full or listed(sentences(path.own_limits), most=_MOST)
 
 
-def _rate(path: PathAnswer) -> str:
+def _rate(path: answers.PathAnswer) -> str:
     return format_rate(path.rate or 0.0)
 
 
-@sentence.register(MeasuredOtherwise)
-def _measured_otherwise(fact: MeasuredOtherwise) -> str:
+@sentence.register
+def _measured_otherwise(fact: answers.MeasuredOtherwise) -> str:
     does = {"faster": "beats", "same": "is no faster than", "slower": "loses to"}[fact.result]
     rates = " against ".join(map(format_rate, fact.rates))
     return (
@@ -266,8 +236,8 @@ def _measured_otherwise(fact: MeasuredOtherwise) -> str:
     )
 
 
-@sentence.register(ThroughRam)
-def _through_ram(fact: ThroughRam) -> str:
+@sentence.register
+def _through_ram(fact: answers.ThroughRam) -> str:
     path, traversals = fact.path, fact.path.counts.ram_traversals
     times = {1: "once", 2: "twice"}.get(traversals, f"{traversals} times")
     start = f"{path.name} takes every byte through RAM {times}"
@@ -283,8 +253,8 @@ def _floor(seconds: float | None) -> str:
     return f" (at least {format_duration(seconds)})" if seconds else ""
 
 
-@sentence.register(CoresBusy)
-def _cores_busy(fact: CoresBusy) -> str:
+@sentence.register
+def _cores_busy(fact: answers.CoresBusy) -> str:
     cores = fact.cores
     count = f"{cores.cores:.0f}" if cores.cores >= 10 else f"{cores.cores:.2g}"  # noqa: PLR2004
     words = "1 core" if count == "1" else f"{count} cores"
@@ -295,37 +265,37 @@ def _cores_busy(fact: CoresBusy) -> str:
     return f"{fact.path.name} keeps about {words} busy copying ({per_core} a core, {sort})."
 
 
-@sentence.register(SerialWorker)
-def _serial_worker(fact: SerialWorker) -> str:
+@sentence.register
+def _serial_worker(fact: answers.SerialWorker) -> str:
     return (
         f"With one worker a GPU that does one stage after the other, {fact.path.name} reaches "
         f"{format_rate(fact.rate)}; {fact.direct.name} is {fact.ratio:.1f} times as fast."
     )
 
 
-@sentence.register(NotModelled)
-def _not_modelled(fact: NotModelled) -> str:
+@sentence.register
+def _not_modelled(fact: answers.NotModelled) -> str:
     names = listed(fact.storages, most=_MOST)
     if len(fact.storages) == 1:
         return f"{names} is not modelled: its own rate is taken as unlimited."
     return f"{names} are not modelled: their own rates are taken as unlimited."
 
 
-@sentence.register(TakenAsUnlimited)
-def _taken_as_unlimited(fact: TakenAsUnlimited) -> str:
+@sentence.register
+def _taken_as_unlimited(fact: answers.TakenAsUnlimited) -> str:
     return f"Taken as unlimited: {listed(fact.resources, most=_MOST)}."
 
 
-@sentence.register(OwnLimit)
-def _own_limit(limit: OwnLimit) -> str:
+@sentence.register
+def _own_limit(limit: answers.OwnLimit) -> str:
     if not limit.workers:
         return "the workload's own limit"
     workers = "its one worker" if limit.workers == 1 else f"its {limit.workers} workers"
     return f"{workers} a GPU" + ", one stage after the other" * limit.serial
 
 
-@sentence.register(LadderEnd)
-def _ladder_end(end: LadderEnd) -> str:
+@sentence.register
+def _ladder_end(end: answers.LadderEnd) -> str:
     if end.why == "unlimited":
         return "nothing else in the file limits"
     if end.why == "own-limits":
@@ -338,14 +308,14 @@ def _ladder_end(end: LadderEnd) -> str:
 # --- what came of an expectation ------------------------------------------------------------------
 
 
-@sentence.register(PathRefused)
-def _path_refused(fact: PathRefused) -> str:
+@sentence.register
+def _path_refused(fact: answers.PathRefused) -> str:
     why = (reason.text for reason in fact.reasons if reason.effect == "refused")
     return f"{fact.data_path} is refused: {listed(why, most=_MOST)}"
 
 
-@sentence.register(TimeOrRate)
-def _time_or_rate(fact: TimeOrRate) -> str:
+@sentence.register
+def _time_or_rate(fact: answers.TimeOrRate) -> str:
     time = fact.quantity == "time"
     value = format_duration(fact.value) if time else format_rate(fact.value)
     if not fact.path.at_most:
@@ -353,15 +323,15 @@ def _time_or_rate(fact: TimeOrRate) -> str:
     return f"it is {'at least' if time else 'at most'} {value}: {_unknown(fact.path)}"
 
 
-@sentence.register(LimitedBy)
-def _limited_by(fact: LimitedBy) -> str:
+@sentence.register
+def _limited_by(fact: answers.LimitedBy) -> str:
     full = limited_by(fact.path.bound)
     text = f"it is limited by {full or 'nothing that the file states'}"
     return f"{text} at most: {_unknown(fact.path)}" if fact.path.at_most else text
 
 
-@sentence.register(TwoRates)
-def _two_rates(fact: TwoRates) -> str:
+@sentence.register
+def _two_rates(fact: answers.TwoRates) -> str:
     rates = ", ".join(
         f"{path.name} {has}{'at most ' * path.at_most}{_rate(path)}"
         for path, has in ((fact.path, "has "), (fact.rival, ""))
@@ -369,20 +339,20 @@ def _two_rates(fact: TwoRates) -> str:
     return f"{rates}: {_unknown(fact.path)}" if fact.path.at_most else rates
 
 
-def _unknown(path: PathAnswer) -> str:
+def _unknown(path: answers.PathAnswer) -> str:
     return f"unknown is how much passes {listed(path.unknowns, most=_MOST)}"
 
 
-@sentence.register(OtherLocalities)
-def _other_localities(fact: OtherLocalities) -> str:
+@sentence.register
+def _other_localities(fact: answers.OtherLocalities) -> str:
     return listed(
         (f"{first} to {second} is {name or 'not joined'}" for first, second, name in fact.pairs),
         most=_MOST,
     )
 
 
-@sentence.register(VerdictIs)
-def _verdict_is(fact: VerdictIs) -> str:
+@sentence.register
+def _verdict_is(fact: answers.VerdictIs) -> str:
     return f"its verdict is {fact.verdict}"
 
 
@@ -421,9 +391,9 @@ def class_price(price: ClassPrice) -> str:
     where = _on(price.kind, count)
     if not price.matters:
         return f"one GB/s more or less {where} changes nothing"
-    in_all = " in all" if count > 1 and together.gain > _NOTHING else ""
+    in_all = " in all" if count > 1 and together.gain > TIE else ""
     alone = ""  # where all together are worth more than their number times one
-    if count > 1 and abs(price.single.gain * count - together.gain) > _NOTHING * count:
+    if count > 1 and abs(price.single.gain * count - together.gain) > TIE * count:
         alone = f" (on one alone, one more adds {_gigabytes(price.single.gain)})"
     end = _until(together, price.next_bound, price.kind, count)
     return (
@@ -451,15 +421,14 @@ def tied_price(price: TiedPrice) -> str:
 
 
 def _on(kind: str, count: int) -> str:
-    words = class_words(kind, count)
-    if count == 1:
-        return f"on {words}"
-    return f"on both {words.removeprefix('the ')}" if count == 2 else f"on each of {words}"  # noqa: PLR2004
+    if count == 2:  # noqa: PLR2004
+        return f"on both {CLASS_WORDS[kind][1]}"
+    return f"on {'each of ' * (count > 1)}{class_words(kind, count)}"
 
 
 def _until(price: Price, bound: Sequence[Resource], kind: str, count: int) -> str:
     """Say how far the gain goes, of each of `count` resources, and what binds there."""
-    if price.gain <= _NOTHING or math.isinf(price.range_up):
+    if price.gain <= TIE or math.isinf(price.range_up):
         return ""
     giga = price.range_up / 1e9
     headroom = f"{giga:.1f} GB/s" if giga >= 1 else format_rate(price.range_up)
@@ -473,7 +442,7 @@ def _until(price: Price, bound: Sequence[Resource], kind: str, count: int) -> st
 
 def _gigabytes(slope: float) -> str:
     """Return what a slope makes of one GB/s."""
-    return "nothing" if abs(slope) <= _NOTHING else f"{slope:.4g} GB/s"
+    return "nothing" if abs(slope) <= TIE else f"{slope:.4g} GB/s"
 
 
 # --- time and change ------------------------------------------------------------------------------
@@ -513,12 +482,12 @@ def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:
     """Return why a change helps or not."""
     before, now = upgrades.now, upgrade.outcome
     bound = classes_of(now.bound) or "nothing stated"
-    if now.time < before.time * (1 - _SAME_TIME):
+    if now.time < before.time * (1 - TIE):
         bound_before = classes_of(before.bound) or "nothing stated"
         if bound != bound_before:
             return f"{bound_before} before, now {bound}"
         return f"still {bound}, at a higher rate"
-    return f"slower: {bound}" if now.time > before.time * (1 + _SAME_TIME) else f"still {bound}"
+    return f"slower: {bound}" if now.time > before.time * (1 + TIE) else f"still {bound}"
 
 
 def measured_ends(sample: Sample) -> str:
