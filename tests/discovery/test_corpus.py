@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from topo.discovery.importing import import_text
-from topo.discovery.matrix import links_in, rank_of
-from topo.discovery.nvidia_smi import read_matrix
+from topo.discovery.nvidia_smi import links_in, rank_of, read_matrix
 from topo.discovery.pci import generation_of
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text

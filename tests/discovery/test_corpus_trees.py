@@ -15,10 +15,9 @@ import pytest
 
 from tests.discovery.test_corpus import data_of, facts_of, imported, rows
 from topo.discovery.foreign import read_lines
-from topo.discovery.hwloc_read import read_file
+from topo.discovery.hwloc import read_file
 from topo.discovery.importing import import_machine
-from topo.discovery.lspci_blocks import read_blocks
-from topo.discovery.lspci_tree import read_tree
+from topo.discovery.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
 from topo.study.compare import compare
@@ -77,7 +76,7 @@ class HwlocFacts:
         self.seen = self.found.machine
         self.file = read_file(data_of(row), row["file"])
         self.topology = build_topology(self.found.description)
-        self.pci = self.file.things("PCIDev")
+        self.pci = self.file.objects("PCIDev")
 
     def of_class(self, start, vendor=""):
         return [
@@ -93,30 +92,30 @@ class HwlocFacts:
         assert self.file.version == text
 
     def numanodes(self, text):
-        assert len(self.file.things("NUMANode")) == int(text)
+        assert len(self.file.objects("NUMANode")) == int(text)
         assert sum(len(cpu.numa) for cpu in self.topology.of_kind("cpu")) == int(text)
         assert len(self.topology.of_kind("memory")) == int(text)
 
     def packages(self, text):
-        assert len(self.file.things("Package")) == int(text)
+        assert len(self.file.objects("Package")) == int(text)
 
     def PUs(self, text):  # noqa: N802  (as the index calls it)
-        assert len(self.file.things("PU")) == int(text)
+        assert len(self.file.objects("PU")) == int(text)
 
     def bridges(self, text):
-        assert len(self.file.things("Bridge")) == int(text)
+        assert len(self.file.objects("Bridge")) == int(text)
 
     def hostbridges(self, text):
-        assert sum(one.is_host_bridge for one in self.file.things("Bridge")) == int(text)
+        assert sum(one.is_host_bridge for one in self.file.objects("Bridge")) == int(text)
 
     def pcidevs(self, text):
         assert len(self.pci) == int(text)
 
     def osdevs(self, text):
-        assert len(self.file.things("OSDev")) == int(text)
+        assert len(self.file.objects("OSDev")) == int(text)
 
     def osdev_names(self, text):
-        names = {one.get("name") for one in self.file.things("OSDev")} - {""}
+        names = {one.get("name") for one in self.file.objects("OSDev")} - {""}
         assert "|".join(sorted(names)).startswith(text)  # the index cuts long lists
 
     def pci_display_or_3d(self, text):
@@ -154,7 +153,7 @@ class HwlocFacts:
         """Each link has the rate of the slower end, where that is one that PCIe has."""
         above = {
             child.address: parent.rate()
-            for parent in self.file.things("Bridge")
+            for parent in self.file.objects("Bridge")
             for child in parent.children
         }
         own = {one.address: one.rate() for one in self.pci}
@@ -311,10 +310,10 @@ class LspciFacts:
         for said in text.split("|"):
             address, speed, rest = re.fullmatch(r"(\S+)=([\d.]+)GT/s( .*)", said).groups()
             one = functions[address]
-            assert one.now.generation == generations[speed]
-            assert one.now.lanes == int(rest.rpartition("x")[2])
+            assert one.current.generation == generations[speed]
+            assert one.current.lanes == int(rest.rpartition("x")[2])
             if "downgraded" in rest:  # which old versions do not say
-                assert (one.now.generation or 9) < (one.most.generation or 0)
+                assert (one.current.generation or 9) < (one.most.generation or 0)
 
     def full_machine(self):
         """Each GPU shown is PXB to its two functions, and SYS or NODE to the others."""

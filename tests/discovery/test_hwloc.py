@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.discovery.trees import Hwloc, cxl, matrix, two_level
-from topo.discovery.hwloc_read import read_file
+from topo.discovery.hwloc import read_file
 from topo.discovery.importing import discover, import_text
 from topo.discovery.pci import split_rate
 from topo.errors import ExchangeError
@@ -58,7 +58,7 @@ def test_number_4_is_dma_in_one_version_and_a_gpu_in_the_other():
         inner = '<object type="OSDev" name="x" osdev_type="4"/>'
         body = f'<object type="Machine">{inner}</object>'
         file = read_file(f'<topology version="{version}">{body}</topology>'.encode(), "x")
-        sorts[version] = file.sorts(file.things("OSDev")[0])
+        sorts[version] = file.sorts(file.objects("OSDev")[0])
     assert sorts == {"2.0": {"dma"}, "3.0": {"gpu"}}
 
 

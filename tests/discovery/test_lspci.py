@@ -6,8 +6,7 @@ import pytest
 
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
 from topo.discovery.importing import discover, import_text
-from topo.discovery.lspci_blocks import read_blocks
-from topo.discovery.lspci_tree import read_tree
+from topo.discovery.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
@@ -123,7 +122,7 @@ def test_second_links_are_not_the_link():
     text = endpoint("01:00.0", GPU_HEAD, "Speed 16GT/s, Width x16", "Speed 8GT/s, Width x4")
     (block_,) = read_blocks(text.split("\n")).functions
     assert (block_.most.generation, block_.most.lanes) == (4, 16)
-    assert (block_.now.generation, block_.now.lanes) == (3, 4)
+    assert (block_.current.generation, block_.current.lanes) == (3, 4)
 
 
 @pytest.mark.parametrize("domain", ["", "0000:", "0001:"])

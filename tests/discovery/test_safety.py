@@ -13,7 +13,7 @@ import zipfile
 
 import pytest
 
-from topo.discovery import sysfs_archive
+from topo.discovery import file_tree
 from topo.discovery.importing import KINDS, discover
 from topo.errors import ExchangeError
 
@@ -147,7 +147,7 @@ def test_archives_that_swell_are_refused(pack):
 
 
 def test_an_archive_of_very_many_members(monkeypatch):
-    monkeypatch.setattr(sysfs_archive, "_MOST_MEMBERS", 1000)
+    monkeypatch.setattr(file_tree, "_MOST_MEMBERS", 1000)
     many = tar(*((f"sys/{n}", b"", tarfile.REGTYPE, "") for n in range(1500)))
     assert said_of("sysfs", many) == "import-too-big"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.trees import Sysfs, sysfs_box, with_target
+from topo.discovery.file_tree import Archive, Folder
 from topo.discovery.importing import discover, import_folder, import_text
-from topo.discovery.sysfs_archive import Archive
-from topo.discovery.sysfs_config import links_of
-from topo.discovery.sysfs_files import Folder
+from topo.discovery.sysfs import config_links
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
@@ -88,14 +87,14 @@ def test_links_from_the_config_space():
     config[0x60:0x62] = b"\x10\x00"  # PCI Express
     config[0x6C:0x70] = (4 | 16 << 4).to_bytes(4, "little")
     config[0x72:0x74] = (1 | 8 << 4).to_bytes(2, "little")
-    now, most = links_of(bytes(config))
+    now, most = config_links(bytes(config))
     assert (most.generation, most.lanes) == (4, 16)
     assert (now.generation, now.lanes) == (1, 8)
-    assert links_of(bytes(config[:64])) == links_of(b"")
+    assert config_links(bytes(config[:64])) == config_links(b"")
     looped = bytearray(config)
     looped[0x41] = 0x40
     looped[0x40] = 0x01
-    assert not links_of(bytes(looped))[1]
+    assert not config_links(bytes(looped))[1]
 
 
 def test_virtual_functions_are_the_cards():

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
+from topo.catalogue.load import catalogue
 from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink
 from topo.discovery.pci import read_address
@@ -190,3 +191,46 @@ def _guesses(
         help = "write the speed of the cables to `storage` in the YAML"
         findings.append(Finding("guessed-speed", message, severity="note", help=help))
     return findings
+
+
+# --- NVSwitches -----------------------------------------------------------------------------------
+
+
+def with_nvswitch_links(
+    devices: Sequence[DiscoveredDevice], cables: Sequence[DiscoveredCable] = ()
+) -> tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...], tuple[Finding, ...]]:
+    """Return devices and cables with each NVSwitch joined to the GPUs, or left out, and findings.
+
+    Parameters
+    ----------
+    devices, cables
+        What the source tells. Where no cable leads to a switch that the PCI bus shows, every GPU
+        whose part has a fabric of its own gets all its links, which is how such machines are
+        built, and which is said.
+    """
+    ends = {end for cable in cables for end in (cable.a, cable.b)}
+    lost = [device for device in devices if device.kind == "nvswitch" and device.id not in ends]
+    if not lost:
+        return tuple(devices), tuple(cables), ()
+    guessed = [
+        DiscoveredCable(device.id, lost[0].id, cable, "a guess: all links of the part")
+        for device in devices
+        if device.kind == "gpu" and device.id not in ends and (cable := _all_links(device.part))
+    ]
+    if guessed:
+        message = f"NVSwitches are there, and their links are not told: {guessed[0].cable} a GPU"
+        help = "`nvidia-smi topo -m` counts the links; correct them in the YAML"
+        finding = Finding("guessed-nvlinks", f"{message} is a guess", severity="note", help=help)
+        return tuple(devices), (*cables, *guessed), (finding,)
+    message = "NVSwitches are there, and which GPUs have links to them is not told: left out"
+    finding = Finding("nvlinks-not-told", message, severity="warning")
+    return tuple(device for device in devices if device not in lost), tuple(cables), (finding,)
+
+
+def _all_links(part: str) -> str:
+    """Return all links of a part as a cable, ``""`` when it has none or they are unknown."""
+    gpu = catalogue().parts.get(part)
+    fabric = gpu.fabric if gpu is not None else None
+    if fabric is None or not fabric.count or not fabric.medium:
+        return ""
+    return f"{fabric.count}x {fabric.medium}" if fabric.count > 1 else fabric.medium

@@ -2,32 +2,56 @@
 
 References
 ----------
-hwloc, ``topology-xml.c`` and ``pci-common.c``.
+hwloc, ``topology-xml.c``, ``pci-common.c``, ``hwloc2.dtd``, and ``hwloc.dtd`` of version 1.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from topo.discovery.hwloc_fabric import fabric_of
-from topo.discovery.hwloc_read import read_file
-from topo.discovery.machine import Machine, printable
+from topo.catalogue.load import catalogue
+from topo.discovery.defaults import with_nvswitch_links
+from topo.discovery.foreign import read_xml
+from topo.discovery.machine import DiscoveredCable, Machine, printable
 from topo.discovery.numa import NumaNode, Package, hosts_of
-from topo.discovery.nvswitches import joined
-from topo.discovery.pci import Function, HostBridge
+from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
-from topo.errors import Finding
+from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
-    from topo.discovery.hwloc_read import HwlocFile, Thing
+    from collections.abc import Iterator, Mapping, Sequence
+    from xml.etree.ElementTree import Element
+
+    from topo.discovery.machine import DiscoveredDevice
     from topo.discovery.numa import Hosts
-    from topo.discovery.pci_tree import PciDevices
 
 
-_GPU_MEMORY: Final = "GPUMemory"
-_ACTIVE: Final = re.compile(r"Port(\d{1,2})State")
-_BUSSES: Final = re.compile(r"\[([0-9a-fA-F]+)-([0-9a-fA-F]+)\]")
+_OLD_NAMES: Final = {"Socket": "Package", "System": "Machine", "Node": "NUMANode"}
+_PCI_TYPE: Final = re.compile(
+    r"([0-9a-f]{4})\s*(?:\(\w*\)\s*)?\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE
+)
+_RATE: Final = re.compile(r"\d{1,6}(?:\.\d{1,12})?")
+_BYTES: Final = re.compile(r"(\d{1,18})\s*(KiB)?")
+_KIBIBYTES: Final = re.compile(r"(\d{1,15})\s*(?:KiB)?")
+_PORT_STATE: Final = re.compile(r"Port(\d{1,2})State")
+_BUSES: Final = re.compile(r"\[([0-9a-fA-F]+)-([0-9a-fA-F]+)\]")
+# What `osdev_type` means: a number up to version 2, bits from version 3 on.
+_SORTS_2: Final = ("storage", "gpu", "network", "openfabrics", "dma", "coprocessor")
+_SORTS_3: Final = ("storage", "memory", "gpu", "coprocessor", "network", "openfabrics", "dma")
+_MOST_CELLS: Final = 250_000
+_MOST_NODES: Final = 4096
+_MOST_DIGITS: Final = 4
+
+_NVLINK_RATES: Final = {  # MB/s of a link in one direction
+    "nvlink 1": 20_000.0,
+    "nvlink 2": 25_000.0,
+    "nvlink 3": 25_000.0,
+    "nvlink 4": 25_000.0,
+    "nvlink 5": 50_000.0,
+}
+_MOST_RATE: Final = 1_000_000.0  # MB/s: more is the diagonal's mark, no link
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -48,11 +72,15 @@ def read(data: bytes, name: str) -> Machine:
     reader = _Reader(file, hosts)
     reader.visit(file.machine, "", file.machine.nodes())
     bridges = reader.bridges or [HostBridge("none", hosts.first)]
-    grown = devices_of(by_address(reader.functions), bridges, hosts.forwards)
-    devices = (*hosts.devices, *grown.devices)
-    names = {**reader.packages, **reader.names(grown)}
-    fabric = fabric_of(file.matrices, names, {one.id: one for one in devices})
-    devices, cables, guesses = joined(devices, fabric.cables)
+    found = devices_of(by_address(reader.functions), bridges, hosts.forwards)
+    device_of = reader.packages | {
+        name: found.device_of[key]
+        for name, key in reader.function_of.items()
+        if key in found.device_of
+    }
+    devices = (*hosts.devices, *found.devices)
+    cables, odd_links = _fabric(file.matrices, device_of, {each.id: each for each in devices})
+    devices, cables, guesses = with_nvswitch_links(devices, cables)
     return Machine(
         kind="hwloc",
         source=f"hwloc XML, version {file.version}",
@@ -64,11 +92,164 @@ def read(data: bytes, name: str) -> Machine:
         notes=(
             "hwloc tells rates of links, not generation and width: those are guesses of that rate.",
         ),
-        left_out=(*grown.left_out, *reader.left_out),
+        left_out=found.left_out,
         findings=(
-            *(*_version(file), *_filtered(file), *grown.findings),
-            *(*_hidden(file, reader.functions), *fabric.findings, *guesses),
+            *(*_version(file), *_filtered(file), *found.findings),
+            *(*_hidden(file, reader.functions), *odd_links, *guesses),
         ),
+    )
+
+
+# --- objects --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """One object: its type, attributes and infos, what hangs below it."""
+
+    type: str
+    attributes: dict[str, str]
+    infos: dict[str, str]
+    children: tuple[Object, ...]
+
+    def get(self, name: str) -> str:
+        """Return an attribute, ``""`` when it is absent."""
+        return self.attributes.get(name, "")
+
+    def walk(self) -> Iterator[Object]:
+        """Yield this object and all below it, in the order of the file."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def address(self) -> str:
+        """Its PCI address in full, ``""`` when it has none."""
+        return read_address(self.get("pci_busid"))
+
+    @property
+    def is_host_bridge(self) -> bool:
+        """Whether it is a bridge from the CPU to PCI."""
+        return self.type == "Bridge" and self.get("bridge_type").startswith("0-")
+
+    def numbers(self) -> tuple[str, str, str]:
+        """Return class, vendor and device of a PCI object."""
+        match = _PCI_TYPE.match(self.get("pci_type").strip())
+        return (match[1].lower(), match[2].lower(), match[3].lower()) if match else ("", "", "")
+
+    def rate(self) -> float | None:
+        """Return the link's GB/s, `None` when it is 0 or absent: not known."""
+        text = self.get("pci_link_speed")
+        return float(text) or None if _RATE.fullmatch(text.strip()) else None
+
+    def nodes(self) -> tuple[int, ...]:
+        """Return the NUMA nodes of its nodeset.
+
+        A mask like ``0x00000001,,0x0`` has bit 64: a part between commas has 32 bits, an empty one
+        is 0; ``0xf...f`` is without end and is none.
+        """
+        value = 0
+        for part in self.get("nodeset").split(","):
+            digits = part.strip().removeprefix("0x")
+            if not re.fullmatch(r"[0-9a-fA-F]{0,8}", digits) or value.bit_length() > _MOST_NODES:
+                return ()
+            value = value << 32 | int(digits or "0", 16)
+        return tuple(bit for bit in range(value.bit_length()) if value >> bit & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Distances: the objects by ``Type:index``, and one row for each."""
+
+    name: str
+    objects: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HwlocFile:
+    """A file: its version (``1`` when it names none), its machine, its matrices."""
+
+    version: str
+    machine: Object
+    matrices: tuple[Matrix, ...]
+
+    @property
+    def major(self) -> int:
+        """The first number of the version."""
+        return int(self.version.partition(".")[0])
+
+    def objects(self, *types: str) -> list[Object]:
+        """Return the objects of these types."""
+        return [each for each in self.machine.walk() if each.type in types]
+
+    def sorts(self, device: Object) -> frozenset[str]:
+        """Return what an OS device is: ``network``, ``openfabrics``, ``storage`` ..."""
+        number = device.get("osdev_type").strip()
+        if not re.fullmatch(r"\d{1,4}", number):
+            return frozenset()
+        value = int(number)
+        if self.major >= 3:  # noqa: PLR2004
+            return frozenset(name for bit, name in enumerate(_SORTS_3) if value >> bit & 1)
+        if value >= len(_SORTS_2):
+            return frozenset()
+        sort = _SORTS_2[value]
+        is_memory = device.get("subtype") in ("CXLMem", "SPM", "NVM")
+        if sort == "storage" and (is_memory or device.get("name").startswith("dax")):
+            return frozenset({"memory"})
+        return frozenset({sort, "network"} if sort == "openfabrics" else {sort})
+
+
+def read_file(data: bytes, name: str) -> HwlocFile:
+    """Read a file.
+
+    Raises
+    ------
+    ExchangeError
+        If it is not XML, or XML of another kind, or has no machine in it.
+    """
+    root = read_xml(data, name, doctype=True)
+    if root.tag != "topology":
+        message = f"`{name}` has <{printable(root.tag)}> at its top, not <topology>"
+        raise ExchangeError(Finding("wrong-kind", message))
+    version = root.get("version", "1").strip()
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3})*", version):
+        version = "2"
+    top = next((child for child in root if child.tag == "object"), None)
+    if top is None:
+        raise ExchangeError(Finding("nothing-there", f"`{name}` has no <object>, so no machine"))
+    matrices = (
+        _matrix(element) for element in root if element.tag in ("distances2", "distances2hetero")
+    )
+    return HwlocFile(version, _object(top), tuple(matrix for matrix in matrices if matrix))
+
+
+def _object(element: Element) -> Object:
+    name = element.get("type", "")
+    infos: dict[str, str] = {}
+    for child in element:
+        if child.tag == "info" and child.get("name"):
+            infos.setdefault(child.get("name", ""), child.get("value", ""))
+    below = tuple(_object(child) for child in element if child.tag == "object")
+    return Object(_OLD_NAMES.get(name, name), dict(element.attrib), infos, below)
+
+
+def _matrix(element: Element) -> Matrix | None:
+    """Return one matrix, `None` when its numbers do not make a square."""
+    indexes, texts = (
+        " ".join(child.text or "" for child in element if child.tag == tag).split()[:_MOST_CELLS]
+        for tag in ("indexes", "u64values")
+    )
+    size = len(indexes)
+    whole = all(re.fullmatch(r"\d{1,18}", text) for text in texts)
+    if not size or size * size != len(texts) or not whole:
+        return None
+    usual_type = element.get("type", "")
+    cells = [float(text) for text in texts]
+    return Matrix(
+        element.get("name", ""),
+        tuple(index if ":" in index else f"{usual_type}:{index}" for index in indexes),
+        tuple(tuple(cells[row * size : (row + 1) * size]) for row in range(size)),
     )
 
 
@@ -76,28 +257,23 @@ def read(data: bytes, name: str) -> Machine:
 
 
 def _hosts(file: HwlocFile) -> Hosts:
-    nodes = [
-        NumaNode(int(number), _size(thing.get("local_memory")))
-        for thing in file.things("NUMANode")
-        if (number := thing.get("os_index")).isdecimal()
-        and len(number) <= 4  # noqa: PLR2004
-        and thing.get("subtype") != _GPU_MEMORY
-        and "PCIBusID" not in thing.infos
+    nodes = []
+    for node in file.objects("NUMANode"):
+        number = node.get("os_index")
+        of_a_device = node.get("subtype") == "GPUMemory" or "PCIBusID" in node.infos
+        if number.isdecimal() and len(number) <= _MOST_DIGITS and not of_a_device:
+            match = _BYTES.fullmatch(node.get("local_memory").strip())
+            size = int(match[1]) * (1024 if match[2] else 1) if match else 0
+            nodes.append(NumaNode(int(number), size or None))
+
+    def model(package: Object) -> str:
+        infos = file.machine.infos | package.infos
+        return infos.get("CPUModel", "") or infos.get("CPUVendor", "")
+
+    packages = [
+        Package(frozenset(package.nodes()), model(package)) for package in file.objects("Package")
     ]
-    sockets = file.things("Package")
-    packages = [Package(frozenset(one.nodes()), _model(one, file)) for one in sockets]
-    return hosts_of(nodes, packages, _model(file.machine, file))
-
-
-def _model(thing: Thing, file: HwlocFile) -> str:
-    infos = {**file.machine.infos, **thing.infos}
-    return infos.get("CPUModel", "") or infos.get("CPUVendor", "")
-
-
-def _size(text: str) -> int | None:
-    """Return bytes of ``68719476736`` or ``67108864KiB``."""
-    found = re.fullmatch(r"(\d{1,18})\s*(KiB)?", text.strip())
-    return int(found[1]) * (1024 if found[2] else 1) or None if found else None
+    return hosts_of(nodes, packages, model(file.machine))
 
 
 # --- the PCI tree ---------------------------------------------------------------------------------
@@ -111,154 +287,205 @@ class _Reader:
         self.hosts = hosts
         self.functions: list[Function] = []
         self.bridges: list[HostBridge] = []
+        # By the names that matrices have for objects: CPUs, and functions.
         self.packages: dict[str, str] = {}
-        self.left_out: list[str] = []
-        self._objects: dict[str, str] = {}
+        self.function_of: dict[str, str] = {}
 
-    def visit(self, thing: Thing, parent: str, nodes: tuple[int, ...]) -> None:
+    def visit(self, item: Object, parent: str, nodes: tuple[int, ...]) -> None:
         """Take an object and all below it; `parent` is the bridge it hangs on."""
-        here = parent
-        nodes = thing.nodes() or nodes
-        if thing.type == "Package":
-            cpu, _ = self.hosts.place(thing.nodes())
-            self.packages[f"Package:{thing.get('gp_index')}"] = cpu
-        elif thing.is_host_bridge:
-            here = self._host(nodes, thing.get("bridge_pci"))
-        elif thing.type in ("Bridge", "PCIDev"):
-            here = self._function(thing, parent or self._host(nodes, ""))
-        for child in thing.children:
-            self.visit(child, here, nodes)
+        nodes = item.nodes() or nodes
+        if item.type == "Package":
+            cpu, _ = self.hosts.place(item.nodes())
+            self.packages[f"Package:{item.get('gp_index')}"] = cpu
+        elif item.is_host_bridge:
+            parent = self._take_host(nodes, item.get("bridge_pci"))
+        elif item.type in ("Bridge", "PCIDev"):
+            parent = self._take_function(item, parent or self._take_host(nodes, ""))
+        for child in item.children:
+            self.visit(child, parent, nodes)
 
-    def _host(self, nodes: tuple[int, ...], buses: str) -> str:
+    def _take_host(self, nodes: tuple[int, ...], buses: str) -> str:
         cpu, node = self.hosts.place(nodes)
         key = f"host {len(self.bridges)}"
-        said = f"host bridge of busses {printable(buses)}" if buses else ""
-        self.bridges.append(HostBridge(key, cpu, node, said))
+        evidence = f"host bridge of busses {printable(buses)}" if buses else ""
+        self.bridges.append(HostBridge(key, cpu, node, evidence))
         return key
 
-    def _function(self, thing: Thing, parent: str) -> str:
-        code, vendor, device = thing.numbers()
+    def _take_function(self, item: Object, parent: str) -> str:
+        code, vendor, device = item.numbers()
         key = f"pci {len(self.functions)}"
-        inner = [child for child in thing.children if child.type == "OSDev"]
-        self._objects |= {
-            f"{one.type}:{one.get('gp_index')}": key
-            for one in (thing, *inner)
-            if one.get("gp_index")
-        }
-        bridge = thing.type == "Bridge"
+        inner = [child for child in item.children if child.type == "OSDev"]
+        for each in (item, *inner):
+            if each.get("gp_index"):
+                self.function_of[f"{each.type}:{each.get('gp_index')}"] = key
+        unnamed_bridge = item.type == "Bridge" and not code.strip("0")
+        ports = sum(bool(_PORT_STATE.fullmatch(name)) for each in inner for name in each.infos)
         self.functions.append(
             Function(
                 id=key,
                 parent=parent,
-                address=thing.address,
-                code="0604" if bridge and not code.strip("0") else code.strip("0") and code,
+                address=item.address,
+                code="0604" if unnamed_bridge else code.strip("0") and code,
                 vendor=vendor,
                 device=device,
-                text=_text(thing, inner),
-                rate=thing.rate(),
-                slot=thing.infos.get("PCISlot", ""),
+                text=_text(item, inner),
+                rate=item.rate(),
+                slot=item.infos.get("PCISlot", ""),
                 nets=self._named(inner, "network", but="openfabrics"),
                 rdma=self._named(inner, "openfabrics"),
-                ports=_ports(inner),
+                ports=(None,) * ports,  # hwloc tells no rates
                 drives=self._named(inner, "storage"),
                 size=_drive_size(inner),
             )
         )
         return key
 
-    def _named(self, inner: list[Thing], sort: str, but: str = "") -> tuple[str, ...]:
-        found = [(one, self.file.sorts(one)) for one in inner]
+    def _named(self, inner: list[Object], sort: str, but: str = "") -> tuple[str, ...]:
+        sorts = [(device, self.file.sorts(device)) for device in inner if device.get("name")]
         return tuple(
-            printable(one.get("name"))
-            for one, sorts in found
-            if sort in sorts and but not in sorts and one.get("name")
+            printable(device.get("name"))
+            for device, of_device in sorts
+            if sort in of_device and but not in of_device
         )
 
-    def names(self, grown: PciDevices) -> dict[str, str]:
-        """Return the devices by the names that matrices have for their objects."""
-        return {
-            name: grown.device_of[key]
-            for name, key in self._objects.items()
-            if key in grown.device_of
-        }
 
-
-def _text(thing: Thing, inner: list[Thing]) -> str:
+def _text(item: Object, inner: list[Object]) -> str:
     """Return what people call it: the GPU's or drive's model."""
-    if "NVSwitch" in (thing.get("subtype"), *(one.get("subtype") for one in inner)):
+    if any(each.get("subtype") == "NVSwitch" for each in (item, *inner)):
         return "NVSwitch"
-    for one in inner:
+    for device in inner:
         for name in ("GPUModel", "Model"):
-            if one.infos.get(name):
-                return printable(one.infos[name])
-    return printable(thing.infos.get("PCIDevice", ""))
+            if device.infos.get(name):
+                return printable(device.infos[name])
+    return printable(item.infos.get("PCIDevice", ""))
 
 
-def _ports(inner: list[Thing]) -> tuple[None, ...]:
-    """Return one entry for each port of the RDMA devices; hwloc tells no rates."""
-    return (None,) * sum(
-        1 for one in inner for name in one.infos if _ACTIVE.fullmatch(name) is not None
-    )
-
-
-def _drive_size(inner: list[Thing]) -> int | None:
+def _drive_size(inner: list[Object]) -> int | None:
     """Return the bytes of a drive: hwloc's sizes are KiB."""
-    for one in inner:
-        found = re.fullmatch(r"(\d{1,15})\s*(?:KiB)?", one.infos.get("Size", "").strip())
-        if found and one.get("name").startswith("nvme"):
-            return int(found[1]) * 1024
+    for device in inner:
+        match = _KIBIBYTES.fullmatch(device.infos.get("Size", "").strip())
+        if match and device.get("name").startswith("nvme"):
+            return int(match[1]) * 1024
     return None
+
+
+# --- links between GPUs ---------------------------------------------------------------------------
+
+
+def _fabric(
+    matrices: Sequence[Matrix],
+    device_of: Mapping[str, str],
+    devices: Mapping[str, DiscoveredDevice],
+) -> tuple[tuple[DiscoveredCable, ...], tuple[Finding, ...]]:
+    """Return what the matrices NVLinkBandwidth and XGMIBandwidth join, and what is odd.
+
+    Values are MB/s in one direction. A switch's ports are rows of their own, and no GPU has an
+    entry for another that it reaches through a switch.
+
+    Parameters
+    ----------
+    matrices
+        Those of a file.
+    device_of
+        A device's `id` by the name that matrices have for an object: ``PCIDev:12``.
+    devices
+        The devices by their `id`.
+    """
+    rates: dict[tuple[str, str], tuple[float, float]] = {}
+    by_xgmi: dict[tuple[str, str], bool] = {}
+    missing: list[str] = []
+    for matrix in matrices:
+        if matrix.name not in ("NVLinkBandwidth", "XGMIBandwidth"):
+            continue
+        missing += [name for name in matrix.objects if name not in device_of]
+        for a, b, there, back in _pairs(matrix, device_of):
+            sums = rates.get((a, b), (0.0, 0.0))
+            rates[a, b] = (sums[0] + there, sums[1] + back)
+            by_xgmi.setdefault((a, b), matrix.name == "XGMIBandwidth")
+    cables = []
+    for (a, b), both_ways in rates.items():
+        xgmi = by_xgmi[a, b]
+        cable, evidence = _cable(max(both_ways), (devices[a], devices[b]), xgmi=xgmi)
+        cables.append(DiscoveredCable(a, b, cable, evidence))
+    findings = []
+    unequal = [ends for ends, (there, back) in rates.items() if there != back]
+    if unequal:
+        (a, b), (there, back) = unequal[0], rates[unequal[0]]
+        message = f"{a} to {b} is {there:g} MB/s, and back {back:g}"
+        help = "the larger number was taken"
+        findings.append(Finding("asymmetric-links", message, severity="warning", help=help))
+    if missing:
+        message = f"a matrix of links names {missing[0]}, which the file does not have; left out"
+        findings.append(Finding("gpu-missing", message, severity="warning"))
+    return tuple(cables), tuple(findings)
+
+
+def _pairs(matrix: Matrix, device_of: Mapping[str, str]) -> Iterator[tuple[str, str, float, float]]:
+    """Yield two devices and the MB/s there and back, for each pair of objects that has any."""
+    ends = [device_of.get(name, "") for name in matrix.objects]
+    for row, a in enumerate(ends):
+        for column, b in enumerate(ends[row + 1 :], row + 1):
+            there, back = matrix.rows[row][column], matrix.rows[column][row]
+            if a and b and a != b and 0 < max(there, back) < _MOST_RATE:
+                yield a, b, there, back
+
+
+def _cable(
+    rate: float, ends: tuple[DiscoveredDevice, DiscoveredDevice], *, xgmi: bool
+) -> tuple[str, str]:
+    """Return a cable and its evidence: as many links of the GPU's kind as the MB/s need."""
+    evidence = f"{rate / 1000:g} GB/s each way"
+    if xgmi:
+        return f"xgmi {rate / 1000:g} GB/s", evidence
+    parts = [catalogue().parts.get(device.part) for device in ends if device.kind == "gpu"]
+    media = [part.fabric.medium for part in parts if part is not None and part.fabric is not None]
+    medium = next((name for name in media if name in _NVLINK_RATES), None)
+    if medium is None:
+        first = rate % _NVLINK_RATES["nvlink 3"] and not rate % _NVLINK_RATES["nvlink 1"]
+        medium = "nvlink 1" if first else "nvlink 3"
+        evidence += f"; {medium} is a guess"
+    count = max(1, round(rate / _NVLINK_RATES[medium]))
+    return (f"{count}x {medium}" if count > 1 else medium), evidence
 
 
 # --- what is odd ----------------------------------------------------------------------------------
 
 
-def _version(file: HwlocFile) -> tuple[Finding, ...]:
-    if file.major > 1:
-        return ()
-    return (
-        Finding(
-            "hwloc-version",
-            "hwloc's version 1: old, and without the matrices of links between GPUs",
-            severity="warning",
-            help="write it anew with a newer lstopo: lstopo x.xml",
-        ),
-    )
+def _version(file: HwlocFile) -> Iterator[Finding]:
+    if file.major <= 1:
+        message = "hwloc's version 1: old, and without the matrices of links between GPUs"
+        help = "write it anew with a newer lstopo: lstopo x.xml"
+        yield Finding("hwloc-version", message, severity="warning", help=help)
 
 
-def _filtered(file: HwlocFile) -> tuple[Finding, ...]:
-    devices, bridges = file.things("PCIDev"), file.things("Bridge")
-    if not devices and not any(one.address for one in bridges):
-        return (
-            Finding(
-                "no-io",
-                "the file has no PCI devices: I/O was filtered out, or there is none",
-                severity="warning",
-                help="write it with them: lstopo --whole-io x.xml",
-            ),
+def _filtered(file: HwlocFile) -> Iterator[Finding]:
+    devices, bridges = file.objects("PCIDev"), file.objects("Bridge")
+    help = "write it with them: lstopo --whole-io x.xml"
+    shows_ports = any(bridge.address for bridge in bridges)
+    if not devices and not shows_ports:
+        message = "the file has no PCI devices: I/O was filtered out, or there is none"
+        yield Finding("no-io", message, severity="warning", help=help)
+        return
+    hides_ports = any(bridge.is_host_bridge for bridge in bridges) and not shows_ports
+    addresses = [device.address for device in devices if device.address]
+    behind_ports = any(":00:" not in f":{address.partition(':')[2]}" for address in addresses)
+    if not bridges or (hides_ports and behind_ports and not _has_single_buses(bridges)):
+        message = (
+            "the file has PCI devices and no bridges: which of them share a switch is not told"
         )
-    hidden = any(one.is_host_bridge for one in bridges) and not any(one.address for one in bridges)
-    far = any(":00:" not in f":{one.address.partition(':')[2]}" for one in devices if one.address)
-    if not bridges or (hidden and far and not _flat(bridges)):
-        return (
-            Finding(
-                "no-bridges",
-                "the file has PCI devices and no bridges: which of them share a switch is not told",
-                severity="warning",
-                help="write it with them: lstopo --whole-io x.xml",
-            ),
-        )
-    return ()
+        yield Finding("no-bridges", message, severity="warning", help=help)
 
 
 def _hidden(file: HwlocFile, functions: list[Function]) -> tuple[Finding, ...]:
     """Return the finding about GPUs without a port above them, unless ports were filtered out."""
-    bridges = file.things("Bridge")
-    whole = bridges and (_flat(bridges) or any(one.address for one in bridges))
-    return hidden_ports(functions) if whole else ()
+    bridges = file.objects("Bridge")
+    shows_ports = any(bridge.address for bridge in bridges)
+    return (
+        hidden_ports(functions) if bridges and (_has_single_buses(bridges) or shows_ports) else ()
+    )
 
 
-def _flat(bridges: list[Thing]) -> bool:
+def _has_single_buses(bridges: list[Object]) -> bool:
     """Whether each host bridge has one bus, so that there is nothing that could be left out."""
-    found = [_BUSSES.search(one.get("bridge_pci")) for one in bridges]
-    return all(one is not None and one[1] == one[2] for one in found)
+    buses = [_BUSES.search(bridge.get("bridge_pci")) for bridge in bridges]
+    return all(match is not None and match[1] == match[2] for match in buses)

@@ -7,21 +7,77 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.cables import LANES
+from topo.catalogue.identities import class_named, vendor_named
+from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_lines
-from topo.discovery.lspci_blocks import read_blocks
-from topo.discovery.lspci_tree import read_tree
-from topo.discovery.machine import Machine
+from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import NumaNode, hosts_of
-from topo.discovery.nvswitches import joined
-from topo.discovery.pci import HostBridge, address_key
+from topo.discovery.pci import (
+    Function,
+    HostBridge,
+    LinkSpeed,
+    address_key,
+    chain_of,
+    generation_of,
+    read_address,
+)
 from topo.discovery.pci_tree import by_address, devices_of
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
-    from topo.discovery.lspci_blocks import Listing
+    from collections.abc import Iterable
+
     from topo.discovery.numa import Hosts
+    from topo.discovery.pci import Port
+
+
+# A line of a list, and facts in the block below it.
+_HEAD: Final = re.compile(
+    r"\s{0,4}(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7])\s+"
+    r"(?P<class>[^:\[\]]{2,60}?)(?:\s*\[(?P<code>[0-9a-f]{4})\])?:\s+(?P<name>.*)",
+    re.IGNORECASE,
+)
+_EXTRAS: Final = re.compile(
+    r"\s*\((?:rev|prog-if) [^)]*\)|\s*\[[0-9a-f]{4}:[0-9a-f]{4}\]", re.IGNORECASE
+)
+_NUMBERS: Final = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE)
+_LINK: Final = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]*, Width x(\d{1,2})")
+_BUSES: Final = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})", re.IGNORECASE)
+_EXPRESS: Final = re.compile(r"Express (?:\(v\d\) )?(Root Port|Upstream Port|Downstream Port)")
+_PORTS: Final[dict[str, Port]] = {
+    "Root Port": "root",
+    "Upstream Port": "upstream",
+    "Downstream Port": "downstream",
+}
+_DENIED: Final = "<access denied>"
+_MOST_DIGITS: Final = 4
+
+# The picture of a tree.
+_BUS: Final = re.compile(
+    r"\[(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<bus>[0-9a-f]{2})(?:-[0-9a-f]{2})?\]", re.IGNORECASE
+)
+_DEVICE: Final = re.compile(
+    r"(?P<device>[01][0-9a-f])\.(?P<function>[0-7])(?=-\[|\s|$)", re.IGNORECASE
+)
+_ROOT: Final = re.compile(r"^[ |]*[-+\\`]+-?\[[0-9a-f]{4,8}:[0-9a-f]{2}", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"\s{2,}#.*$")
+_MOST_COLUMNS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a text of lspci tells: functions, the buses that are roots, what it was called with."""
+
+    functions: tuple[Function, ...]
+    roots: tuple[str, ...]
+    form: str
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -44,8 +100,14 @@ def read(data: bytes, name: str) -> Machine:
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts, bridges = _hosts(listing)
-    grown = devices_of(by_address(listing.functions), bridges, hosts.forwards)
-    devices, cables, guesses = joined((*hosts.devices, *grown.devices))
+    found = devices_of(by_address(listing.functions), bridges, hosts.forwards)
+    devices, cables, guesses = with_nvswitch_links((*hosts.devices, *found.devices))
+    nodes_unknown: list[Finding] = []
+    if len(bridges) > 1 and all(function.node is None for function in listing.functions):
+        message = f"{len(bridges)} host bridges, and which CPU each belongs to is not told: "
+        message += "all were put under one"
+        help = "`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML"
+        nodes_unknown.append(Finding("numa-unknown", message, severity="warning", help=help))
     return Machine(
         kind="lspci",
         source=f"output of lspci{listing.form}",
@@ -55,42 +117,282 @@ def read(data: bytes, name: str) -> Machine:
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=listing.notes,
-        left_out=grown.left_out,
-        findings=(*listing.findings, *_numa(listing, bridges), *grown.findings, *guesses),
+        left_out=found.left_out,
+        findings=(*listing.findings, *nodes_unknown, *found.findings, *guesses),
     )
 
 
 def _hosts(listing: Listing) -> tuple[Hosts, list[HostBridge]]:
     """Return a CPU for each NUMA node that is told, one where none is, and the host bridges."""
-    known = {one.node for one in listing.functions if one.node is not None}
-    hosts = hosts_of([NumaNode(number) for number in sorted(known)], [])
+    nodes = {function.node for function in listing.functions if function.node is not None}
+    hosts = hosts_of([NumaNode(number) for number in sorted(nodes)], [])
+    by_id = {function.id: function for function in listing.functions}
     node_of: dict[str, int] = {}
-    above = {one.id: one for one in listing.functions}
-    for one in listing.functions:
-        top = one
-        for _ in range(len(above)):
-            if top.parent not in above:
-                break
-            top = above[top.parent]
-        if one.node is not None:
-            node_of.setdefault(top.parent, one.node)
-    roots = sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0"))
+    for function in listing.functions:
+        if function.node is not None:
+            top = [function, *chain_of(function, by_id)][-1]
+            node_of.setdefault(top.parent, function.node)
     bridges = []
-    for root in roots:
-        cpu, _ = hosts.place([node_of[root]]) if root in node_of else (hosts.first, None)
-        bridges.append(HostBridge(root, cpu, None, f"host bridge of bus {root}"))
+    for root in sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0")):
+        cpu = hosts.place([node_of[root]])[0] if root in node_of else hosts.first
+        bridges.append(HostBridge(root, cpu, evidence=f"host bridge of bus {root}"))
     return hosts, bridges
 
 
-def _numa(listing: Listing, bridges: list[HostBridge]) -> tuple[Finding, ...]:
-    if len(bridges) < 2 or any(one.node is not None for one in listing.functions):  # noqa: PLR2004
-        return ()
-    return (
-        Finding(
-            "numa-unknown",
-            f"{len(bridges)} host bridges, and which CPU each belongs to is not told: "
-            "all were put under one",
-            severity="warning",
-            help="`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML",
-        ),
+def _numbers_in(text: str) -> tuple[str, str]:
+    """Return vendor and device number of a name that ``-nn`` wrote, empty when it has none."""
+    pairs = _NUMBERS.findall(text)
+    return (pairs[-1][0].lower(), pairs[-1][1].lower()) if pairs else ("", "")
+
+
+# --- lists and blocks -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Block:
+    """A function, and the bus below it where it is a bridge."""
+
+    function: Function
+    secondary: str = ""
+
+
+def read_blocks(lines: list[str]) -> Listing | None:
+    """Return what a list tells, `None` when no line names a function."""
+    blocks: list[_Block] = []
+    denied = False
+    for line in lines:
+        head = _HEAD.match(line)
+        if head and not line.startswith("\t"):
+            blocks.append(_Block(_listed_function(head, len(blocks))))
+        elif blocks:
+            _take_fact(line.strip(), blocks[-1])
+            denied = denied or _DENIED in line
+    if not blocks:
+        return None
+    blocks = list({block.function.address: block for block in reversed(blocks)}.values())
+    blocks.sort(key=lambda block: address_key(block.function.address))
+    bridges = {
+        (block.function.address.partition(":")[0], block.secondary): block.function.id
+        for block in blocks
+        if block.secondary and block.secondary != "00"
+    }
+    roots = _roots(block.function for block in blocks)
+    functions = tuple(
+        replace(block.function, parent=_parent(block.function, bridges, roots)) for block in blocks
+    )
+    ids = {function.id for function in functions}
+    blind = not bridges and any(function.is_bridge for function in functions)
+    detailed = any(function.most or function.current for function in functions)
+    return Listing(
+        functions,
+        tuple(dict.fromkeys(each.parent for each in functions if each.parent not in ids)),
+        " -vvv" if detailed or bridges else "",
+        ("Speeds are the most that both ends of a link can.",) if detailed else (),
+        tuple(_hidden(blind=blind, denied=denied)),
+    )
+
+
+def _listed_function(head: re.Match[str], count: int) -> Function:
+    text = printable(head["name"])
+    vendor, device = _numbers_in(text)
+    address = read_address(head["address"])
+    return Function(
+        id=f"{address} {count}",
+        address=address,
+        code=(head["code"] or class_named(head["class"]) or "ff").lower(),
+        vendor=vendor or vendor_named(text),
+        device=device,
+        text=_EXTRAS.sub("", text).strip(),
+    )
+
+
+def _take_fact(line: str, block: _Block) -> None:
+    """Take a line of a block, where it says something of use."""
+    function = block.function
+    word, _, text = line.partition(":")
+    text = text.strip()
+    if word == "LnkCap":
+        block.function = replace(function, most=_link_speed(text))
+    elif word == "LnkSta":
+        block.function = replace(function, current=_link_speed(text))
+    elif word == "NUMA node" and text.isdecimal() and len(text) <= _MOST_DIGITS:
+        block.function = replace(function, node=int(text))
+    elif word == "Physical Slot":
+        block.function = replace(function, slot=printable(text))
+    elif word == "ACSCtl":
+        block.function = replace(function, redirects="ReqRedir+" in text)
+    elif word == "Bus" and (buses := _BUSES.match(line)):
+        block.secondary = buses[1].lower()
+    elif word == "Capabilities" and (express := _EXPRESS.search(text)):
+        block.function = replace(function, port=_PORTS[express[1]])
+
+
+def _link_speed(text: str) -> LinkSpeed:
+    link = _LINK.search(text)
+    if link is None:
+        return LinkSpeed()
+    lanes = int(link[2])
+    return LinkSpeed(generation_of(link[1]), lanes if lanes in LANES else None)
+
+
+def _roots(functions: Iterable[Function]) -> list[tuple[str, int]]:
+    """Return domain and bus of each host bridge, in order."""
+    return sorted(
+        {
+            (domain, int(bus, 16))
+            for function in functions
+            if function.code.startswith("0600") and function.address.endswith(":00.0")
+            for domain, bus in [function.address.split(":")[:2]]
+        }
+    )
+
+
+def _parent(
+    function: Function, bridges: dict[tuple[str, str], str], roots: list[tuple[str, int]]
+) -> str:
+    """Return the bridge above a function; without one, the host bridge its bus belongs to."""
+    domain, bus, _ = function.address.split(":")
+    above = bridges.get((domain, bus))
+    if above is not None and above != function.id:
+        return above
+    before = [number for place, number in roots if place == domain and number <= int(bus, 16)]
+    return f"{domain}:{max(before):02x}" if before else f"{domain}:{bus}"
+
+
+def _hidden(*, blind: bool, denied: bool) -> Iterable[Finding]:
+    if blind:
+        message = "the list does not tell what hangs on which bridge: switches are missing"
+        help = "`lspci -tv` draws the tree, `sudo lspci -vvv` tells it with speeds"
+        yield Finding("no-tree", message, severity="warning", help=help)
+    if denied:
+        message = "capabilities were hidden from the user who ran lspci: no speeds"
+        help = "run it as root: `sudo lspci -vvv`"
+        yield Finding("access-denied", message, severity="warning", help=help)
+
+
+# --- trees ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Bus:
+    """A bus that is open: where its branches are, and the bridge above it."""
+
+    column: int
+    domain: str
+    number: str
+    parent: str
+
+
+@dataclass(slots=True)
+class _Picture:
+    """What was read of a tree so far; `skipped` counts the lines without a device."""
+
+    functions: list[Function] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)
+    open: list[_Bus] = field(default_factory=list)
+    skipped: int = 0
+
+
+def read_tree(lines: list[str]) -> Listing | None:
+    """Return what a tree shows, `None` when there is none.
+
+    A branch hangs on the line of bars or pluses above it, so the column of a ``+`` is what tells
+    the bus. Lines that were cut or commented by hand are passed over, and that is said.
+    """
+    if not any(_ROOT.match(line) for line in lines):
+        return None
+    picture = _Picture()
+    for line in lines:
+        text = _COMMENT.sub("", line.rstrip())[:_MOST_COLUMNS]
+        if text.strip(" |-+\\"):
+            _take_line(text, picture)
+    if not picture.functions:
+        return None
+    findings = []
+    if picture.skipped:
+        message = f"{picture.skipped} lines show no device: cut or written by hand?"
+        help = "what they stood for is missing; paste the whole output"
+        findings.append(Finding("abridged", message, severity="warning", help=help))
+    return Listing(
+        tuple(picture.functions),
+        tuple(dict.fromkeys(picture.roots)),
+        " -tv",
+        ("A tree of lspci knows neither speeds nor NUMA nodes; kinds are told by names.",),
+        tuple(findings),
+    )
+
+
+def _take_line(text: str, picture: _Picture) -> None:
+    """Take one line: it goes on with an open bus, or opens a root."""
+    at = len(text) - len(text.lstrip(" |"))
+    if text[at : at + 2] in ("+-", "\\-"):
+        while picture.open and picture.open[-1].column > at:
+            picture.open.pop()
+        branch, at = at, at + 1
+    elif text.startswith("-"):
+        branch = at
+    else:
+        picture.skipped += 1
+        return
+    bus = picture.open[-1] if picture.open and picture.open[-1].column == branch else None
+    before = len(picture.functions)
+    _walk(text, at, bus, picture)
+    if len(picture.functions) == before and not _BUS.search(text):
+        picture.skipped += 1
+
+
+def _walk(text: str, at: int, bus: _Bus | None, picture: _Picture) -> None:
+    """Walk along a line: buses open, bridges lead on, a name ends it."""
+    bridge = ""
+    while at < len(text):
+        if text[at] == "-":
+            at += 1
+        elif text[at] in "+\\" and bus is not None:
+            bus.column = at
+            picture.open.append(bus)
+            at += 1
+        elif text[at] == "+":  # the line of roots
+            at += 1
+        elif match := _BUS.match(text, at):
+            bus = _opened(match, bridge, bus, picture)
+            at = match.end()
+        elif (match := _DEVICE.match(text, at)) and bus is not None:
+            at = match.end()
+            is_bridge = text[at : at + 2] == "-["
+            function = _drawn_function(match, bus, text[at:], picture, is_bridge=is_bridge)
+            picture.functions.append(function)
+            if not is_bridge:
+                return
+            bridge = function.id
+            at += 1
+        else:
+            return
+
+
+def _opened(match: re.Match[str], bridge: str, bus: _Bus | None, picture: _Picture) -> _Bus:
+    """Return the bus that opens below a bridge, or as a root."""
+    number = match["bus"].lower()
+    if match["domain"]:
+        domain = f"{int(match['domain'], 16):04x}"
+        picture.roots.append(f"{domain}:{number}")
+        picture.open.clear()
+        return _Bus(-1, domain, number, f"{domain}:{number}")
+    parent = bridge or (bus.parent if bus else "")
+    return _Bus(-1, bus.domain if bus else "0000", number, parent)
+
+
+def _drawn_function(
+    match: re.Match[str], bus: _Bus, name: str, picture: _Picture, *, is_bridge: bool
+) -> Function:
+    text = "" if is_bridge else printable(name)
+    address = f"{bus.domain}:{bus.number}:{match['device'].lower()}.{match['function']}"
+    vendor, device = _numbers_in(text)
+    return Function(
+        id=f"{address} {len(picture.functions)}",
+        parent=bus.parent,
+        address=address,
+        code="0604" if is_bridge else "",
+        vendor=vendor or vendor_named(text),
+        device=device,
+        text=text,
     )

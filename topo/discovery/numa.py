@@ -1,21 +1,28 @@
 """NUMA nodes and packages become CPUs with their memories.
 
 A package with several nodes is one CPU with several; several packages that share a node are one
-CPU too, since nothing tells which of them a device is near.
+CPU too, since nothing tells which of them a device is near. A CPU's part is told by the name that
+the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from topo.discovery.cpu_models import cpu_part, socket_cable
-from topo.discovery.machine import DiscoveredDevice
+from topo.catalogue.identities import architecture_named, processor_named
+from topo.catalogue.load import catalogue
+from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
+from topo.graph import components
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.discovery.machine import DiscoveredPart
+
+_NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
+_OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")
+_LONGEST_NAME: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +66,7 @@ class Hosts:
         cpus = list(dict.fromkeys(self.cpu_of[node] for node in nodes if node in self.cpu_of))
         if len(cpus) != 1:
             return self.first, None
-        one = nodes[0] if len(nodes) == 1 and cpus[0] in self.split else None
-        return cpus[0], one
+        return cpus[0], nodes[0] if len(nodes) == 1 and cpus[0] in self.split else None
 
 
 def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str = "") -> Hosts:
@@ -73,69 +79,87 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
     model
         The CPU's name where packages do not say it.
     """
-    known = {node.number: node for node in sorted(nodes, key=lambda node: node.number)}
-    groups = _joined(list(known), packages)
-    devices: list[DiscoveredDevice] = []
+    node_of_number = {node.number: node for node in sorted(nodes, key=lambda node: node.number)}
+
+    def sharing(number: int) -> set[int]:
+        shared = {near for package in packages if number in package.nodes for near in package.nodes}
+        return shared & node_of_number.keys()
+
+    cpus: list[DiscoveredDevice] = []
     memories: list[DiscoveredDevice] = []
     parts: dict[str, DiscoveredPart] = {}
     models: list[str] = []
     cpu_of: dict[int, str] = {}
-    for at, group in enumerate(groups or [[]]):
-        mine = [one for one in packages if one.nodes & {*group} or not group]
-        name = next((one.model for one in mine if one.model), model)
-        part, own = cpu_part(name)
-        if own is not None:
-            parts.setdefault(own.name, own)
+    forwards: dict[str, bool] = {}
+    for place, group in enumerate(components(node_of_number, sharing) or [[]]):
+        sockets = [package for package in packages if package.nodes & {*group} or not group]
+        name = next((socket.model for socket in sockets if socket.model), model)
+        part, own_part = cpu_part(name)
+        if own_part is not None:
+            parts.setdefault(own_part.name, own_part)
         models.append(name)
-        cpu = f"cpu {at}"
+        cpu = f"cpu {place}"
         cpu_of |= dict.fromkeys(group, cpu)
-        said = f"{len(mine)} packages share this NUMA node" if len(mine) > 1 and group else ""
-        devices.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), evidence=said))
-        memories += [_memory(known[node], cpu, split=len(group) > 1) for node in group]
+        shared = len(sockets) > 1 and group
+        evidence = f"{len(sockets)} packages share this NUMA node" if shared else ""
+        cpus.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), evidence=evidence))
+        memories += [_memory(node_of_number[node], cpu, split=len(group) > 1) for node in group]
+        like = parts[part].like if part in parts else part
+        flag = catalogue().parts[like].flag("forwards-p2p")
+        if flag is not None:
+            forwards[cpu] = flag
+    cables = {processor_named(each)[1] for each in models}
     return Hosts(
-        (*devices, *memories),
-        tuple(parts.values()),
-        socket_cable(models),
-        cpu_of,
-        frozenset(one.id for one in devices if len(one.numa) > 1),
-        _forwards(devices, parts),
+        devices=(*cpus, *memories),
+        parts=tuple(parts.values()),
+        socket_cable=cables.pop() if len(cables) == 1 else "",
+        cpu_of=cpu_of,
+        split=frozenset(cpu.id for cpu in cpus if len(cpu.numa) > 1),
+        forwards=forwards,
     )
 
 
-def _forwards(
-    cpus: Sequence[DiscoveredDevice], parts: dict[str, DiscoveredPart]
-) -> dict[str, bool]:
-    from topo.catalogue.load import catalogue
-
-    found = {}
-    for cpu in cpus:
-        name = parts[cpu.part].like if cpu.part in parts else cpu.part
-        flag = catalogue().parts[name].flag("forwards-p2p")
-        if flag is not None:
-            found[cpu.id] = flag
-    return found
-
-
 def _memory(node: NumaNode, cpu: str, *, split: bool) -> DiscoveredDevice:
-    facts = (("size", f"{node.size / 1e9:.4g} GB"),) if node.size else ()
     return DiscoveredDevice(
         id=f"ram {node.number}",
         kind="memory",
         part="memory-unknown",
         parent=cpu,
         node=node.number if split else None,
-        facts=facts,
+        facts=(("size", f"{node.size / 1e9:.4g} GB"),) if node.size else (),
     )
 
 
-def _joined(nodes: list[int], packages: Sequence[Package]) -> list[list[int]]:
-    """Return the groups of nodes that packages make, in order."""
-    group = {node: [node] for node in nodes}
-    for package in packages:
-        mine = [node for node in nodes if node in package.nodes]
-        for node in mine[1:]:
-            if group[node] is not group[mine[0]]:
-                merged = sorted({*group[mine[0]], *group[node]})
-                for one in merged:
-                    group[one] = merged
-    return list({id(members): members for members in group.values()}.values())
+def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:
+    """Return the part's name, and the part itself where the catalogue has none.
+
+    Examples
+    --------
+    >>> cpu_part("AMD EPYC 7763 64-Core Processor")[0]
+    'epyc-7763'
+    >>> cpu_part("Intel(R) Xeon(R) Platinum 8174 CPU @ 3.10GHz")[1].like
+    'xeon-scalable'
+    """
+    plain = " ".join(_NOISE.sub(" ", model).split())
+    if not plain:
+        return "cpu-unknown", None
+    parts = catalogue().parts
+    like, _ = processor_named(plain)
+    number = plain.split()[-1].lower().replace("+", "plus")
+    names = [f"xeon-{number}", f"epyc-{number}"]
+    if old := _OLD_XEON.search(plain):
+        names.append(f"xeon-e{old[1]}-{old[2]}{old[3] or ''}")
+    for name in names:
+        if name in parts and parts[name].kind == "cpu" and like != "cpu-unknown":
+            return name, None
+    slug = ""
+    for word in re.findall(r"[a-z0-9]+", plain.lower()):
+        longer = f"{slug}-{word}" if slug else word[:_LONGEST_NAME]
+        if len(longer) > _LONGEST_NAME:
+            break
+        slug = longer
+    if not slug or not slug[0].isalpha() or slug in parts:
+        slug = f"host-{slug}".strip("-")
+    architecture = architecture_named(plain)
+    facts = (("architecture", architecture),) if architecture else ()
+    return slug, DiscoveredPart(slug, like, printable(plain), facts)

@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.errors import ExchangeError, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
 _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
@@ -32,9 +36,10 @@ class _Tables:
     node_of: dict[int, int] = field(default_factory=dict)
     gpus: list[int] = field(default_factory=list)
 
-    def cell(self, section: str, one: int, other: int) -> str:
+    def cell(self, section: str, a: int, b: int) -> str:
+        """Return what a section says of two GPUs, ``""`` when it says nothing."""
         table = self.cells.get(section, {})
-        return table.get((one, other)) or table.get((other, one)) or ""
+        return table.get((a, b)) or table.get((b, a)) or ""
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -59,9 +64,9 @@ def read(data: bytes, name: str) -> Machine:
     gpus = []
     for number in tables.gpus:
         node = tables.node_of.get(number)
-        cpu, part = hosts.place([node] if node is not None else [])
+        cpu, near = hosts.place([node] if node is not None else [])
         gpu = DiscoveredDevice(
-            f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=part, link=DiscoveredLink()
+            f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=near, link=DiscoveredLink()
         )
         gpus.append(gpu)
     return Machine(
@@ -69,9 +74,14 @@ def read(data: bytes, name: str) -> Machine:
         source="output of rocm-smi --showtopo",
         file=name,
         devices=(*hosts.devices, *gpus),
-        cables=_cables(tables),
+        cables=tuple(  # of each pair that is one hop apart
+            DiscoveredCable(f"gpu {a}", f"gpu {b}", "xgmi unknown", "XGMI, one hop")
+            for a, b in combinations(tables.gpus, 2)
+            if tables.cell("link type", a, b).upper() == "XGMI"
+            and tables.cell("hops", a, b) in ("", "1")
+        ),
         notes=("rocm-smi tells no addresses, switches, cards or speeds: fill them in.",),
-        findings=_findings(tables),
+        findings=tuple(_findings(tables)),
     )
 
 
@@ -79,47 +89,34 @@ def _read(lines: list[str]) -> _Tables:
     tables = _Tables()
     section, columns = "", list[int]()
     for line in lines:
-        if found := _TITLE.match(line):
-            section, columns = found[1].lower(), []
-        elif found := _NODE.match(line):
-            tables.node_of.setdefault(int(found[1]), int(found[2]))
+        if title := _TITLE.match(line):
+            section, columns = title[1].lower(), []
+        elif node := _NODE.match(line):
+            tables.node_of.setdefault(int(node[1]), int(node[2]))
         elif _HEADER.fullmatch(line):
             columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
-        elif (found := _ROW.match(line)) and columns and section:
-            row = int(found[1])
+        elif (row := _ROW.match(line)) and columns and section:
             table = tables.cells.setdefault(section, {})
-            for column, cell in zip(columns, found[2].split(), strict=False):
-                table.setdefault((row, column), cell)
-    named = {row for table in tables.cells.values() for row, _ in table}
-    tables.gpus = sorted({*named, *tables.node_of})[:_MOST]
+            for column, cell in zip(columns, row[2].split(), strict=False):
+                table.setdefault((int(row[1]), column), cell)
+    rows = {row for table in tables.cells.values() for row, _ in table}
+    tables.gpus = sorted({*rows, *tables.node_of})[:_MOST]
     return tables
 
 
-def _cables(tables: _Tables) -> tuple[DiscoveredCable, ...]:
-    """Return an xGMI link for each pair that is one such hop apart."""
-    return tuple(
-        DiscoveredCable(f"gpu {one}", f"gpu {other}", "xgmi unknown", "XGMI, one hop")
-        for one, other in combinations(tables.gpus, 2)
-        if tables.cell("link type", one, other).upper() == "XGMI"
-        and tables.cell("hops", one, other) in ("", "1")
-    )
-
-
-def _findings(tables: _Tables) -> tuple[Finding, ...]:
-    found = []
+def _findings(tables: _Tables) -> Iterator[Finding]:
     if not tables.node_of and len(tables.gpus) > 1:
         message = "the NUMA nodes of the GPUs are not told: all were put under one CPU"
         help = "paste the whole output, with its Numa Nodes"
-        found.append(Finding("numa-unknown", message, severity="warning", help=help))
-    odd = [
-        (one, other)
+        yield Finding("numa-unknown", message, severity="warning", help=help)
+    unequal = [
+        (a, b)
         for table in tables.cells.values()
-        for (one, other), cell in table.items()
-        if one < other and table.get((other, one), cell) != cell
+        for (a, b), cell in table.items()
+        if a < b and table.get((b, a), cell) != cell
     ]
-    if odd:
-        one, other = odd[0]
-        message = f"GPU{one} to GPU{other} is told in two ways"
+    if unequal:
+        a, b = unequal[0]
+        message = f"GPU{a} to GPU{b} is told in two ways"
         help = "the first was taken; was the text edited?"
-        found.append(Finding("asymmetric-matrix", message, severity="warning", help=help))
-    return tuple(found)
+        yield Finding("asymmetric-matrix", message, severity="warning", help=help)

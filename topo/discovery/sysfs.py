@@ -1,28 +1,69 @@
-"""Linux's /sys and /proc: of this machine, or a copy as a folder or a tar archive."""
+"""Linux's /sys and /proc: of this machine, or a copy as a folder or a tar archive.
+
+References
+----------
+Linux, ``Documentation/ABI/testing/sysfs-bus-pci``; PCI Express Base Specification, 7.5.3: Link
+Capabilities and Link Status.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import TYPE_CHECKING, Final
 
-from topo.discovery.machine import Machine
-from topo.discovery.nvswitches import joined
-from topo.discovery.pci import HostBridge
+from topo.catalogue.cables import LANES
+from topo.catalogue.identities import NVIDIA, generations
+from topo.discovery.defaults import fastest_cards, network_cable, with_nvswitch_links
+from topo.discovery.file_tree import Archive, Folder
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
+from topo.discovery.numa import NumaNode, Package, hosts_of
+from topo.discovery.pci import (
+    Function,
+    HostBridge,
+    LinkSpeed,
+    card_of,
+    chain_of,
+    generation_of,
+    read_address,
+)
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
-from topo.discovery.sysfs_archive import Archive
-from topo.discovery.sysfs_cpu import read_processors
-from topo.discovery.sysfs_fabrics import read_fabrics
-from topo.discovery.sysfs_files import Folder
-from topo.discovery.sysfs_pci import NO_PLACE, read_pci
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from topo.discovery.pci import Function
-    from topo.discovery.sysfs_cpu import Processors
-    from topo.discovery.sysfs_files import Tree
-    from topo.discovery.sysfs_pci import PciTree
+    from topo.discovery.file_tree import FileTree
+    from topo.discovery.numa import Hosts
+
+
+_NODES: Final = "/sys/devices/system/node"
+_CPUS: Final = "/sys/devices/system/cpu"
+_GPUS: Final = "/proc/driver/nvidia/gpus"
+_FUNCTIONS: Final = "/sys/bus/pci/devices"
+_SLOTS: Final = "/sys/bus/pci/slots"
+_NVME: Final = "/sys/class/nvme"
+
+_MEMORY: Final = re.compile(r"MemTotal:\s*(\d{1,15})\s*kB")
+_MODEL: Final = re.compile(r"(?m)^(?:model name|cpu model|cpu)\s*:\s*(\S.*)$")
+_GPU_NODE: Final = re.compile(r"Node:\s*(\d{1,4})\b")
+_ROOT: Final = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})", re.IGNORECASE)
+_RATE: Final = re.compile(r"([\d.]{1,8}) Gb/sec")
+_ACTIVE: Final = re.compile(r"4:|ACTIVE")
+_MOST_CPUS: Final = 8192
+_MOST_GIDS: Final = 64
+_SECTOR: Final = 512  # bytes
+_REMOTE: Final = ("rdma", "tcp", "fc")
+_NO_PLACE: Final = "bus"  # how the parent of a function begins whose path does not tell it
+
+# Offsets in a function's config space, which only root reads beyond 64 bytes.
+_STATUS, _POINTER, _HEADER_SIZE = 0x06, 0x34, 64
+_EXPRESS: Final = 0x10
+_CAPABILITIES, _LINK_STATUS = 0x0C, 0x12
+_MOST_CAPABILITIES: Final = 48  # in 192 bytes, 4 each
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -45,7 +86,7 @@ def read(data: bytes, name: str) -> Machine:
         severity="warning",
         help="pack it anew on the machine",
     )
-    return _sighting(tree, name, (cut,) if tree.broken else ())
+    return _machine(tree, name, (cut,) if tree.broken else ())
 
 
 def read_folder(folder: Path, name: str) -> Machine:
@@ -69,23 +110,23 @@ def read_folder(folder: Path, name: str) -> Machine:
     if not (root / "sys").exists() and root.is_dir():
         inner = [child for child in sorted(root.iterdir())[:1000] if (child / "sys").is_dir()]
         root = inner[0] if len(inner) == 1 else root
-    return _sighting(Folder(root), name, ())
+    return _machine(Folder(root), name, ())
 
 
-def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Machine:
+def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
     processors = read_processors(tree)
-    pci = read_pci(tree, processors)
-    if not pci.functions and not processors.node_of:
+    functions = _functions(tree, processors)
+    if not functions and not processors.node_of:
         message = f"`{name}` has no sys/bus/pci/devices and no sys/devices/system/node in it"
         help = "give a folder or archive with `sys` in it, or / for this machine"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts = processors.hosts
-    bridges = pci.hosts or [HostBridge("none", hosts.first)]
-    grown = devices_of(by_address(pci.functions), bridges, hosts.forwards)
-    cards = [device for device in grown.devices if device.kind in ("nic", "dpu")]
-    fabrics = read_fabrics(tree, cards)
-    devices = (*fabrics.devices, *hosts.devices, *grown.devices)
-    devices, cables, guesses = joined(devices, fabrics.cables)
+    bridges = _bridges(functions, hosts) or [HostBridge("none", hosts.first)]
+    found = devices_of(by_address(functions), bridges, hosts.forwards)
+    targets = _targets(tree, [device for device in found.devices if device.is_nic])
+    devices, cables, guesses = with_nvswitch_links(
+        (*targets.devices, *hosts.devices, *found.devices), targets.cables
+    )
     return Machine(
         kind="sysfs",
         source="Linux's /sys",
@@ -95,39 +136,422 @@ def _sighting(tree: Tree, name: str, cut: tuple[Finding, ...]) -> Machine:
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=("Speeds are the most that both ends of a link can. /sys knows no NVLink.",),
-        left_out=grown.left_out,
+        left_out=found.left_out,
         findings=(
-            *(*cut, *_memory(processors), *_io(pci)),
-            *(*grown.findings, *fabrics.findings, *guesses),
+            *(*cut, *_nodes_left_out(processors), *_hidden(functions)),
+            *(*found.findings, *targets.findings, *guesses),
         ),
     )
 
 
-def _memory(processors: Processors) -> tuple[Finding, ...]:
-    found = []
+def _nodes_left_out(processors: Processors) -> Iterator[Finding]:
     if processors.gpu_nodes:
-        numbers = ", ".join(str(node) for node in processors.gpu_nodes)
+        numbers = ", ".join(map(str, processors.gpu_nodes))
         message = f"NUMA nodes {numbers} are memory of GPUs, not of the host"
-        found.append(Finding("gpu-memory-nodes", message, severity="note"))
-    if processors.bare:
-        numbers = ", ".join(str(node) for node in processors.bare)
+        yield Finding("gpu-memory-nodes", message, severity="note")
+    if processors.bare_nodes:
+        numbers = ", ".join(map(str, processors.bare_nodes))
         message = f"NUMA nodes {numbers} have no CPUs and were left out: CXL, or memory of a device"
-        found.append(Finding("memory-only-nodes", message, severity="note"))
-    return tuple(found)
+        yield Finding("memory-only-nodes", message, severity="note")
 
 
-def _io(pci: PciTree) -> tuple[Finding, ...]:
-    if pci.functions:
-        lost = [one for one in pci.functions if one.parent.startswith(NO_PLACE)]
-        return (*hidden_ports(pci.functions, NO_PLACE), *_placeless(lost))
-    message = "there are no PCI devices: they were not copied, or there is none"
-    help = "copy sys/bus/pci and sys/devices too"
-    return (Finding("no-io", message, severity="warning", help=help),)
+def _hidden(functions: list[Function]) -> Iterator[Finding]:
+    if not functions:
+        message = "there are no PCI devices: they were not copied, or there is none"
+        help = "copy sys/bus/pci and sys/devices too"
+        yield Finding("no-io", message, severity="warning", help=help)
+    yield from hidden_ports(functions, _NO_PLACE)
+    placeless = [each.address for each in functions if each.parent.startswith(_NO_PLACE)]
+    if placeless:
+        message = f"{and_more(placeless)}: copied without their place in the tree"
+        help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
+        yield Finding("no-tree", message, severity="warning", help=help)
 
 
-def _placeless(lost: list[Function]) -> tuple[Finding, ...]:
-    if not lost:
-        return ()
-    message = f"{and_more([one.address for one in lost])}: copied without their place in the tree"
-    help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
-    return (Finding("no-tree", message, severity="warning", help=help),)
+# --- CPUs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Processors:
+    """The CPUs, which NUMA node each logical CPU is in, and the nodes that are no host memory.
+
+    `gpu_nodes` are memory of GPUs by the driver's word, `bare_nodes` others without CPUs; `gpus`
+    are the addresses that NVIDIA's driver has.
+    """
+
+    hosts: Hosts
+    node_of: dict[int, int]
+    gpu_nodes: tuple[int, ...]
+    bare_nodes: tuple[int, ...]
+    gpus: tuple[str, ...]
+
+    def node_near(self, cpus: str, mask: str) -> int | None:
+        """Return the one NUMA node of a ``local_cpulist`` or ``local_cpus``, else `None`."""
+        nodes = {self.node_of.get(cpu) for cpu in _listed(cpus) or _masked(mask)}
+        return nodes.pop() if len(nodes) == 1 else None
+
+
+def read_processors(tree: FileTree) -> Processors:
+    """Read what the system says of its CPUs."""
+    gpus = tree.names(_GPUS)
+    texts = [tree.text(f"{_GPUS}/{gpu}/numa_status") for gpu in gpus]
+    gpu_nodes = {int(match[1]) for text in texts if (match := _GPU_NODE.search(text))}
+    nodes: list[NumaNode] = []
+    bare: list[int] = []
+    node_of: dict[int, int] = {}
+    for number in _numbered(tree.names(_NODES), "node"):
+        path = f"{_NODES}/node{number}"
+        cpus = _listed(tree.text(f"{path}/cpulist")) or _masked(tree.text(f"{path}/cpumap"))
+        if cpus:
+            memory = _MEMORY.search(tree.text(f"{path}/meminfo"))
+            nodes.append(NumaNode(number, int(memory[1]) * 1024 if memory else None))
+            node_of |= dict.fromkeys(cpus, number)
+        elif number not in gpu_nodes:
+            bare.append(number)
+    packages: dict[str, set[int]] = {}
+    for cpu in _numbered(tree.names(_CPUS), "cpu"):
+        package = tree.text(f"{_CPUS}/cpu{cpu}/topology/physical_package_id")
+        if package.isdecimal() and cpu in node_of:
+            packages.setdefault(package, set()).add(node_of[cpu])
+    model = _MODEL.search(tree.text("/proc/cpuinfo"))
+    sockets = [Package(frozenset(overlapped)) for overlapped in packages.values()]
+    hosts = hosts_of(nodes, sockets, model[1].strip() if model else "")
+    addresses = tuple(address for gpu in gpus if (address := read_address(gpu)))
+    return Processors(hosts, node_of, tuple(sorted(gpu_nodes)), tuple(bare), addresses)
+
+
+def _numbered(names: list[str], stem: str) -> list[int]:
+    texts = [name.removeprefix(stem) for name in names if name.startswith(stem)]
+    return sorted(int(text) for text in texts if re.fullmatch(r"\d{1,4}", text))
+
+
+def _listed(text: str) -> list[int]:
+    """Return the numbers of ``0-7,16-23``."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
+        if match is not None:
+            first, last = int(match[1]), int(match[2] or match[1])
+            numbers += range(first, min(last, _MOST_CPUS) + 1)
+    return numbers
+
+
+def _masked(text: str) -> list[int]:
+    """Return the bits of ``00000000,0000ffff``."""
+    digits = text.replace(",", "").strip()
+    if not re.fullmatch(r"[0-9a-fA-F]{1,2048}", digits):
+        return []
+    value = int(digits, 16)
+    return [bit for bit in range(value.bit_length()) if value >> bit & 1]
+
+
+# --- PCI functions --------------------------------------------------------------------------------
+
+
+def _functions(tree: FileTree, processors: Processors) -> list[Function]:
+    """Return all PCI functions: the real path of each is its place in the tree."""
+    slots = {}  # labels by the address of a card
+    for name in tree.names(_SLOTS):
+        address = read_address(tree.text(f"{_SLOTS}/{name}/address"))
+        if address:
+            slots[card_of(address)] = printable(name)
+    functions = []
+    for name in tree.names(_FUNCTIONS):
+        address = read_address(name)
+        path = tree.resolve(f"{_FUNCTIONS}/{name}")
+        if address and path:
+            slot = slots.get(card_of(address), "")
+            functions.append(_function(tree, path, address, slot, processors))
+    return functions
+
+
+def _bridges(functions: list[Function], hosts: Hosts) -> list[HostBridge]:
+    """Return the host bridges, each by the NUMA node that what hangs on it says first."""
+    by_id = {function.id: function for function in functions}
+    node_of: dict[str, int | None] = {}
+    for function in functions:
+        if function.parent not in by_id:
+            node_of[function.parent] = node_of.get(function.parent) or function.node
+    for function in functions:
+        root = [function, *chain_of(function, by_id)][-1].parent
+        if node_of.get(root) is None:
+            node_of[root] = function.node
+    bridges = []
+    for root, node in sorted(node_of.items()):
+        cpu, near = hosts.place([node] if node is not None else [])
+        bus = printable(root.removeprefix(_NO_PLACE).strip())
+        bridges.append(HostBridge(root, cpu, near, f"host bridge of bus {bus}"))
+    return bridges
+
+
+def _function(
+    tree: FileTree, path: str, address: str, slot: str, processors: Processors
+) -> Function:
+    vendor = _hexadecimal(tree.text(f"{path}/vendor"))
+    current, most = _link_speeds(tree, path)
+    network = _network(tree, path)
+    drives, size, model = _drive(tree, path)
+    return Function(
+        id=address,
+        parent=_parent(path, address),
+        address=address,
+        code=_hexadecimal(tree.text(f"{path}/class")).zfill(6),
+        vendor=vendor or (NVIDIA if address in processors.gpus else ""),
+        device=_hexadecimal(tree.text(f"{path}/device")),
+        text=model,
+        current=current,
+        most=most,
+        node=_node(tree, path, processors),
+        slot=slot,
+        nets=network.interfaces,
+        rdma=network.rdma,
+        ports=network.rates,
+        network=network.layer,
+        drives=drives,
+        size=size,
+        virtual=True if tree.resolve(f"{path}/physfn") else None,
+    )
+
+
+def _parent(path: str, address: str) -> str:
+    """Return the bridge or host bridge above, by the real path of a function."""
+    for step in reversed(path.split("/")[:-1]):
+        if read_address(step):
+            return read_address(step)
+        if root := _ROOT.fullmatch(step):
+            return root[1].lower()
+    return f"{_NO_PLACE} {address.rpartition(':')[0]}"
+
+
+def _node(tree: FileTree, path: str, processors: Processors) -> int | None:
+    text = tree.text(f"{path}/numa_node")
+    if re.fullmatch(r"\d{1,4}", text):
+        return int(text)
+    if text:
+        return None  # -1: the firmware does not know
+    cpus, mask = tree.text(f"{path}/local_cpulist"), tree.text(f"{path}/local_cpus")
+    return processors.node_near(cpus, mask)
+
+
+def _hexadecimal(text: str) -> str:
+    digits = text.lower().removeprefix("0x")
+    return digits if re.fullmatch(r"[0-9a-f]{1,8}", digits) else ""
+
+
+def _link_speeds(tree: FileTree, path: str) -> tuple[LinkSpeed, LinkSpeed]:
+    """Return the link as it is and at its most: the kernel's words, else the config space."""
+    current, most = (
+        LinkSpeed(
+            generation_of(tree.text(f"{path}/{word}_link_speed")),
+            _lanes(tree.text(f"{path}/{word}_link_width")),
+        )
+        for word in ("current", "max")
+    )
+    return (current, most) if current or most else config_links(tree.data(f"{path}/config"))
+
+
+def _lanes(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d{1,3}", text) and int(text) in LANES else None
+
+
+def config_links(config: bytes) -> tuple[LinkSpeed, LinkSpeed]:
+    """Return the link as it is and the most it can, from a function's config space.
+
+    Both are unknown where the space is cut: only root reads more than 64 bytes, and the
+    capabilities lie behind those.
+    """
+    if len(config) <= _HEADER_SIZE or not config[_STATUS] & 0x10:
+        return LinkSpeed(), LinkSpeed()
+
+    def speed_at(offset: int, size: int) -> LinkSpeed:
+        word = int.from_bytes(config[offset : offset + size], "little")
+        generation, lanes = word & 0xF, word >> 4 & 0x3F  # bits 0 to 3, and 4 to 9
+        return LinkSpeed(
+            generation if generation in generations() else None, lanes if lanes in LANES else None
+        )
+
+    at = config[_POINTER] & ~3
+    for _ in range(_MOST_CAPABILITIES):
+        if at < _HEADER_SIZE or at + _LINK_STATUS + 2 > len(config):
+            break
+        if config[at] == _EXPRESS:
+            return speed_at(at + _LINK_STATUS, 2), speed_at(at + _CAPABILITIES, 4)
+        at = config[at + 1] & ~3
+    return LinkSpeed(), LinkSpeed()
+
+
+def _drive(tree: FileTree, path: str) -> tuple[tuple[str, ...], int | None, str]:
+    """Return the names of an NVMe drive, its bytes and its model."""
+    spaces: dict[str, str] = {}
+    model = ""
+    for name in tree.names(f"{path}/nvme"):
+        model = model or printable(tree.text(f"{path}/nvme/{name}/model"))
+        for space in tree.names(f"{path}/nvme/{name}"):
+            if re.fullmatch(r"nvme\d+n\d+", space):
+                spaces[space] = f"{path}/nvme/{name}/{space}"
+    for name in tree.names(f"{path}/block"):
+        spaces.setdefault(name, f"{path}/block/{name}")
+    sizes = [tree.text(f"{space}/size") for space in spaces.values()]
+    sectors = sum(int(size) for size in sizes if re.fullmatch(r"\d{1,15}", size))
+    return tuple(printable(name) for name in spaces), sectors * _SECTOR or None, model
+
+
+# --- network --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Network:
+    """What a card's function is called, its rates in bits/s, ``infiniband`` or ``ethernet``."""
+
+    interfaces: tuple[str, ...] = ()
+    rdma: tuple[str, ...] = ()
+    rates: tuple[float | None, ...] = ()
+    layer: str = ""
+
+
+def _network(tree: FileTree, path: str) -> _Network:
+    """Return what the function at a path has of network."""
+    interfaces, rdma = tree.names(f"{path}/net"), tree.names(f"{path}/infiniband")
+    rates: list[float | None] = []
+    layers: set[str] = set()
+    for name in rdma:
+        for number in tree.names(f"{path}/infiniband/{name}/ports"):
+            port = f"{path}/infiniband/{name}/ports/{number}"
+            rates.append(_port_rate(tree, port))
+            layers.add(tree.text(f"{port}/link_layer").lower())
+    if not rdma:
+        speeds = (tree.text(f"{path}/net/{name}/speed") for name in interfaces)
+        # Mbit/s, and -1 while the interface is down.
+        rates = [
+            int(speed) * 1e6 or None if re.fullmatch(r"\d{1,8}", speed) else None
+            for speed in speeds
+        ]
+    return _Network(
+        tuple(printable(name) for name in interfaces),
+        tuple(printable(name) for name in rdma),
+        tuple(rates),
+        next((layer for layer in ("infiniband", "ethernet") if layer in layers), ""),
+    )
+
+
+def _port_rate(tree: FileTree, port: str) -> float | None:
+    """Return a port's rate, `None` while it is down: then it says any number."""
+    state = tree.text(f"{port}/state")
+    rate = _RATE.match(tree.text(f"{port}/rate"))
+    if rate is None or (state and not _ACTIVE.search(state)):
+        return None
+    try:
+        return float(rate[1]) * 1e9 or None
+    except ValueError:
+        return None
+
+
+# --- storage over a network -----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Targets:
+    """Targets on a network, their cables to cards, and what is doubtful about them."""
+
+    devices: list[DiscoveredDevice] = field(default_factory=list)
+    cables: list[DiscoveredCable] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def _targets(tree: FileTree, cards: Sequence[DiscoveredDevice]) -> _Targets:
+    """Return the NVMe-oF targets that the system is connected to.
+
+    Their controllers have no place in the PCI tree. Which card leads to one follows from the
+    address it was reached from, else from the routes, else it is a guess.
+    """
+    paths: dict[str, list[tuple[str, str]]] = {}
+    for name in tree.names(_NVME):
+        transport = tree.text(f"{_NVME}/{name}/transport").lower()
+        if transport in _REMOTE:
+            key = tree.text(f"{_NVME}/{name}/subsysnqn") or name
+            address = tree.text(f"{_NVME}/{name}/address")
+            paths.setdefault(key, []).append((transport, address))
+    targets = _Targets()
+    if not paths:
+        return targets
+    if not cards:
+        message = f"{len(paths)} NVMe-oF targets, and no network card to reach them by: left out"
+        targets.findings.append(Finding("target-without-card", message, severity="warning"))
+        return targets
+    card_of_end = _cards_by_ends(tree, cards)
+    guessed = []
+    for number, (nqn, ways_in) in enumerate(sorted(paths.items())):
+        label = printable(nqn.rpartition(":")[2])
+        target = DiscoveredDevice(
+            f"target {number}",
+            "storage",
+            "nvme-of-target",
+            label=label,
+            facts=(("outside", "yes"),),
+            evidence=printable(f"NVMe over {ways_in[0][0]}, {ways_in[0][1]}"),
+        )
+        targets.devices.append(target)
+        matched = [
+            card for _, text in ways_in if (card := _card_to(tree, text, card_of_end)) is not None
+        ]
+        if not matched:
+            guessed.append(label)
+        for card in {card.id: card for card in matched or fastest_cards(cards)}.values():
+            rate = max((rate for rate in card.ports if rate), default=None)
+            count = len(card.ports) if rate else 1
+            doubt = "" if rate else "speed guessed: edit it"
+            cable = network_cable(count, rate, card.network)
+            targets.cables.append(DiscoveredCable(target.id, card.id, cable, doubt))
+    if guessed:
+        message = f"which card leads to {', '.join(guessed[:3])} is not told: a guess"
+        targets.findings.append(Finding("guessed-storage", message, severity="note"))
+    return targets
+
+
+def _cards_by_ends(
+    tree: FileTree, cards: Sequence[DiscoveredDevice]
+) -> dict[str, DiscoveredDevice]:
+    """Return the cards by the IP addresses and interfaces that are theirs."""
+    card_of_end: dict[str, DiscoveredDevice] = {}
+    for card in cards:
+        ends = [name for name in card.label.split(", ") if name]
+        for rdma in card.rdma:
+            for port in tree.names(f"/sys/class/infiniband/{rdma}/ports"):
+                gids = f"/sys/class/infiniband/{rdma}/ports/{port}/gids"
+                for name in tree.names(gids)[:_MOST_GIDS]:
+                    try:
+                        address = IPv6Address(tree.text(f"{gids}/{name}"))
+                    except AddressValueError:
+                        continue
+                    ends.append(str(address.ipv4_mapped or address))
+        card_of_end |= dict.fromkeys(ends, card)
+    return card_of_end
+
+
+def _card_to(
+    tree: FileTree, text: str, card_of_end: dict[str, DiscoveredDevice]
+) -> DiscoveredDevice | None:
+    """Return the card of an address like ``traddr=10.0.0.5,trsvcid=4420,src_addr=10.0.0.1``."""
+    values = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    for key in ("host_iface", "src_addr", "host_traddr"):
+        if values.get(key, "") in card_of_end:
+            return card_of_end[values[key]]
+    return card_of_end.get(_route(tree, values.get("traddr", "")))
+
+
+def _route(tree: FileTree, target: str) -> str:
+    """Return the interface that /proc/net/route sends a target's packets by."""
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", target):
+        return ""
+    try:
+        number = int.from_bytes(IPv4Address(target).packed, "little")
+    except ValueError:
+        return ""
+    best = (-1, "")
+    for line in tree.text("/proc/net/route").splitlines()[1:]:
+        cells = line.split()
+        if len(cells) > 7 and all(re.fullmatch(r"[0-9A-F]{8}", cells[at]) for at in (1, 7)):  # noqa: PLR2004
+            destination, mask = int(cells[1], 16), int(cells[7], 16)
+            if number & mask == destination:
+                best = max(best, (mask.bit_count(), cells[0]))
+    return best[1]
