@@ -1,4 +1,4 @@
-"""Two machines of one machine become one: gaps of either are filled, contradictions are said.
+"""Two sources of one machine become one: gaps of either are filled, contradictions are said.
 
 Each fact keeps where it came from: what is not of the first source has the other's name in its
 comment. Where the two contradict each other the first stands, and a notice has the other's value.
@@ -6,157 +6,199 @@ comment. Where the two contradict each other the first stands, and a notice has 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from topo.catalogue.kinds import CARDS
+from topo.catalogue.load import catalogue
 from topo.description.write import selection, stem_of
-from topo.discovery.combine_differ import MATRICES, differences, links_known, tree_known
-from topo.discovery.combine_facts import cables_of, filled, known_media
-from topo.discovery.combine_match import Matches, match
-from topo.discovery.combine_tree import added, bridged, moved
 from topo.discovery.describe import device_names, file_title
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    ancestors,
+    numa_of,
+    printable,
+)
+from topo.discovery.matching import (
+    MATRICES,
+    Matches,
+    differences,
+    is_guessed,
+    is_vague,
+    link_differs,
+    match,
+    tells_links,
+    tells_tree,
+)
 from topo.errors import Finding
+from topo.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from topo.discovery.combine_differ import Difference
+    from topo.catalogue.kinds import Kind
     from topo.discovery.machine import Machine
+    from topo.discovery.matching import Difference
+    from topo.errors import Severity
 
 
-_MOST: Final = 20
+_MOST_DIFFERENCES: Final = 20
 _STRUCTURE: Final = ("class", "NUMA node")
-# Said of one source alone; another may settle it, and what is left is judged of both.
+# Findings on one source alone; another may settle it, and what is left is judged of both.
 _SETTLED: Final = {"numa-unknown", "no-tree", "no-bridges", "no-io", "guessed-nvlinks"}
+_NODE_NOT_TOLD: Final = "its NUMA node is not told"
+_LEAVES: Final[tuple[Kind, ...]] = ("gpu", "nic", "dpu", "nvme", "hba", "cxl-memory")
+_FILLED: Final = (  # attributes of a device, and what comments call them
+    ("pci", "address"),
+    ("rdma", "RDMA name"),
+    ("slot", "slot"),
+    ("network", ""),
+    ("numa", "NUMA node"),
+)
 _PAIR: Final = 2
 
 
 def combined(machines: Sequence[Machine]) -> Machine:
-    """Return one machine of the machine that all of these show, the first before the others."""
+    """Return one machine of all that these sources tell of it, the first before the others."""
     whole = machines[0]
-    for number, other in enumerate(machines[1:], 2):
-        whole = _both(whole, _renamed(other, f"{number}: "))
+    for number, machine in enumerate(machines[1:], 2):
+        whole = _both(whole, _with_own_ids(machine, f"{number}: "))
     return whole
 
 
-def _renamed(machine: Machine, lead: str) -> Machine:
-    """Return a discovered machine whose devices have ids that no other machine's have."""
-    devices = tuple(
-        replace(one, id=lead + one.id, parent=one.parent and lead + one.parent)
-        for one in machine.devices
-    )
-    cables = tuple(replace(one, a=lead + one.a, b=lead + one.b) for one in machine.cables)
-    places = tuple((address, lead + parent) for address, parent in machine.places)
-    return replace(machine, devices=devices, cables=cables, places=places)
-
-
-def _recognised(one: Machine, other: Machine) -> Machine:
-    """Return the machine with the devices at places of which only the other knows what they are."""
-    known = {address: device for device in other.devices for address in device.pci}
-    name = file_title(other.file)
-    found = [
-        DiscoveredDevice(
-            id=f"place {parent} {address}",
-            kind=known[address].kind,
-            part=known[address].part,
-            parent=parent,
-            link=DiscoveredLink(),
-            pci=(address,),
-            evidence=f"what it is, from {name}",
-        )
-        for address, parent in one.places
-        if address in known
-    ]
-    seen = {device.pci[0] for device in found}
-    places = tuple(place for place in one.places if place[0] not in seen)
+def _with_own_ids(machine: Machine, lead: str) -> Machine:
+    """Return a machine whose devices have ids that no other machine's have."""
     return replace(
-        one,
-        devices=(*one.devices, *found),
-        places=places,
-        left_out=tuple(address for address in one.left_out if address not in seen),
-        findings=tuple(
-            said for said in one.findings if places or said.code != "unclassified-device"
+        machine,
+        devices=tuple(
+            replace(device, id=lead + device.id, parent=device.parent and lead + device.parent)
+            for device in machine.devices
         ),
+        cables=tuple(
+            replace(cable, a=lead + cable.a, b=lead + cable.b) for cable in machine.cables
+        ),
+        places=tuple((address, lead + parent) for address, parent in machine.places),
     )
 
 
 def _both(first: Machine, second: Machine) -> Machine:
     first, second = _recognised(first, second), _recognised(second, first)
     matches = match(first, second)
-    found = differences(first, second, matches)
+    differing = differences(first, second, matches)
     # A first source without a tree of its own is laid upon the other's, if nothing speaks against.
-    apart = any(one.what in _STRUCTURE or one.grave for one in found)
-    swap = tree_known(second) and not tree_known(first) and not apart
+    contradicts = any(each.what in _STRUCTURE or each.grave for each in differing)
+    swap = tells_tree(second) and not tells_tree(first) and not contradicts
     if swap:
-        turned = Matches([(other, one) for one, other in matches.pairs])
+        turned = Matches([(b, a) for a, b in matches.pairs])
         whole = _merged(second, first, turned, base_first=False)
-        other_of = dict(reversed(matches.pairs))
-        found = [
-            replace(one, ids=tuple(other_of.get(key, key) for key in one.ids)) for one in found
+        second_id = dict(reversed(matches.pairs))
+        differing = [
+            replace(each, ids=tuple(second_id.get(id_, id_) for id_ in each.ids))
+            for each in differing
         ]
     else:
         whole = _merged(first, second, matches, base_first=True)
-    left = tuple(note for note in whole.notes if note not in (*first.notes, *second.notes))
+    # What a matrix cannot know does not matter beside a tree.
+    both = (first, second)
+    trees = [machine for machine in both if machine.kind not in MATRICES] or both
+    notes = dict.fromkeys(note for machine in trees for note in machine.notes)
+    new_notes = [note for note in whole.notes if note not in (*first.notes, *second.notes)]
     whole = replace(
         whole,
         kind=second.kind if swap else first.kind,
         source=first.source,
         file=first.file,
         together=(*first.together, f"{file_title(second.file)} ({second.source})"),
-        notes=(*dict.fromkeys(_notes(first, second)), *matches.said, *left),
+        notes=(*notes, *matches.notes, *new_notes),
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
-        fabric_known=links_known(first) or links_known(second),
+        fabric_known=tells_links(first) or tells_links(second),
         findings=_findings(first, second, whole),
     )
-    return _told(whole, found, _label(first), file_title(second.file))
+    # The first is called after all its files, where it was combined before.
+    further = (source.rpartition(" (")[0] for source in first.together)
+    title = " with ".join((file_title(first.file), *further))
+    return _with_differences(whole, differing, title, file_title(second.file))
 
 
-def _notes(first: Machine, second: Machine) -> tuple[str, ...]:
-    """Return the notes of both; what a matrix cannot know does not matter beside a tree."""
-    both = (first, second)
-    trees = [one for one in both if one.kind not in MATRICES] or both
-    return tuple(note for one in trees for note in one.notes)
-
-
-def _label(machine: Machine) -> str:
-    """Return what a source is called: after all its files, where it was combined before."""
-    further = (other.rpartition(" (")[0] for other in machine.together)
-    return " with ".join((file_title(machine.file), *further))
+def _recognised(machine: Machine, source: Machine) -> Machine:
+    """Return the machine with the devices at places of which only the other knows what they are."""
+    device_at = {address: device for device in source.devices for address in device.pci}
+    recognised = [
+        DiscoveredDevice(
+            id=f"place {parent} {address}",
+            kind=device_at[address].kind,
+            part=device_at[address].part,
+            parent=parent,
+            link=DiscoveredLink(),
+            pci=(address,),
+            evidence=f"what it is, from {file_title(source.file)}",
+        )
+        for address, parent in machine.places
+        if address in device_at
+    ]
+    places = tuple(place for place in machine.places if place[0] not in device_at)
+    settled = {device.pci[0] for device in recognised}
+    return replace(
+        machine,
+        devices=(*machine.devices, *recognised),
+        places=places,
+        left_out=tuple(address for address in machine.left_out if address not in settled),
+        findings=tuple(
+            finding
+            for finding in machine.findings
+            if places or finding.code != "unclassified-device"
+        ),
+    )
 
 
 def _merged(base: Machine, extra: Machine, matches: Matches, *, base_first: bool) -> Machine:
     """Return the base's tree with what the other source adds to it."""
-    base = bridged(moved(base, extra, matches), extra, matches)
-    switches, cables = cables_of(base, extra, matches, base_first=base_first)
-    base = replace(base, devices=filled(base, extra, matches))
-    base = added(base, extra, matches)
-    parts = {one.name: one for one in (*extra.parts, *base.parts)}
-    used = {one.part for one in base.devices}
-    return known_media(
-        replace(
-            base,
-            devices=tuple(
-                one
-                for one in (*base.devices, *switches)
-                if one.kind != "nvswitch" or any(one.id in (wire.a, wire.b) for wire in cables)
-            ),
-            cables=tuple(cables),
-            parts=tuple(part for name, part in parts.items() if name in used),
-            socket_cable=base.socket_cable or extra.socket_cable,
-        )
+    base = _with_host_bridges(_on_cpus_of(base, extra, matches), extra, matches)
+    switches, cables = _cables(base, extra, matches, base_first=base_first)
+    base = replace(base, devices=_filled_devices(base, extra, matches))
+    base = _Additions(base, extra, matches).result()
+    parts = {part.name: part for part in (*extra.parts, *base.parts)}
+    used = {device.part for device in base.devices}
+    ends = {end for cable in cables for end in (cable.a, cable.b)}
+    part_of = {gpu.id: gpu.part for gpu in base.of_kind("gpu")}
+    return replace(
+        base,
+        devices=tuple(
+            device
+            for device in (*base.devices, *switches)
+            if device.kind != "nvswitch" or device.id in ends
+        ),
+        cables=tuple(_with_medium(cable, part_of.get(cable.a, "")) for cable in cables),
+        parts=tuple(part for name, part in parts.items() if name in used),
+        socket_cable=base.socket_cable or extra.socket_cable,
     )
+
+
+def _with_source(evidence: str, name: str, what: str = "") -> str:
+    """Return a comment with the source that it, or the facts `what`, comes from."""
+    source = f"{what} from {name}" if what else f"from {name}"
+    return f"{evidence}; {source}" if evidence and source not in evidence else evidence or source
+
+
+# --- findings -------------------------------------------------------------------------------------
 
 
 def _findings(first: Machine, second: Machine, whole: Machine) -> tuple[Finding, ...]:
     """Return what was said of each source, without what the other settles."""
-    found = [*first.findings]
-    made = [one for one in whole.findings if one not in (*first.findings, *second.findings)]
-    for finding in second.findings:
-        if finding.code not in _SETTLED:
-            note = f"in {file_title(second.file)}"
-            found.append(replace(finding, notes=(*finding.notes, note)))
-    return (*(one for one in found if one.code not in _SETTLED or _lasts(one, whole)), *made)
+    note = f"in {file_title(second.file)}"
+    findings = [
+        *(each for each in first.findings if each.code not in _SETTLED or _lasts(each, whole)),
+        *(
+            replace(each, notes=(*each.notes, note))
+            for each in second.findings
+            if each.code not in _SETTLED
+        ),
+    ]
+    new = [each for each in whole.findings if each not in (*first.findings, *second.findings)]
+    return (*findings, *new)
 
 
 def _lasts(finding: Finding, whole: Machine) -> bool:
@@ -166,42 +208,50 @@ def _lasts(finding: Finding, whole: Machine) -> bool:
     if finding.code == "guessed-nvlinks":
         return any("a guess" in cable.evidence for cable in whole.cables)
     if finding.code == "no-io":
-        return not any(one.link is not None for one in whole.devices)
+        return not any(device.link is not None for device in whole.devices)
     return not whole.of_kind("pcie-switch")
 
 
-# --- contradictions -------------------------------------------------------------------------------
+def _with_differences(
+    whole: Machine, differing: list[Difference], first: str, second: str
+) -> Machine:
+    """Return the machine with a finding and a comment for each contradiction.
 
-
-def _told(whole: Machine, found: list[Difference], first: str, second: str) -> Machine:
-    """Return the machine with a finding and a comment for each contradiction."""
+    `first` and `second` are what the sources are called.
+    """
     names = device_names(whole.devices)
     groups: dict[tuple[str, str, str, bool], list[tuple[str, ...]]] = {}
-    for one in found:
-        if all(key in names for key in one.ids):
-            fact = (one.what, one.mine, one.its, one.grave)
-            groups.setdefault(fact, []).append(one.ids)
+    for each in differing:
+        if all(id_ in names for id_ in each.ids):
+            fact = (each.what, each.first, each.second, each.grave)
+            groups.setdefault(fact, []).append(each.ids)
     findings: list[Finding] = []
     notes: list[str] = []
     notices: dict[str, list[str]] = {}
-    for (what, mine, its, grave), members in groups.items():
-        said = f"{what} {mine} in {first}, {its} in {second}"
+    kept = f"what {first} says was kept; correct the YAML"
+    for (what, value, second_value, grave), members in groups.items():
+        text = f"{what} {value} in {first}, {second_value} in {second}"
         about = _about(members, names)
         if len(members[0]) == 1:
-            for (key,) in members:
-                notices.setdefault(key, []).append(said)
+            for (id_,) in members:
+                notices.setdefault(id_, []).append(text)
         else:
-            notes.append(f"The sources disagree: {about}{said}.")
-        findings.append(_finding(f"{about}{said}", first, grave=grave))
-    devices = tuple(
-        replace(one, notices=(*one.notices, *notices.get(one.id, ()))) for one in whole.devices
-    )
-    if len(findings) > _MOST:
-        findings[_MOST:] = [_finding(f"{len(findings) - _MOST} more facts", first, grave=False)]
-        notes[_MOST:] = []
+            notes.append(f"The sources disagree: {about}{text}.")
+        message = f"{about}{text}"
+        help = "are they of one machine?" if grave else kept
+        severity: Severity = "error" if grave else "warning"
+        findings.append(Finding("sources-disagree", message, severity=severity, help=help))
+    if len(findings) > _MOST_DIFFERENCES:
+        message = f"{len(findings) - _MOST_DIFFERENCES} more facts"
+        more = Finding("sources-disagree", message, severity="warning", help=kept)
+        findings[_MOST_DIFFERENCES:] = [more]
+        notes[_MOST_DIFFERENCES:] = []
     return replace(
         whole,
-        devices=devices,
+        devices=tuple(
+            replace(device, notices=(*device.notices, *notices.get(device.id, ())))
+            for device in whole.devices
+        ),
         notes=(*whole.notes, *notes),
         findings=(*whole.findings, *findings),
     )
@@ -212,15 +262,312 @@ def _about(members: list[tuple[str, ...]], names: dict[str, str]) -> str:
     if not members[0]:
         return ""
     if len(members[0]) == _PAIR:
-        one, other = (names[key] for key in members[0])
+        a, b = (names[id_] for id_ in members[0])
         more = f" and {len(members) - 1} more pairs" if len(members) > 1 else ""
-        return f"{one} to {other}{more}: "
+        return f"{a} to {b}{more}: "
     stems: dict[str, list[str]] = {}
-    for (key,) in members:
-        stems.setdefault(stem_of(names[key]), []).append(names[key])
-    return ", ".join(selection(found, {}) for found in stems.values()) + ": "
+    for (id_,) in members:
+        stems.setdefault(stem_of(names[id_]), []).append(names[id_])
+    return ", ".join(selection(of_stem, {}) for of_stem in stems.values()) + ": "
 
 
-def _finding(message: str, first: str, *, grave: bool) -> Finding:
-    help = "are they of one machine?" if grave else f"what {first} says was kept; correct the YAML"
-    return Finding("sources-disagree", message, severity="error" if grave else "warning", help=help)
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def _filled_devices(
+    base: Machine, extra: Machine, matches: Matches
+) -> tuple[DiscoveredDevice, ...]:
+    """Return the first source's devices, each with what only the other tells of it."""
+    extra_devices = extra.by_id()
+    shares: dict[str, list[DiscoveredDevice]] = {}
+    for id_, extra_id in matches.pairs:
+        if extra_id in extra_devices and extra_id != id_:
+            share = _share(extra_devices[extra_id], id_, matches.first_ids(extra_id))
+            shares.setdefault(id_, []).append(share)
+    return tuple(
+        _filled(device, _joined(shares[device.id]), extra) if device.id in shares else device
+        for device in base.devices
+    )
+
+
+def _share(device: DiscoveredDevice, id_: str, all_ids: list[str]) -> DiscoveredDevice:
+    """Return what of a device is of `id_`, where the first source takes it for several."""
+    if len(all_ids) == 1:
+        return device
+    at = all_ids.index(id_)
+
+    def part(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(values) == len(all_ids):
+            return values[at : at + 1]
+        return values if at == 0 else ()
+
+    return replace(device, pci=part(device.pci), rdma=part(device.rdma), ports=part(device.ports))
+
+
+def _joined(shares: list[DiscoveredDevice]) -> DiscoveredDevice:
+    """Return as one device what the first source takes for one."""
+    return replace(
+        shares[0],
+        pci=tuple(dict.fromkeys(address for share in shares for address in share.pci)),
+        rdma=tuple(dict.fromkeys(name for share in shares for name in share.rdma)),
+        ports=tuple(rate for share in shares for rate in share.ports),
+    )
+
+
+def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) -> DiscoveredDevice:
+    """Return a device with what it lacks; its comment says what that is and whence."""
+    name = file_title(extra.file)
+    new: dict[str, Any] = {}
+    words: list[str] = []
+    if is_vague(device.part) and not is_vague(source.part):
+        new["part"] = source.part
+        words.append("part")
+    for key, word in _FILLED:
+        if not getattr(device, key) and getattr(source, key):
+            new[key] = getattr(source, key)
+            words.append(word)
+    if not device.label and source.label and extra.kind not in MATRICES:
+        new["label"] = source.label
+        words.append("label")
+    if not any(device.ports) and any(source.ports):
+        new["ports"] = source.ports
+        words.append("port speed")
+    facts = dict(device.facts)
+    new_facts = {key: text for key, text in source.facts if key not in facts and key != "functions"}
+    words += new_facts
+    what = ", ".join(word for word in words if word)
+    return replace(
+        device,
+        facts=(*device.facts, *new_facts.items()),
+        link=_filled_link(device.link, source.link, name),
+        evidence=_with_source(device.evidence, name, what) if what else device.evidence,
+        **new,
+    )
+
+
+def _filled_link(
+    link: DiscoveredLink | None, source: DiscoveredLink | None, name: str
+) -> DiscoveredLink | None:
+    """Return the first link with the half it lacks, or a guessed split put right."""
+    if link is None or source is None or link_differs(link, source):
+        return link
+    evidence = _with_source(source.evidence, name)
+    whole = source.generation is not None and source.lanes is not None
+    if whole and is_guessed(link) and not is_guessed(source):
+        return replace(source, evidence=evidence)
+    lacks_generation = link.generation is None and source.generation
+    if not lacks_generation and not (link.lanes is None and source.lanes):
+        return link
+    return DiscoveredLink(
+        link.generation or source.generation, link.lanes or source.lanes, evidence
+    )
+
+
+# --- links outside PCIe ---------------------------------------------------------------------------
+
+
+def _cables(
+    base: Machine, extra: Machine, matches: Matches, *, base_first: bool
+) -> tuple[list[DiscoveredDevice], list[DiscoveredCable]]:
+    """Return the cables, and the NVSwitches that they need and the first source does not have.
+
+    NVLinks are those of the first source, `base` or `extra`, or of the other where it knows none.
+    """
+    order = (base, extra) if base_first else (extra, base)
+    if next((machine for machine in order if tells_links(machine)), base) is base:
+        return [], list(base.cables)
+    name = file_title(extra.file)
+    ids = {device.id for device in base.devices}
+    switches = {switch.id: switch for switch in extra.of_kind("nvswitch")}
+    cables = [cable for cable in base.cables if not _joins_gpus(cable)]
+    for cable in extra.cables:
+        if not _joins_gpus(cable):
+            continue
+        a, b = (
+            next(iter(matches.first_ids(end)), end if end in switches else "")
+            for end in (cable.a, cable.b)
+        )
+        if all(end in ids or end in switches for end in (a, b)):
+            evidence = _with_source(cable.evidence, name)
+            cables.append(DiscoveredCable(a, b, cable.cable, evidence))
+    ends = {cable.b for cable in cables}
+    new = [
+        replace(switch, evidence=_with_source(switch.evidence, name))
+        for switch in switches.values()
+        if switch.id in ends
+    ]
+    return new, cables
+
+
+def _joins_gpus(cable: DiscoveredCable) -> bool:
+    return "c2c" not in cable.cable and ("nvlink" in cable.cable or "xgmi" in cable.cable)
+
+
+def _with_medium(cable: DiscoveredCable, gpu_part: str) -> DiscoveredCable:
+    """Return a cable with the generation of NVLinks that only their number is known of."""
+    part = catalogue().parts.get(gpu_part)
+    medium = (part.fabric.medium if part is not None and part.fabric is not None else "") or ""
+    if not cable.cable.endswith("nvlink unknown") or not medium.startswith("nvlink"):
+        return cable
+    return replace(cable, cable=cable.cable.replace("nvlink unknown", medium))
+
+
+# --- trees ----------------------------------------------------------------------------------------
+
+
+def _top(
+    device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]
+) -> DiscoveredDevice | None:
+    """Return the device itself or its ancestor that hangs on a CPU, `None` when there is none."""
+    for place in (device, *ancestors(device, by_id)):
+        above = by_id.get(place.parent)
+        if above is not None and above.kind == "cpu":
+            return place
+    return None
+
+
+def _on_cpus_of(base: Machine, extra: Machine, matches: Matches) -> Machine:
+    """Return the first tree on the other's CPUs, where the first knows no NUMA nodes."""
+    cpus, base_cpus = extra.of_kind("cpu"), base.of_kind("cpu")
+    numbered = any(cpu.numa for cpu in base_cpus) or not any(cpu.numa for cpu in cpus)
+    if numbered or len(cpus) <= len(base_cpus):
+        return base
+    by_id, extra_by_id = base.by_id(), extra.by_id()
+    votes: dict[str, Counter[str]] = {}
+    for id_, extra_id in matches.pairs:
+        top = _top(by_id[id_], by_id)
+        extra_top = _top(extra_by_id[extra_id], extra_by_id)
+        if top is not None and extra_top is not None and by_id[id_].kind in _LEAVES:
+            votes.setdefault(top.id, Counter())[extra_top.parent] += 1
+    matches.pairs = [pair for pair in matches.pairs if by_id[pair[0]].kind != "cpu"]
+    matches.add((cpu.id, cpu.id) for cpu in cpus)
+    name = file_title(extra.file)
+    devices = [replace(cpu, evidence=_with_source(cpu.evidence, name)) for cpu in cpus]
+    unplaced: list[DiscoveredDevice] = []
+    for device in base.devices:
+        above = by_id.get(device.parent)
+        if device.kind == "cpu":
+            continue
+        if above is None or above.kind != "cpu":
+            devices.append(device)
+            continue
+        chosen = votes.get(device.id)
+        parent = chosen.most_common(1)[0][0] if chosen else cpus[0].id
+        moved = replace(device, parent=parent)
+        if not chosen and device.kind != "memory":
+            moved = replace(moved, notices=(*device.notices, _NODE_NOT_TOLD))
+            unplaced.append(moved)
+        devices.append(moved)
+    findings = list(base.findings)
+    if unplaced:
+        names = and_more([_shown(device) for device in unplaced])
+        message = f"the NUMA node of {names} is not told by either source: put under the first CPU"
+        help = "`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML"
+        findings.append(Finding("numa-unknown", message, severity="warning", help=help))
+    return replace(base, devices=tuple(devices), findings=tuple(findings))
+
+
+def _shown(device: DiscoveredDevice) -> str:
+    return device.pci[0] if device.pci else device.label or device.evidence
+
+
+def _with_host_bridges(base: Machine, extra: Machine, matches: Matches) -> Machine:
+    """Return a tree of NCCL's, which knows no host bridges, with those of the other source."""
+    if base.kind != "nccl" or base.of_kind("root-complex"):
+        return base
+    by_id, extra_by_id = base.by_id(), extra.by_id()
+    leaves = [
+        (a, b)
+        for a, b in matches.pairs
+        if by_id[a].kind in _LEAVES and extra_by_id[b].kind in _LEAVES
+    ]
+    for root in extra.of_kind("root-complex"):
+        tops: dict[str, DiscoveredDevice] = {}
+        for a, b in leaves:
+            top = _top(by_id[a], by_id)
+            above = (device.id for device in ancestors(extra_by_id[b], extra_by_id))
+            if top is not None and root.id in above:
+                tops[top.id] = top
+        cpus = {top.parent for top in tops.values()}
+        if len(cpus) != 1 or any(top.kind == "root-complex" for top in tops.values()):
+            continue
+        evidence = _with_source(root.evidence, file_title(extra.file))
+        by_id[root.id] = replace(root, parent=cpus.pop(), node=None, evidence=evidence)
+        by_id |= {id_: replace(top, parent=root.id, node=None) for id_, top in tops.items()}
+        matches.add([(root.id, root.id)])
+    return replace(base, devices=tuple(by_id.values()))
+
+
+class _Additions:
+    """The first source's devices with those that only the other has, each at its place."""
+
+    def __init__(self, base: Machine, extra: Machine, matches: Matches) -> None:
+        self.base, self.extra, self.matches = base, extra, matches
+        self.devices = base.by_id()
+        self.extra_devices = extra.by_id()
+        self.name = file_title(extra.file)
+        self.addresses = {address for device in base.devices for address in device.pci}
+
+    def result(self) -> Machine:
+        """Return the machine, with a note on what could not be placed."""
+        skipped = 0
+        for device in self.extra.devices:
+            if self.matches.first_ids(device.id) or device.id in self.devices:
+                continue
+            if self._belongs(device):
+                self._add(device)
+            else:
+                skipped += device.kind in _LEAVES
+        notes = list(self.base.notes)
+        if skipped:
+            text = f"{skipped} devices of {self.name} could not be placed and are left out."
+            notes.append(printable(text))
+        return replace(self.base, devices=tuple(self.devices.values()), notes=tuple(notes))
+
+    def _belongs(self, device: DiscoveredDevice) -> bool:
+        if device.kind not in (*_LEAVES, "memory", "storage"):
+            return False  # CPUs and switches come with what hangs on them
+        if self.addresses & {*device.pci}:
+            return False  # something else stands there in the first source
+        kinds = CARDS if device.is_nic else (device.kind,)
+        present = self.base.of_kind(*kinds)
+        if not present or device.kind in ("gpu", "memory", "storage"):
+            return not present
+        return bool(device.pci) and all(each.pci for each in present)
+
+    def _add(self, device: DiscoveredDevice) -> None:
+        parent = self._place(device.parent)
+        above = self.devices.get(parent)
+        nodes = numa_of(device, self.extra_devices)
+        several = above is not None and above.kind == "cpu" and len(above.numa) > 1
+        inside = several and len(nodes) == 1 and above is not None and nodes[0] in above.numa
+        self.devices[device.id] = replace(
+            device,
+            parent=parent,
+            node=nodes[0] if inside else None,
+            evidence=_with_source(device.evidence, self.name),
+        )
+
+    def _place(self, id_: str) -> str:
+        """Return what stands here for a device of the other source, added where nothing does."""
+        matched = self.matches.first_ids(id_)
+        if matched or id_ in self.devices or id_ not in self.extra_devices:
+            return matched[0] if matched else id_
+        device = self.extra_devices[id_]
+        if device.kind == "cpu":
+            cpus = self.base.of_kind("cpu")
+            if len(cpus) == 1 and not cpus[0].numa:
+                return cpus[0].id
+        parents = {
+            self.devices[sibling].parent
+            for child in self.extra.devices
+            if child.parent == id_ and child.kind in _LEAVES
+            for sibling in self.matches.first_ids(child.id)
+        }
+        above = self.devices.get(next(iter(parents))) if len(parents) == 1 else None
+        if above is not None and above.kind != "cpu":
+            return above.id
+        if self.addresses & {*device.pci}:
+            return self._place(device.parent)
+        self._add(device)
+        return device.id
