@@ -16,7 +16,6 @@ from topo.study.timeline import simulate_each
 from topo.views.diagram.timeline import (
     bars_of,
     draw_timeline,
-    draw_timelines,
     notes_of,
     panel_title,
     round_up,
@@ -76,7 +75,7 @@ def test_directions_are_told_apart_where_a_name_has_two():
 
 def test_several_data_paths_share_their_scales():
     found = [run for _, run in simulate_each(shipped("gds-textbook"), via=("legacy", "direct"))]
-    texts = [text for text, _, _ in written(draw_timelines(found))]
+    texts = [text for text, _, _ in written(draw_timeline(*found))]
     for text in ("legacy: all done at 7.8 s", "direct: all done at 6.4 s"):
         assert text in texts
     assert texts.count("7 s") == 2
@@ -86,7 +85,7 @@ def test_several_data_paths_share_their_scales():
 @pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "dgx-a100", "gds-loses"])
 def test_text_is_readable_and_lies_on_nothing(name, theme):
     found = [run for _, run in simulate_each(shipped(name), via=("legacy", "direct"))]
-    picture = draw_timelines(found, theme=theme)
+    picture = draw_timeline(*found, theme=theme)
     texts = written(picture)
     assert len(texts) > 20
     for text, size, (x, y, wide, high) in texts:

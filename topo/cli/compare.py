@@ -100,9 +100,9 @@ def _together(
     )
     output, theme = picture
     if output:
-        from topo.views.diagram.timeline import draw_timelines
+        from topo.views.diagram.timeline import draw_timeline
 
-        draw_timelines([one for _, one in found], theme=theme).write(output)
+        draw_timeline(*(simulation for _, simulation in found), theme=theme).write(output)
     if as_json:
         from topo.views.documents import together_document
 

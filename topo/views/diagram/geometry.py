@@ -188,12 +188,9 @@ def wrapped(text: str, points: float, size: float = 10.0, *, lines: int = 3) -> 
         broken.append(line)
     if words:
         broken[-1] += " …"
-    return tuple(_cut(line, points, size) for line in broken)
-
-
-def _cut(line: str, points: float, size: float) -> str:
-    while len(line) > 1 and width(line, size) > points:
-        line = line.removesuffix("…")[:-1].rstrip() + "…"
-        if line == "…":
-            break
-    return line
+    for place, line in enumerate(broken):
+        cut = line
+        while len(cut) > 1 and width(cut, size) > points:
+            cut = cut.removesuffix("…")[:-1].rstrip() + "…"
+        broken[place] = cut
+    return tuple(broken)

@@ -11,7 +11,7 @@ bar as wide as what hangs on it, so that links are straight lines.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
@@ -252,16 +252,12 @@ class Zones:
     network: tuple[tuple[str, ...], ...]
     fabric: tuple[str, ...]
     meshes: tuple[Mesh, ...]
-    parent: Mapping[str, str] = field(default_factory=dict)
-    owners: Mapping[str, str] = field(default_factory=dict)
+    parent: Mapping[str, str]
+    owners: Mapping[str, str]
 
     def hosts(self) -> list[Node]:
         """Return the CPUs of all servers with what hangs on them."""
         return [host for server in self.servers for host in server.hosts]
-
-    def mesh_of(self, wire: Wire) -> Mesh:
-        """Return the mesh that shows a wire between GPUs."""
-        return next(mesh for mesh in self.meshes if wire in mesh.wires)
 
 
 def sort_into_zones(grouping: Grouping) -> Zones:

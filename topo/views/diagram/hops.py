@@ -47,11 +47,10 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A RAM buffer that a route fills: which traversal of RAM it is, and where it lies."""
+    """A RAM buffer that a route fills, and which traversal of RAM it is."""
 
     number: int
     name: str
-    memory: str
 
 
 # --- of a route -----------------------------------------------------------------------------------
@@ -108,21 +107,6 @@ def _hops_of_transfer(transfer: Transfer, cuts: tuple[int, ...], number: int) ->
         )
 
 
-def _buffers_of(subflow: Subflow) -> tuple[Buffer, ...]:
-    """Return the RAM buffers of one subflow in the order in which the data fills them."""
-    memories: dict[str, str] = {}
-    for transfer in subflow.transfers:
-        for end, device in (
-            (transfer.move.source, transfer.source),
-            (transfer.move.target, transfer.target),
-        ):
-            if is_ram(end):
-                memories.setdefault(end, device)
-    return tuple(
-        Buffer(number, name, memory) for number, (name, memory) in enumerate(memories.items(), 1)
-    )
-
-
 # --- on a picture ---------------------------------------------------------------------------------
 
 
@@ -161,7 +145,14 @@ def drawn_route(
             ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
             looks = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
             hops.setdefault(looks, hop)
-        buffers += [(grouping.box_of[each.memory], each) for each in _buffers_of(subflow)]
+        memories: dict[str, str] = {}  # by buffer, in the order in which the data fills them
+        for transfer in subflow.transfers:
+            move = transfer.move
+            for end, device in ((move.source, transfer.source), (move.target, transfer.target)):
+                if is_ram(end):
+                    memories.setdefault(end, grouping.box_of[device])
+        for number, (name, box) in enumerate(memories.items(), 1):
+            buffers.append((box, Buffer(number, name)))
     return DrawnRoute(
         label,
         look,

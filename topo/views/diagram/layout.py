@@ -17,7 +17,7 @@ from topo.views.diagram.geometry import Rect, free_place, spread, width
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from topo.views.diagram.geometry import Point, Side
+    from topo.views.diagram.geometry import Point
     from topo.views.diagram.grouping import Node, Server, WireEnds, WireKey, Wiring, Zones
 
 
@@ -44,7 +44,7 @@ Row = tuple[str, int]  # a zone and which row of it, counted away from the CPUs
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The course of a wire from its end `a` to its end `b`, leaving each box by a side.
+    """The course of a wire from its end `a` to its end `b`.
 
     `label` is the point beside which its text stands, with the wire on the left of it.
     """
@@ -52,8 +52,6 @@ class Track:
     a: str
     b: str
     points: tuple[Point, ...]
-    a_side: Side
-    b_side: Side
     label: Point
     across: bool = False
 
@@ -241,8 +239,13 @@ class Columns:
         """Place a server and return its right side."""
         start = left
         for place, host in enumerate(server.hosts):
-            if place:
-                left += self._between(server.hosts[place - 1].box, host.box)
+            if place:  # the label of the link between two sockets fits
+                pair = {server.hosts[place - 1].box, host.box}
+                wires = [
+                    ends.wire for ends in self.wiring.ends.values() if {ends.a, ends.b} == pair
+                ]
+                labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
+                left += max(labels, default=_SOCKETS)
             mirrored = place * 2 >= len(server.hosts) > 1
             width = self._put_host(host, left + _FRAME, mirrored=mirrored)
             self.sockets[host.box] = (left, left + width + 2 * _FRAME)
@@ -253,14 +256,6 @@ class Columns:
             left += self.column(box)
         self.servers[server.name] = (start, left)
         return left
-
-    def _between(self, left: str, right: str) -> float:
-        """Return the gap between two sockets: their link's label fits in it."""
-        wires = [
-            ends.wire for ends in self.wiring.ends.values() if {ends.a, ends.b} == {left, right}
-        ]
-        labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
-        return max(labels, default=_SOCKETS)
 
     # --- bars of the network and of the GPUs' links ---------------------------------------------
 
@@ -278,18 +273,15 @@ class Columns:
             else:
                 rights = [right for _, right in self.spans.values()]
                 middle, reach = max(rights, default=0.0) + _APART, 0.0
-            half = max(reach, self.column(box) / 2, self._carried(box) / 2)
+            half = max(reach, self.column(box) / 2)
+            wires = self.wiring.at(box, "top")
+            above = {self.wiring.ends[wire].opposite(box) for wire in wires}
+            if len(above) > 1 and box not in self.zones.fabric:  # as far apart as what they lead to
+                widest = max(self.column(far) + 2 * GAP for far in above)
+                half = max(half, (len(wires) + 1) * widest / 2)
             self.spans[box] = (middle - half, middle + half)
             self.edges[box] = middle + half + GAP
         return _packed({box: self.spans[box] for box in boxes}, first)
-
-    def _carried(self, box: str) -> float:
-        """Return the width of what stands on a bar: its upper wires as far apart as their boxes."""
-        wires = self.wiring.at(box, "top")
-        above = {self.wiring.ends[wire].opposite(box) for wire in wires}
-        if len(above) < 2 or box in self.zones.fabric:  # noqa: PLR2004
-            return 0.0
-        return (len(wires) + 1) * max(self.column(carried) + 2 * GAP for carried in above)
 
     def nudge_tops(self, rows: Mapping[str, int]) -> None:
         """Let the lone upper wires of bars above each other pass with their labels."""
@@ -359,7 +351,12 @@ class Plan:
             set(self.rows.values()),
             key=lambda row: (_ZONES.index(row[0]), -row[1] if row[0] in _UPWARDS else row[1]),
         )
-        self.columns.passing = tuple(self._passing())
+        passing = []
+        for wire, ends in wiring.ends.items():
+            upper, lower = ends.upper_lower
+            if self.rows[upper][0] == "net" and self.rows[lower][0] in ("leaf", "south"):
+                passing.append(self.columns.slot(lower, "top", wire))
+        self.columns.passing = tuple(passing)
         self.heights: dict[Row, float] = {}
         for box, row in self.rows.items():
             self.heights[row] = max(self.heights.get(row, 0.0), sizes[box][1])
@@ -368,13 +365,6 @@ class Plan:
             label_row = self._label_row(ends)
             if label_row is not None and wire in labels:
                 self.gaps[label_row] = max(self.gaps.get(label_row, 0.0), labels[wire][1])
-
-    def _passing(self) -> Iterator[float]:
-        """Yield the x of wires between the network and cards that stand beside GPUs."""
-        for wire, ends in self.wiring.ends.items():
-            upper, lower = ends.upper_lower
-            if self.rows[upper][0] == "net" and self.rows[lower][0] in ("leaf", "south"):
-                yield self.columns.slot(lower, "top", wire)
 
     def _label_row(self, ends: WireEnds) -> Row | None:
         """Return the row above which a wire's label stands."""
@@ -462,7 +452,7 @@ class Plan:
         half = ((gaps.get(row, 0.0) if row else 0.0) + _ROWS) / 2
         y = bottom - half if row == low and high[0] != "net" else lines[high][1] + half
         points = ((x, top), (x, bottom)) if ends.a == upper else ((x, bottom), (x, top))
-        return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, (x, y))
+        return Track(ends.a, ends.b, points, (x, y))
 
     def _upright_x(self, ends: WireEnds) -> float:
         """Return the x of an upright wire: in the column of the box that has one."""
@@ -508,7 +498,7 @@ def _level(ends: WireEnds, boxes: Mapping[str, Rect]) -> Track:
     stop = b.x if ends.b_side == "left" else b.right
     label = ((start + stop) / 2, a.cy)
     points = ((start, a.cy), (stop, a.cy))
-    return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, label, across=True)
+    return Track(ends.a, ends.b, points, label, across=True)
 
 
 def _aside(ends: WireEnds, boxes: Mapping[str, Rect], off: float) -> Track:
@@ -526,7 +516,7 @@ def _aside(ends: WireEnds, boxes: Mapping[str, Rect], off: float) -> Track:
         stop = (b.cx - b.w / 5 - off, b.bottom if down else b.y)
         points = (start, (start[0], y), (stop[0], y), stop)
     label = ((start[0] + stop[0]) / 2, y)
-    return Track(ends.a, ends.b, points, ends.a_side, ends.b_side, label)
+    return Track(ends.a, ends.b, points, label)
 
 
 def _title_x(title: str, rect: Rect, passing: tuple[float, ...]) -> float:

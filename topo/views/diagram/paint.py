@@ -115,35 +115,31 @@ class Painter:
         return any(device.name in self.scene.devices for device in box.devices)
 
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
-        """Return where a box's text stands, `None` for its middle."""
+        """Return where a box's text stands, `None` for its middle.
+
+        It keeps clear of the hops through the middle of a bar and the wires that pass behind it.
+        """
         if key in self.scene.buffers:
             return (rect.cx, rect.y + 5 + height(lines) / 2)
-        behind = tuple(self._behind(key))
-        if key not in self.scene.lanes and not behind:
-            return None
-        above, below = self.scene.lanes.get(key, (0, 0))
-        taken = tuple(x + self.at[0] for x in (*self._through(key), *behind))
-        x = free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20)
-        return (x, rect.cy + (above - below) * LANE / 2)
-
-    def _through(self, bar: str) -> Iterator[float]:
-        """Yield the x of every upright hop that runs through the middle of a bar."""
-        rect = self.layout.boxes[bar]
-        for piece in (piece for polyline in self.polylines for piece in polyline.pieces):
-            for (x, y), (end_x, end_y) in pairwise(piece):
-                upright = abs(x - end_x) < 1 and rect.x < x < rect.right
-                if upright and min(y, end_y) < rect.cy + 8 and max(y, end_y) > rect.cy - 8:
-                    yield x
-
-    def _behind(self, key: str) -> Iterator[float]:
-        """Yield the x of wires that pass behind a box."""
-        rect = self.layout.boxes[key]
+        inside = self.layout.boxes[key]
+        behind = []
         for track in self.layout.tracks.values():
             (x, y), (end_x, end_y) = track.points[0], track.points[-1]
-            upright = abs(x - end_x) < 1 and rect.x < x < rect.right
-            over = min(y, end_y) < rect.cy < max(y, end_y)
-            if upright and over and key not in (track.a, track.b):
-                yield x
+            over = min(y, end_y) < inside.cy < max(y, end_y)
+            if _upright(x, end_x, inside) and over and key not in (track.a, track.b):
+                behind.append(x)
+        if key not in self.scene.lanes and not behind:
+            return None
+        through = []
+        for piece in (piece for polyline in self.polylines for piece in polyline.pieces):
+            for (x, y), (end_x, end_y) in pairwise(piece):
+                middle = min(y, end_y) < inside.cy + 8 and max(y, end_y) > inside.cy - 8
+                if _upright(x, end_x, inside) and middle:
+                    through.append(x)
+        above, below = self.scene.lanes.get(key, (0, 0))
+        taken = tuple(x + self.at[0] for x in (*through, *behind))
+        x = free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20)
+        return (x, rect.cy + (above - below) * LANE / 2)
 
     # --- wires ----------------------------------------------------------------------------------
 
@@ -231,6 +227,11 @@ class Painter:
         corner = self._moved((0.0, 0.0))
         self.canvas.box(self._name(key), Rect(*corner, 1, 1), style="invis")
         return self._name(key)
+
+
+def _upright(x: float, end_x: float, rect: Rect) -> bool:
+    """Whether a line goes straight up or down between the sides of a rectangle."""
+    return abs(x - end_x) < 1 and rect.x < x < rect.right
 
 
 # --- lines ----------------------------------------------------------------------------------------

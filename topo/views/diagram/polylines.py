@@ -42,7 +42,6 @@ _NEAR, _ALONG = 6.0, 8.0  # lines as near as this, for longer than that, look li
 # ports of a buffer), and at which place each of them stands; without an entry, as it comes.
 Group = tuple[object, ...]
 Order = dict[Group, tuple[int, ...]]
-Segment = tuple["Point", "Point"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,30 +366,23 @@ def crossings(polylines: tuple[Polyline, ...]) -> Iterator[tuple[Polyline, Polyl
         [pair for piece in polyline.pieces for pair in pairwise(piece) if pair[0] != pair[1]]
         for polyline in polylines
     ]
-    for (a, of_a), (b, of_b) in combinations(zip(polylines, segments, strict=True), 2):
-        joined = (a.look, a.label) == (b.look, b.label)
-        for one_of_a, one_of_b in product(of_a, of_b):
-            if _near(one_of_a, one_of_b) and (
-                _cross(one_of_a, one_of_b) or (not joined and _cover(one_of_a, one_of_b))
-            ):
-                yield a, b
+    for (p, of_p), (q, of_q) in combinations(zip(polylines, segments, strict=True), 2):
+        joined = (p.look, p.label) == (q.look, q.label)
+        for (a, b), (c, d) in product(of_p, of_q):
+            if not _near(a, b, c, d):
+                continue
+            cross = _side(a, b, c) * _side(a, b, d) < 0 and _side(c, d, a) * _side(c, d, b) < 0
+            if cross or (not joined and _cover(a, b, c, d)):
+                yield p, q
 
 
-def _near(first: Segment, second: Segment) -> bool:
+def _near(a: Point, b: Point, c: Point, d: Point) -> bool:
     """Whether two lines are near enough to meet, judged by what is round them."""
-    (a, b), (c, d) = first, second
     return not any(
         max(a[axis], b[axis]) + _NEAR < min(c[axis], d[axis])
         or max(c[axis], d[axis]) + _NEAR < min(a[axis], b[axis])
         for axis in (0, 1)
     )
-
-
-def _cross(first: Segment, second: Segment) -> bool:
-    """Whether two lines cross at a point that is inside both."""
-    (a, b), (c, d) = first, second
-    sides = (_side(a, b, c), _side(a, b, d), _side(c, d, a), _side(c, d, b))
-    return sides[0] * sides[1] < 0 and sides[2] * sides[3] < 0
 
 
 def _side(a: Point, b: Point, c: Point) -> int:
@@ -400,9 +392,8 @@ def _side(a: Point, b: Point, c: Point) -> int:
     return 0 if abs(area) <= length / 2 else (1 if area > 0 else -1)
 
 
-def _cover(first: Segment, second: Segment) -> bool:
+def _cover(a: Point, b: Point, c: Point, d: Point) -> bool:
     """Whether two upright or two level lines run so near each other that they look like one."""
-    (a, b), (c, d) = first, second
     for along, aside in ((1, 0), (0, 1)):
         if abs(a[aside] - b[aside]) < 1 and abs(c[aside] - d[aside]) < 1:
             low = max(min(a[along], b[along]), min(c[along], d[along]))

@@ -246,7 +246,7 @@ def _alarms(
             labels[wire.key] = (*_alarm_lines(full), *labels[wire.key])
             alarms.add(wire.key)
         elif full:
-            mesh = scene.zones.mesh_of(wire)
+            mesh = next(mesh for mesh in scene.zones.meshes if wire in mesh.wires)
             lines[mesh.key] = (*lines[mesh.key], *_alarm_lines(full, scene.basis))
             alarms.add(mesh.key)
     inside: dict[str, list[Resource]] = {}

@@ -14,7 +14,7 @@ from topo.views.diagram.themes import theme_named
 from topo.views.sentences import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from topo.study.timeline import Moment, Run, Simulation
     from topo.topology.resources import Resource
@@ -32,13 +32,13 @@ _SAME = 1e-9  # rates and times as near as this are one
 _KINDS = ("nic", "gpu", "memory", "storage", "pcie-switch")  # whose colours the lanes take
 
 
-def draw_timeline(simulation: Simulation, *, theme: str = "light") -> Picture:
-    """Return a picture of one timeline.
+def draw_timeline(*simulations: Simulation, theme: str = "light") -> Picture:
+    """Return a picture of timelines of one machine, one below the other, on the same scales.
 
     Parameters
     ----------
-    simulation
-        What `topo.simulate` found.
+    simulations
+        What `topo.simulate` found, one a data path.
     theme
         ``light`` or ``dark``.
 
@@ -53,25 +53,7 @@ def draw_timeline(simulation: Simulation, *, theme: str = "light") -> Picture:
     >>> draw_timeline(topo.simulate(topo.load("gds-textbook"), via="legacy")).width
     960.0
     """
-    return draw_timelines((simulation,), theme=theme)
-
-
-def draw_timelines(simulations: Sequence[Simulation], *, theme: str = "light") -> Picture:
-    """Return a picture of several timelines of the same machine, on the same scales.
-
-    Parameters
-    ----------
-    simulations
-        Those of `topo.study.timeline.simulate_each`, one a data path.
-    theme
-        ``light`` or ``dark``.
-
-    Raises
-    ------
-    DrawError
-        If there is no such theme.
-    """
-    sheet = _Sheet(tuple(simulations), theme_named(theme))
+    sheet = _Sheet(simulations, theme_named(theme))
     sheet.paint()
     return Picture(dot=sheet.canvas.text, width=_WIDE, height=sheet.height)
 
@@ -286,35 +268,62 @@ class _Sheet:
         self._write((_MARGIN, _MARGIN + 8), Line(self.title, 16.0, bold=True))
         y = _MARGIN + _TITLE
         for panel in self.panels:
-            self._panel(panel, y)
+            self._paint_panel(panel, y)
             y += panel.height + _BETWEEN
-        self._legend(y - _BETWEEN + _LEGEND / 2 + 6)
+        x, y = _MARGIN, y - _BETWEEN + _LEGEND / 2 + 6
+        fill, border = self.theme.box(_KINDS[0])
+        self._box(Rect(x, y - 4, 15, 10), fillcolor=fill, color=border, style="filled")
+        self._box(Rect(x + 15, y - 8, 15, 14), fillcolor=fill, color=border, style="filled")
+        x = self._meaning(x + 36, y, f"height: rate, {format_rate(self.most)} fills a lane")
+        self._rule(Rect(x, y - 8, 3, 16), self.theme.ink)
+        x = self._meaning(x + 9, y, "done")
+        self._number(x + 8, y, 1)
+        self._meaning(x + 22, y, "a span: what binds in it stands below")
+
+    def _meaning(self, x: float, y: float, text: str) -> float:
+        line = Line(text, tone="soft")
+        self._write((x, y), line)
+        return x + line.width + 26
 
     # --- a panel ----------------------------------------------------------------------------------
 
-    def _panel(self, panel: _Panel, top: float) -> None:
-        simulation = panel.simulation
+    def _paint_panel(self, panel: _Panel, top: float) -> None:
+        simulation, theme = panel.simulation, self.theme
         (title,) = wrapped(panel_title(simulation), _WIDE - 3 * _MARGIN, 14.0, lines=1)
         self._write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
         first = top + _HEADER + _NUMBERS
         bottom = first + len(simulation.runs) * (_LANE + _GAP) - _GAP
-        self._time(first, bottom)
-        for number, run in enumerate(simulation.runs):
-            self._lane(simulation, run, number, first + number * (_LANE + _GAP))
-        self._numbers(panel, top + _HEADER + _NUMBERS / 2 - 3)
-        self._notes(panel, bottom + _AXIS)
-
-    def _time(self, first: float, bottom: float) -> None:
-        """Paint the axis of time: fine lines over all lanes, and what second they are."""
-        for second in ticks(self.end):
+        for second in ticks(self.end):  # the axis of time: fine lines over all lanes
             x = self._x(second)
-            self._rule(Rect(x - 0.3, first - 4, 0.6, bottom - first + 9), self.theme.frame)
+            self._rule(Rect(x - 0.3, first - 4, 0.6, bottom - first + 9), theme.frame)
             self._write((x, bottom + 14), Line(format_duration(second), tone="soft"), middle=True)
-        self._rule(Rect(self.left, bottom, self.right - self.left, 1.0), self.theme.soft)
+        self._rule(Rect(self.left, bottom, self.right - self.left, 1.0), theme.soft)
+        for number, run in enumerate(simulation.runs):
+            colours = theme.box(_KINDS[number % len(_KINDS)])
+            self._lane(simulation, run, colours, first + number * (_LANE + _GAP))
+        level = top + _HEADER + _NUMBERS / 2 - 3
+        for note in panel.notes:  # the number of each span, where there is room for it
+            left, right = self._x(note.start), self._x(note.end)
+            for x in (left, right):
+                self._rule(Rect(x - 0.5, level - 8, 1.0, 16), theme.soft)
+            if right - left >= 16:  # noqa: PLR2004  (a number's width)
+                self._number((left + right) / 2, level, note.number)
+        for place, (number, when, text) in enumerate(panel.lines):
+            y = bottom + _AXIS + _NOTE * place + _NOTE / 2
+            if number:
+                self._number(_MARGIN + 9, y, number)
+                self._write((_MARGIN + 26, y), Line(when))
+            self._write((_MARGIN + _LABEL + 24, y), Line(text))
 
-    def _lane(self, simulation: Simulation, run: Run, number: int, top: float) -> None:
-        self._name(run, top)
-        bottom = top + _LANE
+    def _lane(self, simulation: Simulation, run: Run, colours: tuple[str, str], top: float) -> None:
+        """Paint a workload's lane: its name, the scale of its rate, its bars, its end."""
+        workload, bottom = run.workload, top + _LANE
+        summary = f"{workload.direction} {format_size(workload.size)} by {run.data_path}"
+        names = wrapped(workload.name, _LABEL, 13.0, lines=1)
+        lines = [Line(text, 12.0, bold=True) for text in names]
+        lines += [Line(text, tone="soft") for text in wrapped(summary, _LABEL, lines=2)]
+        for place, line in enumerate(lines):
+            self._write((_MARGIN, top + 14 + 15 * place), line)
         self._rule(Rect(self.left, bottom - 0.4, self.right - self.left, 0.8), self.theme.soft)
         for level, words in ((top, format_rate(self.most)), (bottom, "0")):
             self._rule(Rect(self.left - 5, level - 0.4, 5, 0.8), self.theme.soft)
@@ -322,27 +331,13 @@ class _Sheet:
             self._write((self.left - 8 - line.width, level), line)
         bars = bars_of(simulation, run, self.end / (self.right - self.left))
         for bar in bars:
-            self._bar(bar, number, bottom)
+            x, high = self._x(bar.start), max(bar.rate / self.most * _LANE, 1.0)
+            rect = Rect(x, bottom - high, max(self._x(bar.end) - x, 1.0), high)
+            fill, border = colours
+            self._box(rect, fillcolor=fill, color=border, penwidth="1.4", style="filled")
         for bar in bars:
             self._words(bar, bottom)
         self._ends(run, top)
-
-    def _name(self, run: Run, top: float) -> None:
-        workload = run.workload
-        lines = [
-            Line(text, 12.0, bold=True) for text in wrapped(workload.name, _LABEL, 13.0, lines=1)
-        ]
-        summary = f"{workload.direction} {format_size(workload.size)} by {run.data_path}"
-        lines += [Line(text, tone="soft") for text in wrapped(summary, _LABEL, lines=2)]
-        for place, line in enumerate(lines):
-            self._write((_MARGIN, top + 14 + 15 * place), line)
-
-    def _bar(self, bar: Bar, number: int, bottom: float) -> None:
-        fill, border = self.theme.box(_KINDS[number % len(_KINDS)])
-        high = max(bar.rate / self.most * _LANE, 1.0)
-        x = self._x(bar.start)
-        rect = Rect(x, bottom - high, max(self._x(bar.end) - x, 1.0), high)
-        self._box(rect, fillcolor=fill, color=border, penwidth="1.4", style="filled")
 
     def _words(self, bar: Bar, bottom: float) -> None:
         """Write rate and reason into a bar, above a low one, or nowhere where they do not fit."""
@@ -375,41 +370,6 @@ class _Sheet:
             line = Line(f"from {format_duration(run.start)}")
             if start - self.left > line.width + 8:
                 self._write((start - 5 - line.width, top + 6), line)
-
-    def _numbers(self, panel: _Panel, y: float) -> None:
-        """Paint the number of each span above the lanes, where there is room for it."""
-        for note in panel.notes:
-            left, right = self._x(note.start), self._x(note.end)
-            for x in (left, right):
-                self._rule(Rect(x - 0.5, y - 8, 1.0, 16), self.theme.soft)
-            if right - left >= 16:  # noqa: PLR2004  (a number's width)
-                self._number((left + right) / 2, y, note.number)
-
-    def _notes(self, panel: _Panel, top: float) -> None:
-        for place, (number, when, text) in enumerate(panel.lines):
-            y = top + _NOTE * place + _NOTE / 2
-            if number:
-                self._number(_MARGIN + 9, y, number)
-                self._write((_MARGIN + 26, y), Line(when))
-            self._write((_MARGIN + _LABEL + 24, y), Line(text))
-
-    # --- the legend -------------------------------------------------------------------------------
-
-    def _legend(self, y: float) -> None:
-        fill, border = self.theme.box(_KINDS[0])
-        x = _MARGIN
-        self._box(Rect(x, y - 4, 15, 10), fillcolor=fill, color=border, style="filled")
-        self._box(Rect(x + 15, y - 8, 15, 14), fillcolor=fill, color=border, style="filled")
-        x = self._meaning(x + 36, y, f"height: rate, {format_rate(self.most)} fills a lane")
-        self._rule(Rect(x, y - 8, 3, 16), self.theme.ink)
-        x = self._meaning(x + 9, y, "done")
-        self._number(x + 8, y, 1)
-        self._meaning(x + 22, y, "a span: what binds in it stands below")
-
-    def _meaning(self, x: float, y: float, text: str) -> float:
-        line = Line(text, tone="soft")
-        self._write((x, y), line)
-        return x + line.width + 26
 
     # --- pieces -----------------------------------------------------------------------------------
 
