@@ -1,4 +1,4 @@
-"""Settings of the host, and measurements."""
+"""Settings of the host."""
 
 from __future__ import annotations
 
@@ -68,50 +68,3 @@ def test_what_cufile_is_told(text, name, value):
 )
 def test_a_wrong_setting(text, code):
     assert only(f"{BOX}settings: {text}\n").code == code
-
-
-def measured(*lines):
-    text = BOX + "measured:\n" + "".join(f"  - {line}\n" for line in lines)
-    return [(m.source, m.target, m.rate.value) for m in read(text).measurements]
-
-
-def test_a_measurement_has_its_source():
-    text = "measured:\n  - ram0 -> gpu0: {rate: 55.6 GB/s, source: nvbandwidth, date: 2026-11-02}\n"
-    (found,) = read(BOX + text).measurements
-    assert (found.source, found.target, found.date) == ("ram0", "gpu0", "2026-11-02")
-    assert (found.rate.value, found.rate.kind, found.rate.source) == (
-        55.6e9,
-        "measured",
-        "nvbandwidth",
-    )
-
-
-def test_a_measurement_without_one_is_its_line():
-    (found,) = read(f"{BOX}measured:\n  - gpu0 -> slot1: 22 GB/s\n").measurements
-    assert found.rate.source == "<text>:11"
-
-
-def test_measurements_pair_and_fan_out():
-    assert measured('"gpu[0-1] -> slot1": 22 GB/s', "ram -> cpu: 5 GB/s") == [
-        ("gpu0", "slot1", 22e9),
-        ("gpu1", "slot1", 22e9),
-        ("ram0", "cpu0", 5e9),
-        ("ram1", "cpu1", 5e9),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        ("gpu0 -- slot1: 22 GB/s", "not-a-cable"),
-        ("gpu0 -> slot1: 22", "bare-number"),
-        ("gpu0 -> slot1: 0 GB/s", "bad-number"),
-        ("gpu0 -> slot1: {source: x}", "missing-key"),
-        ("gpu0 -> slot1: {rate: 5 GB/s, dat: x}", "unknown-key"),
-        ("gpu -> slot: 5 GB/s", "unpaired"),
-        ("gpu9 -> slot1: 5 GB/s", "unknown-name"),
-        ("gpu0 -> slot1 5 GB/s", "link-without-colon"),
-    ],
-)
-def test_a_wrong_measurement(line, code):
-    assert only(f"{BOX}measured:\n  - {line}\n").code == code
