@@ -84,6 +84,7 @@ _PLACE_OF_CODE = {
     "_find": 0,
     "find": 0,
     "_of": 1,
+    "_stated": 2,
     "add": 1,
 }
 _SEVERITIES = {"error", "warning", "note"}

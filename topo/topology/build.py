@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from topo.catalogue.kinds import CARDS, HOSTS
@@ -47,9 +48,11 @@ def build_topology(description: Description) -> Topology:
     links = tuple(_in_ports(described))
     measured = _MeasuredRates(links, description.measurements)
     links = tuple(_with_resources(links, devices, measured))
+    of_devices = chain.from_iterable(map(device_resources, devices.values()))
+    of_links = (direction for link in links for direction in (link.forward, link.backward))
     resources = (
-        *(measured.over(own) for device in devices.values() for own in device_resources(device)),
-        *(way for link in links for way in (link.forward, link.backward) if way is not None),
+        *(measured.over(resource) for resource in of_devices),
+        *(resource for resource in of_links if resource is not None),
     )
     return replace(
         described,
@@ -115,11 +118,13 @@ def _with_resources(
         namesakes[f"{name} {direction}"] += 1
         number = namesakes[f"{name} {direction}"]
         rate = measured.of_cables(source, target, link.cable.count)
+        if rate is not None:
+            capacity = replace(capacity, measured=rate)
         return Resource(
             name=name if number == 1 else f"{name} #{number}",
             direction=direction,
             kind=_class(link, devices[source.device], devices[target.device]),
-            capacity=replace(capacity, measured=rate),
+            capacity=capacity,
             device=owner,
             limited_by=limited_by,
             place=link.place,
@@ -129,8 +134,8 @@ def _with_resources(
         if link.layer == "memory":
             yield link
         else:
-            forward = resource(link, link.a, link.b)
-            yield replace(link, forward=forward, backward=resource(link, link.b, link.a))
+            a, b, forward = link.a, link.b, resource(link, link.a, link.b)
+            yield Link(a, b, link.cable, link.layer, link.place, forward, resource(link, b, a))
 
 
 def _direction_name(
@@ -201,6 +206,8 @@ class _MeasuredRates:
 
     def of_cables(self, source: End, target: End, count: int) -> Figure | None:
         """Return the rate measured on `count` cables from `source` to `target`, `None` if none."""
+        if not self._rates:
+            return None
         exact = self._between_sides(source, target)
         if exact is not None:
             return exact

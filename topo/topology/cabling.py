@@ -285,11 +285,11 @@ def _check_plugged(plugged: list[_Plugged], report: Report) -> None:
         (overflow, plugs.device.name) for plugs in plugged if (overflow := _overflow(plugs))
     ]
     for (place, ports, message, advice, note), names in names_by_cause(overflows).items():
-        each = "" if len(names) == 1 else " each"
+        apiece = "" if len(names) == 1 else " each"
         report.add(
             place,
             "ports-used-up",
-            f"{has(names)} {ports}{each}{message}",
+            f"{has(names)} {ports}{apiece}{message}",
             help=advice,
             notes=[note] if note else [],
         )
@@ -481,11 +481,11 @@ def check_host_lanes(topology: Topology, report: Report) -> None:
             cause = (culprit.place, device.part.name, lanes, used, lines_of(links), figure.source)
             over.append((cause, device.name))
     for (place, part_name, lanes, used, lines, source), names in names_by_cause(over).items():
-        each = "" if len(names) == 1 else " each"
+        apiece = "" if len(names) == 1 else " each"
         report.add(
             place,
             "lanes-used-up",
-            f"{has(names)} {lanes} PCIe lanes{each} ({part_name}), and the links take {used}",
+            f"{has(names)} {lanes} PCIe lanes{apiece} ({part_name}), and the links take {used}",
             help="narrow or leave out a link, or put a PCIe switch between",
             notes=[f"they stand on {lines}", f"{lanes} lanes: {source}"],
         )
