@@ -63,10 +63,10 @@ _PAIR: Final = 2
 
 def combined(machines: Sequence[Machine]) -> Machine:
     """Return one machine of all that these sources tell of it, the first before the others."""
-    whole = machines[0]
+    result = machines[0]
     for number, machine in enumerate(machines[1:], 2):
-        whole = _both(whole, _with_own_ids(machine, f"{number}: "))
-    return whole
+        result = _both(result, _with_own_ids(machine, f"{number}: "))
+    return result
 
 
 def _with_own_ids(machine: Machine, lead: str) -> Machine:
@@ -89,25 +89,25 @@ def _both(first: Machine, second: Machine) -> Machine:
     matches = match(first, second)
     differing = differences(first, second, matches)
     # A first source without a tree of its own is laid upon the other's, if nothing speaks against.
-    contradicts = any(each.what in _STRUCTURE or each.grave for each in differing)
+    contradicts = any(difference.what in _STRUCTURE or difference.grave for difference in differing)
     swap = tells_tree(second) and not tells_tree(first) and not contradicts
     if swap:
         turned = Matches([(b, a) for a, b in matches.pairs])
-        whole = _merged(second, first, turned, base_first=False)
+        merged = _merged(second, first, turned, base_first=False)
         second_id = dict(reversed(matches.pairs))
         differing = [
-            replace(each, ids=tuple(second_id.get(id_, id_) for id_ in each.ids))
-            for each in differing
+            replace(difference, ids=tuple(second_id.get(id_, id_) for id_ in difference.ids))
+            for difference in differing
         ]
     else:
-        whole = _merged(first, second, matches, base_first=True)
+        merged = _merged(first, second, matches, base_first=True)
     # What a matrix cannot know does not matter beside a tree.
     both = (first, second)
     trees = [machine for machine in both if machine.kind not in MATRICES] or both
     notes = dict.fromkeys(note for machine in trees for note in machine.notes)
-    new_notes = [note for note in whole.notes if note not in (*first.notes, *second.notes)]
-    whole = replace(
-        whole,
+    new_notes = [note for note in merged.notes if note not in (*first.notes, *second.notes)]
+    merged = replace(
+        merged,
         kind=second.kind if swap else first.kind,
         source=first.source,
         file=first.file,
@@ -115,12 +115,12 @@ def _both(first: Machine, second: Machine) -> Machine:
         notes=(*notes, *matches.notes, *new_notes),
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
         fabric_known=tells_links(first) or tells_links(second),
-        findings=_findings(first, second, whole),
+        findings=_findings(first, second, merged),
     )
     # The first is called after all its files, where it was combined before.
     further = (source.rpartition(" (")[0] for source in first.together)
     title = " with ".join((file_title(first.file), *further))
-    return _with_differences(whole, differing, title, file_title(second.file))
+    return _with_differences(merged, differing, title, file_title(second.file))
 
 
 def _recognised(machine: Machine, source: Machine) -> Machine:
@@ -186,49 +186,55 @@ def _with_source(evidence: str, name: str, what: str = "") -> str:
 # --- findings -------------------------------------------------------------------------------------
 
 
-def _findings(first: Machine, second: Machine, whole: Machine) -> tuple[Finding, ...]:
-    """Return what was said of each source, without what the other settles."""
+def _findings(first: Machine, second: Machine, merged: Machine) -> tuple[Finding, ...]:
+    """Return what was said of finding source, without what the other settles."""
     note = f"in {file_title(second.file)}"
     findings = [
-        *(each for each in first.findings if each.code not in _SETTLED or _lasts(each, whole)),
         *(
-            replace(each, notes=(*each.notes, note))
-            for each in second.findings
-            if each.code not in _SETTLED
+            finding
+            for finding in first.findings
+            if finding.code not in _SETTLED or _lasts(finding, merged)
+        ),
+        *(
+            replace(finding, notes=(*finding.notes, note))
+            for finding in second.findings
+            if finding.code not in _SETTLED
         ),
     ]
-    new = [each for each in whole.findings if each not in (*first.findings, *second.findings)]
+    new = [
+        finding for finding in merged.findings if finding not in (*first.findings, *second.findings)
+    ]
     return (*findings, *new)
 
 
-def _lasts(finding: Finding, whole: Machine) -> bool:
+def _lasts(finding: Finding, merged: Machine) -> bool:
     """Whether what one source does not know is still not known."""
     if finding.code == "numa-unknown":
-        return not any(cpu.numa for cpu in whole.of_kind("cpu"))
+        return not any(cpu.numa for cpu in merged.of_kind("cpu"))
     if finding.code == "guessed-nvlinks":
-        return any("a guess" in cable.evidence for cable in whole.cables)
+        return any("a guess" in cable.evidence for cable in merged.cables)
     if finding.code == "no-io":
-        return not any(device.link is not None for device in whole.devices)
-    return not whole.of_kind("pcie-switch")
+        return not any(device.link is not None for device in merged.devices)
+    return not merged.of_kind("pcie-switch")
 
 
 def _with_differences(
-    whole: Machine, differing: list[Difference], first: str, second: str
+    merged: Machine, differing: list[Difference], first: str, second: str
 ) -> Machine:
     """Return the machine with a finding and a comment for each contradiction.
 
     `first` and `second` are what the sources are called.
     """
-    names = device_names(whole.devices)
+    names = device_names(merged.devices)
     groups: dict[tuple[str, str, str, bool], list[tuple[str, ...]]] = {}
-    for each in differing:
-        if all(id_ in names for id_ in each.ids):
-            fact = (each.what, each.first, each.second, each.grave)
-            groups.setdefault(fact, []).append(each.ids)
+    for difference in differing:
+        if all(id_ in names for id_ in difference.ids):
+            fact = (difference.what, difference.first, difference.second, difference.grave)
+            groups.setdefault(fact, []).append(difference.ids)
     findings: list[Finding] = []
     notes: list[str] = []
     notices: dict[str, list[str]] = {}
-    kept = f"what {first} says was kept; correct the YAML"
+    advice = f"what {first} says was kept; correct the YAML"
     for (what, value, second_value, grave), members in groups.items():
         text = f"{what} {value} in {first}, {second_value} in {second}"
         about = _about(members, names)
@@ -238,22 +244,22 @@ def _with_differences(
         else:
             notes.append(f"The sources disagree: {about}{text}.")
         message = f"{about}{text}"
-        help = "are they of one machine?" if grave else kept
+        help = "are they of one machine?" if grave else advice
         severity: Severity = "error" if grave else "warning"
         findings.append(Finding("sources-disagree", message, severity=severity, help=help))
     if len(findings) > _MOST_DIFFERENCES:
         message = f"{len(findings) - _MOST_DIFFERENCES} more facts"
-        more = Finding("sources-disagree", message, severity="warning", help=kept)
+        more = Finding("sources-disagree", message, severity="warning", help=advice)
         findings[_MOST_DIFFERENCES:] = [more]
         notes[_MOST_DIFFERENCES:] = []
     return replace(
-        whole,
+        merged,
         devices=tuple(
             replace(device, notices=(*device.notices, *notices.get(device.id, ())))
-            for device in whole.devices
+            for device in merged.devices
         ),
-        notes=(*whole.notes, *notes),
-        findings=(*whole.findings, *findings),
+        notes=(*merged.notes, *notes),
+        findings=(*merged.findings, *findings),
     )
 
 
@@ -352,8 +358,8 @@ def _filled_link(
     if link is None or source is None or link_differs(link, source):
         return link
     evidence = _with_source(source.evidence, name)
-    whole = source.generation is not None and source.lanes is not None
-    if whole and is_guessed(link) and not is_guessed(source):
+    complete = source.generation is not None and source.lanes is not None
+    if complete and is_guessed(link) and not is_guessed(source):
         return replace(source, evidence=evidence)
     lacks_generation = link.generation is None and source.generation
     if not lacks_generation and not (link.lanes is None and source.lanes):
@@ -533,7 +539,7 @@ class _Additions:
         present = self.base.of_kind(*kinds)
         if not present or device.kind in ("gpu", "memory", "storage"):
             return not present
-        return bool(device.pci) and all(each.pci for each in present)
+        return bool(device.pci) and all(card.pci for card in present)
 
     def _add(self, device: DiscoveredDevice) -> None:
         parent = self._place(device.parent)

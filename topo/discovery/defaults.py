@@ -104,12 +104,12 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         facts=(("outside", "yes"),),
         evidence="" if storage else "a guess: the source does not name storage",
     )
-    whole = replace(
+    complete = replace(
         machine,
         devices=(*((target,) if cards else ()), *machine.devices, *memories),
         cables=(*cables, *machine.cables),
     )
-    return whole, tuple(_guesses(machine, cards, names, guessed=not storage))
+    return complete, tuple(_guesses(machine, cards, names, guessed=not storage))
 
 
 def _storage_cards(
@@ -175,19 +175,19 @@ def _guesses(
         message = "the source names no network card and no drive that data could come by"
         help = "add one to the file, with its link, before you compare data paths"
         return [Finding("no-storage", message, severity="note", help=help)]
-    shown = names[cards[0].id]
+    cards_text = names[cards[0].id]
     if len(cards) > 1:
-        shown = f"{shown} to {names[cards[-1].id]} ({len(cards)} cards)"
+        cards_text = f"{cards_text} to {names[cards[-1].id]} ({len(cards)} cards)"
     findings = []
     if guessed:
-        message = f"a storage target was cabled to {shown}, which is a guess"
+        message = f"a storage target was cabled to {cards_text}, which is a guess"
         help = "say which cards lead to storage: `--storage nic0`"
         findings.append(Finding("guessed-storage", message, severity="note", help=help))
     if any(
         storage_cable(card, machine).endswith(_GUESSED_PORT) and not any(card.ports)
         for card in cards
     ):
-        message = f"how fast the ports of {shown} are is not told: 100 Gb/s each is a guess"
+        message = f"how fast the ports of {cards_text} are is not told: 100 Gb/s each is a guess"
         help = "write the speed of the cables to `storage` in the YAML"
         findings.append(Finding("guessed-speed", message, severity="note", help=help))
     return findings

@@ -170,8 +170,8 @@ _UNKNOWN: Final = FileKind("", _NOTHING)
 
 def _markup(head: bytes) -> FileKind:
     at = 0
-    while found := _PROLOG.match(head, at):
-        at = found.end()
+    while prolog := _PROLOG.match(head, at):
+        at = prolog.end()
     root = _ROOT.match(head[at:].lstrip())
     if root is None:
         return FileKind("", "an XML file that does not say what it is")

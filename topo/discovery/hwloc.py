@@ -72,14 +72,12 @@ def read(data: bytes, name: str) -> Machine:
     reader = _Reader(file, hosts)
     reader.visit(file.machine, "", file.machine.nodes())
     bridges = reader.bridges or [HostBridge("none", hosts.first)]
-    found = devices_of(by_address(reader.functions), bridges, hosts.forwards)
+    pci = devices_of(by_address(reader.functions), bridges, hosts.forwards)
     device_of = reader.packages | {
-        name: found.device_of[key]
-        for name, key in reader.function_of.items()
-        if key in found.device_of
+        name: pci.device_of[key] for name, key in reader.function_of.items() if key in pci.device_of
     }
-    devices = (*hosts.devices, *found.devices)
-    cables, odd_links = _fabric(file.matrices, device_of, {each.id: each for each in devices})
+    devices = (*hosts.devices, *pci.devices)
+    cables, odd_links = _fabric(file.matrices, device_of, {device.id: device for device in devices})
     devices, cables, guesses = with_nvswitch_links(devices, cables)
     return Machine(
         kind="hwloc",
@@ -92,9 +90,9 @@ def read(data: bytes, name: str) -> Machine:
         notes=(
             "hwloc tells rates of links, not generation and width: those are guesses of that rate.",
         ),
-        left_out=found.left_out,
+        left_out=pci.left_out,
         findings=(
-            *(*_version(file), *_filtered(file), *found.findings),
+            *(*_version(file), *_filtered(file), *pci.findings),
             *(*_hidden(file, reader.functions), *odd_links, *guesses),
         ),
     )
@@ -181,7 +179,7 @@ class HwlocFile:
 
     def objects(self, *types: str) -> list[Object]:
         """Return the objects of these types."""
-        return [each for each in self.machine.walk() if each.type in types]
+        return [item for item in self.machine.walk() if item.type in types]
 
     def sorts(self, device: Object) -> frozenset[str]:
         """Return what an OS device is: ``network``, ``openfabrics``, ``storage`` ..."""
@@ -241,8 +239,8 @@ def _matrix(element: Element) -> Matrix | None:
         for tag in ("indexes", "u64values")
     )
     size = len(indexes)
-    whole = all(re.fullmatch(r"\d{1,18}", text) for text in texts)
-    if not size or size * size != len(texts) or not whole:
+    all_numbers = all(re.fullmatch(r"\d{1,18}", text) for text in texts)
+    if not size or size * size != len(texts) or not all_numbers:
         return None
     usual_type = element.get("type", "")
     cells = [float(text) for text in texts]
@@ -315,11 +313,11 @@ class _Reader:
         code, vendor, device = item.numbers()
         key = f"pci {len(self.functions)}"
         inner = [child for child in item.children if child.type == "OSDev"]
-        for each in (item, *inner):
-            if each.get("gp_index"):
-                self.function_of[f"{each.type}:{each.get('gp_index')}"] = key
+        for part in (item, *inner):
+            if part.get("gp_index"):
+                self.function_of[f"{part.type}:{part.get('gp_index')}"] = key
         unnamed_bridge = item.type == "Bridge" and not code.strip("0")
-        ports = sum(bool(_PORT_STATE.fullmatch(name)) for each in inner for name in each.infos)
+        ports = sum(bool(_PORT_STATE.fullmatch(name)) for part in inner for name in part.infos)
         self.functions.append(
             Function(
                 id=key,
@@ -351,7 +349,7 @@ class _Reader:
 
 def _text(item: Object, inner: list[Object]) -> str:
     """Return what people call it: the GPU's or drive's model."""
-    if any(each.get("subtype") == "NVSwitch" for each in (item, *inner)):
+    if any(part.get("subtype") == "NVSwitch" for part in (item, *inner)):
         return "NVSwitch"
     for device in inner:
         for name in ("GPUModel", "Model"):
@@ -398,9 +396,9 @@ def _fabric(
         if matrix.name not in ("NVLinkBandwidth", "XGMIBandwidth"):
             continue
         missing += [name for name in matrix.objects if name not in device_of]
-        for a, b, there, back in _pairs(matrix, device_of):
+        for a, b, forth, back in _pairs(matrix, device_of):
             sums = rates.get((a, b), (0.0, 0.0))
-            rates[a, b] = (sums[0] + there, sums[1] + back)
+            rates[a, b] = (sums[0] + forth, sums[1] + back)
             by_xgmi.setdefault((a, b), matrix.name == "XGMIBandwidth")
     cables = []
     for (a, b), both_ways in rates.items():
@@ -408,10 +406,10 @@ def _fabric(
         cable, evidence = _cable(max(both_ways), (devices[a], devices[b]), xgmi=xgmi)
         cables.append(DiscoveredCable(a, b, cable, evidence))
     findings = []
-    unequal = [ends for ends, (there, back) in rates.items() if there != back]
+    unequal = [ends for ends, (forth, back) in rates.items() if forth != back]
     if unequal:
-        (a, b), (there, back) = unequal[0], rates[unequal[0]]
-        message = f"{a} to {b} is {there:g} MB/s, and back {back:g}"
+        (a, b), (forth, back) = unequal[0], rates[unequal[0]]
+        message = f"{a} to {b} is {forth:g} MB/s, and back {back:g}"
         help = "the larger number was taken"
         findings.append(Finding("asymmetric-links", message, severity="warning", help=help))
     if missing:
@@ -425,9 +423,9 @@ def _pairs(matrix: Matrix, device_of: Mapping[str, str]) -> Iterator[tuple[str, 
     ends = [device_of.get(name, "") for name in matrix.objects]
     for row, a in enumerate(ends):
         for column, b in enumerate(ends[row + 1 :], row + 1):
-            there, back = matrix.rows[row][column], matrix.rows[column][row]
-            if a and b and a != b and 0 < max(there, back) < _MOST_RATE:
-                yield a, b, there, back
+            forth, back = matrix.rows[row][column], matrix.rows[column][row]
+            if a and b and a != b and 0 < max(forth, back) < _MOST_RATE:
+                yield a, b, forth, back
 
 
 def _cable(

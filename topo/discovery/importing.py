@@ -160,8 +160,8 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     from topo.topology.build import build_topology
 
     machine = with_drive_links(machine)
-    whole, guesses = completed(machine, storage)
-    yaml = to_yaml(*describe(whole, machine.title()))
+    complete, guesses = completed(machine, storage)
+    yaml = to_yaml(*describe(complete, machine.title()))
     description = loads(yaml, name=f"{machine.file} as YAML")
     build_topology(description)  # physics holds for it as for any other file
     description = replace(description, file=machine.file)
@@ -217,8 +217,8 @@ def _importer(kind: str | None, data: bytes, name: str) -> str:
         raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
     file = file_kind(data)
     if not file.importer and (kind is None or file.recognised):
-        wanted = f", not what `{kind}` reads" if kind else ""
-        message = f"`{name}` is {file.words}{wanted}"
+        instead_of = f", not what `{kind}` reads" if kind else ""
+        message = f"`{name}` is {file.words}{instead_of}"
         raise ExchangeError(Finding("wrong-kind", message, help=file.help or all_kinds))
     if kind is not None and file.importer not in ("", kind):
         message = f"`{name}` is {file.words}, not what `{kind}` reads"

@@ -100,8 +100,8 @@ def read(data: bytes, name: str) -> Machine:
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts, bridges = _hosts(listing)
-    found = devices_of(by_address(listing.functions), bridges, hosts.forwards)
-    devices, cables, guesses = with_nvswitch_links((*hosts.devices, *found.devices))
+    pci = devices_of(by_address(listing.functions), bridges, hosts.forwards)
+    devices, cables, guesses = with_nvswitch_links((*hosts.devices, *pci.devices))
     nodes_unknown: list[Finding] = []
     if len(bridges) > 1 and all(function.node is None for function in listing.functions):
         message = f"{len(bridges)} host bridges, and which CPU each belongs to is not told: "
@@ -117,8 +117,8 @@ def read(data: bytes, name: str) -> Machine:
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=listing.notes,
-        left_out=found.left_out,
-        findings=(*listing.findings, *nodes_unknown, *found.findings, *guesses),
+        left_out=pci.left_out,
+        findings=(*listing.findings, *nodes_unknown, *pci.findings, *guesses),
     )
 
 
@@ -185,7 +185,9 @@ def read_blocks(lines: list[str]) -> Listing | None:
     detailed = any(function.most or function.current for function in functions)
     return Listing(
         functions,
-        tuple(dict.fromkeys(each.parent for each in functions if each.parent not in ids)),
+        tuple(
+            dict.fromkeys(function.parent for function in functions if function.parent not in ids)
+        ),
         " -vvv" if detailed or bridges else "",
         ("Speeds are the most that both ends of a link can.",) if detailed else (),
         tuple(_hidden(blind=blind, denied=denied)),

@@ -187,10 +187,10 @@ class _Reader:
 
     def machine(self, name: str, *, version: str) -> Machine:
         """Return the machine of all that was taken."""
-        hosts = [HostBridge(cpu.id, cpu.id, known=False) for cpu in self.cpus]
-        found = devices_of(self.functions, hosts, keep_switches=True).devices
+        hosts = [HostBridge(cpu.id, cpu.id, is_told=False) for cpu in self.cpus]
+        pci_devices = devices_of(self.functions, hosts, keep_switches=True).devices
         order = {function.id: place for place, function in enumerate(self.functions)}
-        in_file = sorted(found, key=lambda device: order[device.id])
+        in_file = sorted(pci_devices, key=lambda device: order[device.id])
         gpus = self._in_order([device for device in in_file if device.kind == "gpu"])
         fabric = _Fabric(self.gpus, gpus)
         devices = (

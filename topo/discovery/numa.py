@@ -108,7 +108,7 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         flag = catalogue().parts[like].flag("forwards-p2p")
         if flag is not None:
             forwards[cpu] = flag
-    cables = {processor_named(each)[1] for each in models}
+    cables = {processor_named(name)[1] for name in models}
     return Hosts(
         devices=(*cpus, *memories),
         parts=tuple(parts.values()),

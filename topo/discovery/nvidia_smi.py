@@ -505,8 +505,8 @@ class _Tree:
             for at, a in enumerate(group)
             for b in group[at + 1 :]
         }
-        known = [(a, b, rank) for (a, b), rank in self.ranks.items() if rank is not None]
-        wrong = [pair for pair in known if level_of.get(frozenset(pair[:2]), _SYS) < pair[2]]
+        ranked = [(a, b, rank) for (a, b), rank in self.ranks.items() if rank is not None]
+        wrong = [pair for pair in ranked if level_of.get(frozenset(pair[:2]), _SYS) < pair[2]]
         if wrong:
             a, b, rank = wrong[0]
             nearer = RANKS[level_of[frozenset((a, b))]]
@@ -514,15 +514,15 @@ class _Tree:
             message += f"; {len(wrong) - 1} more pairs like it" if len(wrong) > 1 else ""
             help = "no tree has these classes; the nearer one was built"
             yield Finding("impossible-matrix", message, severity="warning", help=help)
-        to_cards = {rank for a, b, rank in known if a in matrix.gpus and b in matrix.cards}
+        to_cards = {rank for a, b, rank in ranked if a in matrix.gpus and b in matrix.cards}
         many = min(len(matrix.gpus), len(matrix.cards)) >= _MANY
         flat = many and to_cards and to_cards <= {_PHB, _SYS}
-        if flat or any(rank == _SYS and self._share_node(a, b) for a, b, rank in known):
+        if flat or any(rank == _SYS and self._share_node(a, b) for a, b, rank in ranked):
             why = "every GPU is as far from every card" if flat else "SYS within one NUMA node"
             message = f"{why}: a virtual machine that hides its switches?"
             help = "compare with the host's own topology"
             yield Finding("hidden-switches", message, severity="warning", help=help)
-        for a, b, rank in known:
+        for a, b, rank in ranked:
             nodes = {*matrix.affinity_of(a).nodes}, {*matrix.affinity_of(b).nodes}
             if rank <= _NODE and all(nodes) and not nodes[0] & nodes[1]:
                 message = f"{a} and {b} hang on different NUMA nodes and are no SYS"

@@ -133,7 +133,7 @@ class HostBridge:
         The `id` of the CPU it belongs to.
     node
         The NUMA node, where that CPU has several.
-    known
+    is_told
         Whether the source tells host bridges; else all of a CPU's devices are under this one,
         which says nothing of which of them share one.
     """
@@ -142,7 +142,7 @@ class HostBridge:
     cpu: str
     node: int | None = None
     evidence: str = ""
-    known: bool = True
+    is_told: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def _link_of_ends(device: Function, port: Function | None) -> tuple[DiscoveredLi
     oddities: dict[str, str] = {}
     who = "both ends can" if above and most else "the device can"
     if current.generation and generation and current.generation < generation:
-        now, best = (transfer_rate(each) / 1e9 for each in (current.generation, generation))
+        now, best = (transfer_rate(number) / 1e9 for number in (current.generation, generation))
         oddities["idle-link"] = f"{now:g} GT/s now, and {who} {best:g} GT/s"
     if current.lanes and lanes and current.lanes < lanes:
         oddities["trained-down"] = f"x{current.lanes} now, and {who} x{lanes}"

@@ -179,7 +179,7 @@ class _Tree:
         for function in (*switches, *leaves):
             if not self._switch_above(function):
                 host = self._host_above(function)
-                tops[host.id] = tops.get(host.id, 0) + host.known
+                tops[host.id] = tops.get(host.id, 0) + host.is_told
         shared = {host for host, count in tops.items() if count > 1}
         devices = (
             *(self._root_complex(host) for host in self.hosts.values() if host.id in shared),
@@ -199,8 +199,9 @@ class _Tree:
         return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
 
     def _link(self, function: Function, kind: str, part: str) -> DiscoveredLink:
-        own = catalogue().parts.get(part)
-        lanes = own.slot.lanes if own is not None and own.slot is not None else None
+        known_part = catalogue().parts.get(part)
+        slot = known_part.slot if known_part is not None else None
+        lanes = slot.lanes if slot is not None else None
         usual = lanes or _USUAL_LANES.get(kind, _MOST_LANES)
         port = self.bridges.get(function.parent)
         link, oddities = link_between(function, port, usual_lanes=usual)
@@ -273,10 +274,12 @@ class _Tree:
                 if _is_real(function.address) and function not in self.repeated
             ),
             rdma=_names(function.rdma for function in functions),
-            label=printable(", ".join(_names((*each.nets, *each.drives) for each in functions))),
+            label=printable(
+                ", ".join(_names((*function.nets, *function.drives) for function in functions))
+            ),
             slot=printable(first.slot),
             ports=ports,
-            network=next((each.network for each in functions if each.network), network),
+            network=next((function.network for function in functions if function.network), network),
             facts=(("size", _size_text(size)),) if size else (),
             evidence=_evidence(first),
         )
@@ -373,9 +376,12 @@ def _is_virtual(function: Function, neighbours: list[Function]) -> bool:
         return function.virtual
     if function.nets or function.rdma:
         return False
-    if any((each.nets or each.rdma) and each.device != function.device for each in neighbours):
+    if any(
+        (neighbour.nets or neighbour.rdma) and neighbour.device != function.device
+        for neighbour in neighbours
+    ):
         return True
-    virtual = [_VIRTUAL_FUNCTION in each.text.lower() for each in (function, *neighbours)]
+    virtual = [_VIRTUAL_FUNCTION in card.text.lower() for card in (function, *neighbours)]
     return virtual[0] and not all(virtual)
 
 

@@ -122,10 +122,10 @@ def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
         raise ExchangeError(Finding("nothing-there", message, help=help))
     hosts = processors.hosts
     bridges = _bridges(functions, hosts) or [HostBridge("none", hosts.first)]
-    found = devices_of(by_address(functions), bridges, hosts.forwards)
-    targets = _targets(tree, [device for device in found.devices if device.is_nic])
+    pci = devices_of(by_address(functions), bridges, hosts.forwards)
+    targets = _targets(tree, [device for device in pci.devices if device.is_nic])
     devices, cables, guesses = with_nvswitch_links(
-        (*targets.devices, *hosts.devices, *found.devices), targets.cables
+        (*targets.devices, *hosts.devices, *pci.devices), targets.cables
     )
     return Machine(
         kind="sysfs",
@@ -136,10 +136,10 @@ def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=("Speeds are the most that both ends of a link can. /sys knows no NVLink.",),
-        left_out=found.left_out,
+        left_out=pci.left_out,
         findings=(
             *(*cut, *_nodes_left_out(processors), *_hidden(functions)),
-            *(*found.findings, *targets.findings, *guesses),
+            *(*pci.findings, *targets.findings, *guesses),
         ),
     )
 
@@ -161,7 +161,9 @@ def _hidden(functions: list[Function]) -> Iterator[Finding]:
         help = "copy sys/bus/pci and sys/devices too"
         yield Finding("no-io", message, severity="warning", help=help)
     yield from hidden_ports(functions, _NO_PLACE)
-    placeless = [each.address for each in functions if each.parent.startswith(_NO_PLACE)]
+    placeless = [
+        function.address for function in functions if function.parent.startswith(_NO_PLACE)
+    ]
     if placeless:
         message = f"{and_more(placeless)}: copied without their place in the tree"
         help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
