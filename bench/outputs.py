@@ -92,7 +92,7 @@ def questions(corpus: Path | None, *, pictures: bool) -> Iterator[list[str]]:
 
 def answer(words: list[str]) -> str:
     """Run ``topo WORDS`` here and return its exit code and all that it printed."""
-    from topo.cli import main
+    from topo.cli.program import main
 
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -182,6 +182,17 @@ def long_files(package: Path) -> list[str]:
     ]
 
 
+def slow_dataclasses(package: Path) -> list[str]:
+    """A class of values is made by `topo.records.dataclass`, which costs a start-up least."""
+    return [
+        f"{path.relative_to(package.parent)}:{line}: write `from topo.records import dataclass`"
+        for path in modules(package)
+        if path.stem != "records"
+        for line, name in imports(path, package)
+        if name == "dataclasses.dataclass"
+    ]
+
+
 def false_exports(package: Path) -> list[str]:
     """`__all__` is sorted, without repeats, and names only what the file defines or imports."""
     complaints = []
@@ -227,6 +238,7 @@ RULES = [
     nameless_modules,
     missing_docstrings,
     long_files,
+    slow_dataclasses,
     false_exports,
 ]
 
@@ -249,7 +261,7 @@ def test_every_library_that_a_room_may_use_is_listed_for_a_room_that_is():
 def test_help_loads_nothing_heavy(arguments):
     script = (
         "import sys\n"
-        "from topo.cli import main\n"
+        "from topo.cli.program import main\n"
         f"sys.argv = ['topo', *{arguments!r}]\n"
         "try:\n"
         "    code = main()\n"
@@ -299,12 +311,13 @@ BAD_HOUSES = [
     (missing_docstrings, "description/model.py", "x = 1\n", "no docstring"),
     (missing_docstrings, "description/model.py", '"""Types."""\n', "no __init__.py"),
     (long_files, "description/model.py", "\n" * (LONGEST_FILE + 1), "601 lines"),
+    (slow_dataclasses, "solve/lp.py", "from dataclasses import dataclass\n", "topo.records"),
     (false_exports, "description/model.py", '__all__ = ["Description"]\n', "which is not there"),
     (false_exports, "description/model.py", '__all__ = ["x", "x"]\nx = 1\n', "twice"),
 ]
 
 GOOD_HOUSE = {
-    "__init__.py": '"""Door."""\nif TYPE_CHECKING:\n    from topo.cli import main\n',
+    "__init__.py": '"""Door."""\nif TYPE_CHECKING:\n    from topo.cli.program import main\n',
     "errors.py": '"""Errors."""\n__all__ = ["TopoError"]\nclass TopoError(Exception): ...\n',
     "document/__init__.py": '"""Text to tree."""\nimport yaml\nfrom topo.errors import TopoError\n',
     "solve/__init__.py": '"""Rates."""\nimport numpy\nfrom . import maxmin\n',

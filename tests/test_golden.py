@@ -81,7 +81,7 @@ def test_a_bad_file_is_named_for_its_mistake_and_says_it(path):
 def test_the_program_ends_with_one_and_no_traceback(path, capsys):
     if find_spec("topo.cli.check") is None:
         pytest.skip("no topo check yet")
-    from topo.cli import main
+    from topo.cli.program import main
 
     assert main(["check", str(path)]) == 1
     out, err = capsys.readouterr()

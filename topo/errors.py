@@ -19,8 +19,9 @@ A *finding* is a value: one cause, one message. Rendering it is the business of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.machines import ONE_SOCKET
-from topo.cli import main
+from topo.cli.program import main
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ import pytest
 
 import topo as package
 from tests.measuring.results import gdsio, nvbandwidth
-from topo.cli import main
-from topo.cli.program import VERBS, hint, program
+from topo.cli.program import VERBS, hint, main, program
 
 TOPO = [sys.executable, "-m", "topo"]
 CHECKOUT = Path(package.__file__).parents[1]

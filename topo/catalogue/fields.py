@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, KINDS, MEMORIES, STORAGE
@@ -17,6 +16,7 @@ from topo.catalogue.part import Figure, FigureKind, PeerCap, PeerCaps, Slot
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import UnitError
 from topo.phrases import did_you_mean
+from topo.records import dataclass
 from topo.units import (
     format_rate,
     format_ratio,

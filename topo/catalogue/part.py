@@ -6,10 +6,11 @@ The same types serve the shipped catalogue and a user's own `parts:` and `media:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from topo.catalogue.kinds import HasKind
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

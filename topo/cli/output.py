@@ -97,10 +97,11 @@ def _tell(findings: Iterable[Finding]) -> int:
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
+    encoding = stream.encoding or "utf-8"
     try:
-        text.encode(stream.encoding)
+        text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.encode(stream.encoding, "replace").decode(stream.encoding)
+        text = text.encode(encoding, "replace").decode(encoding)
     # In pieces: an unbuffered Python counts the part that a closed pipe still took as the whole.
     for start in range(0, len(text), _PIECE):
         stream.write(text[start : start + _PIECE])

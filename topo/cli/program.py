@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
 from typing import TYPE_CHECKING
@@ -207,6 +206,8 @@ def hint(word: str, rest: list[str]) -> str:
         return _with_file(_HABITS[word.lower()], rest)
     if _names_machine(word):
         return " ".join(["topo compare", word, *rest])
+    from difflib import get_close_matches
+
     near = get_close_matches(word.lower(), VERBS, n=1)
     return " ".join(["topo", near[0], *rest]) if near else ""
 

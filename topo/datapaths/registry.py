@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from topo.document.nodes import Report
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.phrases import nearest_names
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

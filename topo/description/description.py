@@ -5,11 +5,12 @@ Nothing here is computed from physics yet; that is `topo.topology`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.catalogue.kinds import HasKind
 from topo.description.keys import ROUTING
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

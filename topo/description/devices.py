@@ -6,7 +6,6 @@ Here are also the devices that a caller adds by copying one that is there (``--s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.fields import FIELDS, rejoin
@@ -19,6 +18,7 @@ from topo.description.shape import a_kind, is_extension, mapping_of, text_of, te
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Place, UnitError
 from topo.phrases import counted, did_you_mean, listed
+from topo.records import dataclass
 from topo.units import parse_flag
 
 if TYPE_CHECKING:

@@ -5,8 +5,10 @@ One table for the readers (unknown keys, near names, words), the JSON Schema and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ Here are also the links that a caller changes, and those of devices added as cop
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from topo.description.shape import entries_of, kind_of, text_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.units import parse_rate
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ given back only if it says exactly what was wanted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.description.format import comments_of, comparable
@@ -17,6 +16,7 @@ from topo.document.nodes import Mapping, Sequence
 from topo.document.parse import parse
 from topo.document.tokens import tokenize
 from topo.errors import DescriptionError, Finding
+from topo.records import dataclass
 from topo.units import spell_rate
 
 if TYPE_CHECKING:

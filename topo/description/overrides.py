@@ -7,7 +7,7 @@ cabled alike (``--set slot3=slot1``): `devices` and `links` copy the entry and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS
@@ -16,6 +16,7 @@ from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError
 from topo.phrases import did_you_mean
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ one cause gives one message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,6 +58,7 @@ from topo.description.workloads import (
 from topo.document.nodes import Mapping, Report, Scalar
 from topo.errors import DescriptionError, Place
 from topo.phrases import near_names
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ read here and judged by `topo check`::
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from topo.catalogue.kinds import CARDS, STORAGE
@@ -30,6 +30,7 @@ from topo.description.shape import (
 from topo.document.nodes import Scalar, Sequence
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
+from topo.records import dataclass
 from topo.units import parse_duration, parse_rate, parse_size
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import ExchangeError, Finding, Place
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -8,7 +8,6 @@ hwloc, ``topology-xml.c``, ``pci-common.c``, ``hwloc2.dtd``, and ``hwloc.dtd`` o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.load import catalogue
@@ -19,6 +18,7 @@ from topo.discovery.numa import NumaNode, Package, hosts_of
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

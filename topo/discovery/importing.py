@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.errors import DescriptionError, ExchangeError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

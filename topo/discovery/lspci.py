@@ -8,7 +8,7 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES
@@ -28,6 +28,7 @@ from topo.discovery.pci import (
 )
 from topo.discovery.pci_tree import by_address, devices_of
 from topo.errors import ExchangeError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

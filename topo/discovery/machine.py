@@ -6,11 +6,11 @@ stays unknown. `topo.discovery.describe` makes a topology file of it; devices ge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HasKind
 from topo.phrases import counted
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from topo.catalogue.kinds import CARDS
 from topo.discovery.describe import file_title
 from topo.discovery.machine import ancestors, numa_of
 from topo.discovery.pci import address_key, card_of
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

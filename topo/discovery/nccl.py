@@ -11,7 +11,6 @@ NVIDIA NCCL, ``src/graph/xml.cc`` and ``src/graph/topo.cc``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.catalogue.cables import LANES
@@ -31,6 +30,7 @@ from topo.discovery.pci import Function, HostBridge, generation_of, read_address
 from topo.discovery.pci_tree import devices_of
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

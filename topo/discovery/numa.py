@@ -8,13 +8,13 @@ the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import architecture_named, processor_named
 from topo.catalogue.load import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
 from topo.graph import components
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.description.names import numbers_in
@@ -24,6 +23,7 @@ from topo.discovery.machine import (
 )
 from topo.errors import ExchangeError, Finding, Place, UnitError
 from topo.graph import components
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

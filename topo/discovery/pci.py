@@ -7,7 +7,7 @@ devices of them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.catalogue.cables import LANES
@@ -26,6 +26,7 @@ from topo.catalogue.identities import (
 )
 from topo.catalogue.load import catalogue
 from topo.discovery.machine import DiscoveredLink
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,6 @@ complex where several things hang on it, which is what makes a pair PHB.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
@@ -24,6 +23,7 @@ from topo.discovery.pci import (
 )
 from topo.errors import Finding
 from topo.phrases import and_more
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

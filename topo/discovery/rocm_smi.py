@@ -8,7 +8,7 @@ ROCm, ``rocm_smi.py``: ``showWeightTopology``, ``showHopsTopology``, ``showTypeT
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.errors import ExchangeError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ Capabilities and Link Status.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +31,7 @@ from topo.discovery.pci import (
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,10 +5,11 @@ Every scalar is still text, every node knows its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.errors import DescriptionError, Finding, Place
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.errors import ExchangeError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.topology.topology import Topology

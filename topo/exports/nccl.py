@@ -7,7 +7,7 @@ under 255 characters, at most 256 nodes and 640 children.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import (
@@ -22,6 +22,7 @@ from topo.discovery.pci import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
 from topo.graph import breadth_first
+from topo.records import dataclass
 from topo.topology.nccl_paths import cpu_numbers
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.errors import DescriptionError, Finding
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload

@@ -8,8 +8,9 @@ Names live in `UseMatrix`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths.registry import is_ram
 from topo.description.names import ranged, stem_of
 from topo.phrases import listed
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

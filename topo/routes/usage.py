@@ -7,11 +7,12 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.catalogue.part import Figure
+from topo.records import dataclass
 from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:

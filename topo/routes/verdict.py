@@ -12,11 +12,11 @@ routing; `gdscheck -p`, driver configuration).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.routes.route import Reason, Verdict
 from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

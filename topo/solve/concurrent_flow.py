@@ -21,12 +21,12 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError, UnboundedError
+from topo.records import dataclass
 from topo.solve.certificates import certify_split, require
 
 if TYPE_CHECKING:

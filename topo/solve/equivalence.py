@@ -13,12 +13,12 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from topo.flows.system import System
+from topo.records import dataclass
 from topo.solve.arrays import Arrays, Matrix, pointers
 from topo.solve.certificates import certified
 from topo.solve.maxmin import max_min_unchecked

@@ -7,11 +7,12 @@ at each event they are found anew, so that as some finish, the others speed up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.flows.system import System
+from topo.records import dataclass
 from topo.solve.certificates import certify_timeline, require
 from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import check, plain

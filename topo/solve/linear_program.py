@@ -13,12 +13,13 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from topo.errors import Finding, SolverError
+from topo.records import dataclass
 from topo.solve.arrays import Arrays, Matrix, floats, pointers
 from topo.solve.certificates import certify_total, require
 from topo.solve.equivalence import Classes, pair_colours, partition, quotient

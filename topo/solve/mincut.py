@@ -13,12 +13,12 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from topo.errors import Finding, SolverError, UnboundedError
+from topo.records import dataclass
 from topo.solve.certificates import certify_cut, require
 from topo.solve.system import plain
 

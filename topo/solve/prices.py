@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
+from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, plain
 

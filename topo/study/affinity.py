@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.catalogue.kinds import CARDS
 from topo.graph import breadth_first, components
+from topo.records import dataclass
 from topo.routes.search import Search, passes_host
 from topo.topology.gds_ranking import gds_ranking
 from topo.topology.locality import locality, numa_nodes, rank, socket_of

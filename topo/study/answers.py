@@ -5,8 +5,10 @@ Reasons and what follows are facts here; `topo.views.sentences` has the words fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
 from topo.flows.demands import demands_of
+from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths.registry import data_path
+from topo.records import dataclass
 from topo.routes.router import Router
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology.locality import locality

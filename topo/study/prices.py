@@ -6,10 +6,10 @@ Equal demands and equal resources stand together, so that one line is for all of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.graph import groups, refine
+from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE

@@ -16,11 +16,11 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import is_ram
 from topo.errors import UnboundedError
+from topo.records import dataclass
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.topology.resources import Capacity, Resource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import data_path
@@ -11,6 +10,7 @@ from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import demands_of
 from topo.flows.system import use_matrix
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.routes.route import Policy, merged
 from topo.routes.router import Router
 from topo.solve.fluid import complete

@@ -7,7 +7,7 @@ asked again by hand.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from topo.catalogue.load import catalogue
 from topo.datapaths.registry import data_path, data_paths
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.solve.system import TIE
 from topo.study.answer import chosen_workloads, path_of
 from topo.study.compare import compare

@@ -6,13 +6,13 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
 from topo.description.names import ranged
 from topo.phrases import counted, listed
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator

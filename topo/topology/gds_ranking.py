@@ -8,10 +8,10 @@ root port it begins at 127, across NUMA nodes at 254.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
+from topo.records import dataclass
 from topo.topology.locality import numa_nodes
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ Reference: the legend that `nvidia-smi topo -m` prints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS
 from topo.graph import breadth_first
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,7 +12,6 @@ each node; a path's type is the worst of its steps', its bandwidth the least.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -22,6 +21,7 @@ from topo.catalogue.kinds import CARDS
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
+from topo.records import dataclass
 from topo.topology.locality import linked_hosts, matrix_devices
 
 if TYPE_CHECKING:

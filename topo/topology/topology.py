@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from topo.errors import Finding, UnknownNameError
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,11 +7,11 @@ The Markdown files in ``pages`` hold them: a file's ``#`` line says what its pag
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from topo.records import dataclass
 from topo.views.text.page import Cell, Column, Heading, Lines, Table
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ taken to be wide.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Literal
+
+from topo.records import dataclass
 
 Point = tuple[float, float]
 Side = Literal["top", "bottom", "left", "right"]

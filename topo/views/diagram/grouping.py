@@ -11,11 +11,11 @@ bar as wide as what hangs on it, so that links are straight lines.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
 from topo.graph import breadth_first, components, refine
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -7,12 +7,12 @@ three, however many links each of them walks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HOSTS
 from topo.datapaths.registry import is_ram
+from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

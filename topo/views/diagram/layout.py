@@ -9,9 +9,10 @@ that they can be compared line by line.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
+from topo.records import dataclass
 from topo.views.diagram.geometry import Rect, free_place, spread, width
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Rect, free_place, height, widest
 from topo.views.diagram.polylines import hop_lines
 from topo.views.diagram.scene import LANE, rate_of

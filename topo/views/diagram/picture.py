@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import sysconfig
 import unicodedata
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
+from topo.records import dataclass
 from topo.views.diagram.geometry import height, widest
 
 if TYPE_CHECKING:

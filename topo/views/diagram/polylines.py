@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations, product
 from typing import TYPE_CHECKING
 
+from topo.records import dataclass
 from topo.views.diagram.geometry import Rect
 from topo.views.diagram.hops import BARS
 from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT

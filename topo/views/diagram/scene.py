@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, HOSTS, MEMORIES, STORAGE
+from topo.records import dataclass
 from topo.units import format_bit_rate, format_rate, format_size
 from topo.views.diagram.geometry import Line, clipped, height, widest, wrapped
 from topo.views.diagram.grouping import group, sort_into_zones, wiring_of

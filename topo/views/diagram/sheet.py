@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import count
 from topo.phrases import counted
+from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Rect, height, wrapped
 from topo.views.diagram.grouping import SERVERS, STRONGEST
 from topo.views.diagram.paint import Painter, sample

@@ -8,10 +8,10 @@ Reference: Okabe and Ito, "Color Universal Design", https://jfly.uni-koeln.de/co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from topo.errors import DrawError, Finding
+from topo.records import dataclass
 
 Stroke = Literal["hollow", "solid", "dashed", "dotted"]
 

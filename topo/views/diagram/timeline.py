@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from topo.phrases import shortened
+from topo.records import dataclass
 from topo.units import format_duration, format_rate, format_size
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Canvas, Picture

@@ -7,11 +7,11 @@ several pages share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from topo.catalogue.fields import RATE
 from topo.phrases import shortened
+from topo.records import dataclass
 from topo.units import format_size
 
 if TYPE_CHECKING:
