@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from topo.catalogue.part import Figure
 from topo.errors import Place
-from topo.views.json import encoded, number, plain
+from topo.views.json import encoded, keys_of, number, plain
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,51 @@ def test_places():
         "line": 3,
         "column": 5,
     }
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A value that no table knows."""
+
+    memory: str
+    rate: float | None
+    finish: float
+    note: str = ""
+    before: Stay | None = None
+
+
+SHORT = Stay("ram0", 1e11, math.inf)
+LONG = Stay("ram1", None, 2.5, before=SHORT)
+
+
+def test_a_value_is_its_fields_in_order_with_units():
+    shown = plain(LONG)
+    assert list(shown) == ["memory", "rate_bytes_per_s", "finish_s", "note", "before"]
+    assert shown["rate_bytes_per_s"] is None
+    assert shown["before"]["rate_bytes_per_s"] == 100000000000
+    assert shown["before"]["finish_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("memory:ram", {"ram": "ram1"}),
+        ("rate:rate", {"rate": None}),
+        ("note", {"note": ""}),
+        ("note?", {"note": None}),
+        ("before.memory", {"memory": "ram0"}),
+        ("before.before.memory:first", {"first": None}),
+        (
+            "finish before.rate *before",
+            {
+                "finish_s": math.inf,
+                "rate_bytes_per_s": 1e11,
+                "memory": "ram0",
+                "note": "",
+                "before": None,
+            },
+        ),
+    ],
+)
+def test_a_shape_says_what_is_shown(words, keys):
+    assert keys_of(LONG, *words.split()) == keys
