@@ -41,7 +41,7 @@ __all__ = [
 if TYPE_CHECKING:
     from topo.description.description import Workload
     from topo.errors import Finding, Place, TopoError
-    from topo.measuring import measure
+    from topo.measuring.measure import measure
     from topo.routes.route import Policy
     from topo.study.answers import Comparison, Ladder, PathAnswer
     from topo.study.bottleneck import bottleneck
@@ -73,7 +73,7 @@ else:
         "loads": "topo.topology.build",
         "locality": "topo.topology.locality",
         "matrix": "topo.topology.locality",
-        "measure": "topo.measuring",
+        "measure": "topo.measuring.measure",
         "paths": "topo.study.compare",
         "simulate": "topo.study.timeline",
         "upgrades": "topo.study.upgrade",

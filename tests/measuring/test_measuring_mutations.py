@@ -13,7 +13,7 @@ from tests.machines import TWO_SOCKETS, built
 from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
 from topo import measure
 from topo.errors import TopoError
-from topo.measuring import KINDS
+from topo.measuring.measure import KINDS
 from topo.topology.build import loads
 
 MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")

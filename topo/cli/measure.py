@@ -14,7 +14,7 @@ from topo.cli.output import Session, put_document, put_page
 from topo.files import write_file
 
 if TYPE_CHECKING:
-    from topo.measuring import Measured
+    from topo.measuring.measure import Measured
 
 _STDIN = "-"
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
@@ -68,7 +68,7 @@ def command(
         raise click.UsageError("one of FILE and RESULT is -, not both.")
     path = PurePath(file)
     Session.current().folder = str(path.parent) if path.is_absolute() else ""
-    from topo.measuring import measure
+    from topo.measuring.measure import measure
     from topo.topology.build import load, loads
 
     text, name, broken = _text_of(file)
