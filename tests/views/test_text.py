@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from topo.catalogue.fields import COUNT, RATE, RATIO, SIZE, TRANSFER_RATE
 from topo.catalogue.part import Figure
 from topo.phrases import shortened
-from topo.views.text.layout import render
 from topo.views.text.page import (
     Bullets,
     Cell,
@@ -23,6 +22,7 @@ from topo.views.text.page import (
     figure_text,
     sourced,
 )
+from topo.views.text.render import render
 
 
 def test_blocks_stand_apart_by_one_empty_line():

@@ -42,7 +42,7 @@ class Session:
 
 def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
     """Print a page of text, then the findings; return the exit code."""
-    from topo.views.text.layout import render
+    from topo.views.text.render import render
 
     return put_text(render(blocks, width=_width(), color=_in_color(sys.stdout)), findings)
 
