@@ -245,7 +245,9 @@ def answer(
     with naming_demands(matrix):
         allocation = shared(matrix.system)
     rate = math.fsum(allocation.rates)
-    time = _time(matrix, allocation) if workload.sized else None
+    time, certified = None, allocation.certified
+    if workload.sized:
+        time, certified = _time(matrix, allocation)
     time_range = None
     if workload.efficiency and basis == "theoretical" and time is not None:
         # Rounded to 15 digits, so that 1.4 s at 80 % is 1.75 s and not the float next to it.
@@ -278,6 +280,7 @@ def answer(
         serial_rate=_serial_rate(topology, demands, basis),
         cores=_cores(topology, routed, rate),
         matrix=matrix,
+        certified=certified,
     )
 
 
@@ -435,17 +438,20 @@ def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) 
     return _rate_at(topology, serial, basis)
 
 
-def _time(matrix: UseMatrix, allocation: Allocation) -> float:
-    """Return seconds until the last byte; as demands finish, the others speed up."""
+def _time(matrix: UseMatrix, allocation: Allocation) -> tuple[float, bool]:
+    """Return seconds until the last byte, and whether they were checked.
+
+    As demands finish, the others speed up.
+    """
     times = [
         demand.size / rate for demand, rate in zip(matrix.demands, allocation.rates, strict=True)
     ]
     if max(times) <= min(times) * (1 + TIE):
-        return max(times)
+        return max(times), allocation.certified
     from topo.solve.fluid import complete  # only where demands end at different times
 
     timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
-    return max(timeline.finishes)
+    return timeline.end, timeline.certified
 
 
 def _cores(topology: Topology, routed: PathAnswer, rate: float) -> CopyingCores | None:

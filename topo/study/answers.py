@@ -102,6 +102,8 @@ class PathAnswer:
         Bytes/s of the whole with one serial worker a GPU.
     matrix
         The use matrix that was solved, for further questions; `None` when refused.
+    certified
+        Whether what the solvers gave was checked (`topo.solve.certificates`); not when refused.
     """
 
     data_path: DataPath
@@ -127,6 +129,7 @@ class PathAnswer:
     serial_rate: float | None = None
     cores: CopyingCores | None = None
     matrix: UseMatrix | None = None
+    certified: bool = False
 
     @property
     def name(self) -> str:
@@ -335,6 +338,12 @@ class Comparison:
     workloads: tuple[WorkloadAnswer, ...]
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def certified(self) -> bool:
+        """Whether every rate and time in it was checked."""
+        paths = (path for answer in self.workloads for path in answer.paths)
+        return all(path.certified for path in paths if path.rate is not None)
+
     def __getitem__(self, name: str) -> PathAnswer:
         """Return the answer for a data path of the only workload.
 
@@ -395,7 +404,8 @@ class LadderEnd:
 class Ladder:
     """What binds, then what would bind next, until only what cannot be bought is left.
 
-    `end` is why it ends; `findings` are what the answer rests on.
+    `end` is why it ends; `findings` are what the answer rests on; `any_routing` is what no choice
+    of cards, routes and buffers exceeds, where that is known.
     """
 
     workload: Workload
@@ -404,6 +414,20 @@ class Ladder:
     end: LadderEnd | Refused
     basis: Basis
     findings: tuple[Finding, ...] = ()
+    any_routing: RoutingBound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingBound:
+    """Bytes/s that no choice of cards, routes and buffers exceeds, and the resources of the cut.
+
+    `reached` is whether the answer comes up to it, so that another choice could not do better.
+    `resources` is empty where the demands' own limits, workers or a stated rate, are the bound.
+    """
+
+    rate: float
+    resources: tuple[Resource, ...]
+    reached: bool = False
 
 
 # --- what came of an expectation ------------------------------------------------------------------

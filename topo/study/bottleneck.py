@@ -11,6 +11,7 @@ from topo.flows.system import use_matrix
 from topo.study.answer import ask, bottlenecks_of, chosen_workloads, path_of, shared
 from topo.study.answers import Ladder, LadderEnd, Refused, Rung
 from topo.study.compare import compare
+from topo.study.routing_bound import routing_bound
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
@@ -79,7 +80,8 @@ def bottleneck(
         rungs, end = _ladder(topology, path.matrix)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
-    return Ladder(workload, path, rungs, end, at, tuple(findings))
+    bound = None if path.matrix is None else routing_bound(topology, workload, path, at)
+    return Ladder(workload, path, rungs, end, at, tuple(findings), bound)
 
 
 def _ladder(topology: Topology, matrix: UseMatrix) -> tuple[tuple[Rung, ...], LadderEnd]:

@@ -16,13 +16,15 @@ References
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import is_ram
 from topo.errors import UnboundedError
-from topo.records import dataclass
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
+from topo.solve.system import TIE
+from topo.study.answers import RoutingBound
 from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
@@ -33,17 +35,6 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.study.answers import PathAnswer
     from topo.topology.topology import Layer, Step, Topology
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingBound:
-    """Bytes/s that no choice of cards, routes and buffers exceeds, and the resources of the cut.
-
-    `resources` is empty where the demands' own limits, workers or a stated rate, are the bound.
-    """
-
-    rate: float
-    resources: tuple[Resource, ...]
 
 
 def routing_bound(
@@ -83,7 +74,10 @@ def routing_bound(
         if near != far and not sides[0] & sides[1]:
             bounds += _of_move(topology, move, sides[0], sides[1], workload.direction, basis)
     least = min(bounds, key=lambda bound: bound.rate)
-    return least if least.rate < math.inf else None
+    if least.rate == math.inf:
+        return None
+    total = math.fsum(answer.rates.values())
+    return replace(least, reached=total >= least.rate * (1 - TIE))
 
 
 def _devices_at(topology: Topology, end: str, places: dict[str, set[str]]) -> set[str]:

@@ -81,7 +81,8 @@ class Moment:
 class Simulation:
     """A whole timeline: the runs in the order of the file, the moments in time.
 
-    `finishes` are seconds by demand name (``load gpu0``).
+    `finishes` are seconds by demand name (``load gpu0``); `certified` is whether they, and every
+    moment's rates, were checked (`topo.solve.certificates`).
     """
 
     topology: Topology
@@ -89,6 +90,7 @@ class Simulation:
     runs: tuple[Run, ...]
     moments: tuple[Moment, ...]
     finishes: Mapping[str, float]
+    certified: bool = False
 
     def __getitem__(self, workload: str) -> Run:
         """Return the run of the workload of that name."""
@@ -243,6 +245,7 @@ def _run(
         ),
         moments=tuple(_moments(matrix, timeline)),
         finishes=dict(zip(names, timeline.finishes, strict=True)),
+        certified=timeline.certified,
     )
 
 

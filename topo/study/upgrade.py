@@ -87,10 +87,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Seconds until each workload has its last byte, and what binds while the most run."""
+    """Seconds until each workload has its last byte, and what binds while the most run.
+
+    `certified` is whether the times were checked (`topo.solve.certificates`).
+    """
 
     times: Mapping[str, float]
     bound: tuple[Resource, ...]
+    certified: bool = False
 
     @property
     def time(self) -> float:
@@ -144,6 +148,12 @@ class Upgrades:
     now: Outcome
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
+
+    @property
+    def certified(self) -> bool:
+        """Whether every time in it was checked."""
+        outcomes = (self.now, *(upgrade.outcome for upgrade in self.ranked))
+        return all(outcome.certified for outcome in outcomes)
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
@@ -273,14 +283,14 @@ def _outcome(
     if not name:
         ((_, simulation),) = simulate_each(topology, via=(via,), at=at, policy=policy)
         times = {run.workload.name: run.finish for run in simulation.runs}
-        return Outcome(times, simulation.bound)
+        return Outcome(times, simulation.bound, simulation.certified)
     answer = compare(topology, workload=name, via=(via,), at=at, policy=policy)[via]
     if answer.time is None:
         refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
         message = f"{name} cannot go by {via}: {listed(refused, most=4)}"
         raise NoRouteError(Finding("refused", message))
     full = (bottleneck.resource for bottleneck in answer.bottlenecks)
-    return Outcome({name: answer.time}, tuple(full))
+    return Outcome({name: answer.time}, tuple(full), answer.certified)
 
 
 def _routes(

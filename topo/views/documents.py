@@ -231,6 +231,7 @@ def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -
         "schema": "topo.compare/1",
         **keys_of(comparison, "topology basis policy workloads"),
         "together": together,
+        "certified": comparison.certified,
     }
 
 
@@ -256,12 +257,14 @@ def bottleneck_document(
         "rates_by_gpu_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,
         "ladder_end": sentence(ladder.end).removesuffix("."),
+        "any_routing": ladder.any_routing,
         **(
             keys_of(explained, "prices.rule shares:demands uses:resources prices")
             if explained
             else {"demands": (), "resources": (), "prices": None}
         ),
         "unknown": answer.unknowns,
+        "certified": answer.certified,
     }
 
 
@@ -282,7 +285,7 @@ def together_document(simulations: Sequence[tuple[str, Simulation]]) -> Document
     }
 
 
-_TIMELINE: Final = "end runs moments:spans finishes"
+_TIMELINE: Final = "end runs moments:spans finishes certified"
 
 
 def upgrades_document(upgrades: Upgrades) -> Document:

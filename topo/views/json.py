@@ -373,6 +373,10 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "resource.limited_by? stops",
     ),
     "Rung": ("rate", _rung_classes),
+    "RoutingBound": (
+        "rate reached",
+        lambda bound: {"resources": [resource.name for resource in bound.resources]},
+    ),
     "Share": (
         "demands",
         lambda share: {
@@ -401,6 +405,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         lambda upgrades: {"workloads": [workload.name for workload in upgrades.workloads]},
         "via:data_path now",
         _ranking,
+        "certified",
     ),
     "Judgement": ("expectation.text holds", _in_words("outcome"), "expectation.place"),
     # Affinity, measurements, other programs' rules.

@@ -309,6 +309,19 @@ def _ladder_end(end: answers.LadderEnd) -> str:
 
 
 @sentence.register
+def _routing_bound(bound: answers.RoutingBound) -> str:
+    rate, cut = format_rate(bound.rate), limited_by(bound.resources)
+    if bound.reached:
+        most = f"more than {rate} cannot pass {cut}" if cut else f"all may take {rate}, no more"
+        return f"Other cards, routes or buffers would not help: {most}."
+    where = f", where {cut} {binds(bound.resources)}" if cut else ""
+    return (
+        f"Other cards, routes or buffers might reach more, at most {rate}{where}: --nics, --routes "
+        "and --buffers choose them."
+    )
+
+
+@sentence.register
 def _path_refused(fact: answers.PathRefused) -> str:
     why = (reason.text for reason in fact.reasons if reason.effect == "refused")
     return f"{fact.data_path} is refused: {listed(why, most=_MOST)}"

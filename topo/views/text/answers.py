@@ -222,6 +222,8 @@ def bottleneck_page(
         yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
         yield _full_resources(path)
+    if ladder.any_routing:
+        yield Text(sentence(ladder.any_routing))
     if ladder.rungs:
         yield Heading("The ladder: what binds, and what would bind next")
         yield _rungs(ladder)
