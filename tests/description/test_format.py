@@ -156,7 +156,19 @@ def test_a_space_before_a_unit_changes_no_quantity(number, unit, read):
 
 
 @pytest.mark.parametrize(
-    "text", ["x16", "pcie 5 x16", "1b:00.0", "mlx5_0", "4x upi", "gpu0", "3.5mm", "a9 GB/sx"]
+    "text",
+    [
+        "x16",
+        "pcie 5 x16",
+        "1b:00.0",
+        "mlx5_0",
+        "4x upi",
+        "gpu0",
+        "3.5mm",
+        "node-a-8h",
+        "node-1-8h",
+        "a9 GB/sx",
+    ],
 )
 def test_other_numbers_stay(text):
     assert spaced(text) == text

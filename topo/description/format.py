@@ -36,7 +36,7 @@ _SHORT: Final = ("topo", "name", "title")  # sections that need no empty line be
 _WIDEST: Final = 24  # characters of a name that others are lined up with
 _KEY: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s#&*!|>%@`"'{}\[\],-][^#]*?):(?=\s|$)""")
 _NUMBER_UNIT: Final = re.compile(
-    r"(?<![\w.])([0-9][0-9.]*)\s*"
+    r"(?<![\w.])(?<!\w-)((?:[0-9.]+-)?[0-9][0-9.]*)\s*"  # not the end of a name: `node-8h`
     r"((?:[kMGTP]i?)?B/s|[kMGT]?b(?:it)?/s|[kMGTP]i?B|[MG]T/s|%|[mun]?s|min|h)"
     r"(?![\w/%])"
 )
