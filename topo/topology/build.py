@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.part import Figure
-    from topo.description.description import DescribedLink, Description, Device, Measurement
+    from topo.description.description import Description, Device, Measurement
     from topo.topology.resources import ResourceClass
 
 
@@ -35,25 +35,28 @@ def build_topology(description: Description) -> Topology:
         With every mistake, if no such machine can be.
     """
     devices = {device.name: device for device in description.devices}
-    described = Topology(
-        description=description,
-        devices=devices,
-        links=tuple(
-            Link(link.a, link.b, link.cable, _layer(link, devices), link.place)
-            for link in description.links
-        ),
-        resources={},
-    )
+    described_links: list[Link] = []
+    for link in description.links:
+        layer: Layer
+        if link.cable.reach in ("memory", "network"):
+            layer = link.cable.reach
+        else:  # NVLink and xGMI are host links where a CPU holds one end
+            kinds = {devices[link.a.device].kind, devices[link.b.device].kind}
+            layer = "gpu" if kinds <= {"gpu", "nvswitch"} else "host"
+        described_links.append(Link(link.a, link.b, link.cable, layer, link.place))
+    described = Topology(description, devices, tuple(described_links), resources={})
     findings = physics.check(described)
     links = tuple(_in_ports(described))
     measured = _MeasuredRates(links, description.measurements)
     links = tuple(_with_resources(links, devices, measured))
-    of_devices = chain.from_iterable(map(device_resources, devices.values()))
-    of_links = (direction for link in links for direction in (link.forward, link.backward))
-    resources = (
-        *(measured.over(resource) for resource in of_devices),
-        *(resource for resource in of_links if resource is not None),
+    of_devices = (resource for device in devices.values() for resource in device_resources(device))
+    of_links = (
+        resource
+        for link in links
+        for resource in (link.forward, link.backward)
+        if resource is not None
     )
+    resources = chain(map(measured.over, of_devices), of_links)
     return replace(
         described,
         links=links,
@@ -64,14 +67,6 @@ def build_topology(description: Description) -> Topology:
 
 
 # --- links ----------------------------------------------------------------------------------------
-
-
-def _layer(link: DescribedLink, devices: Mapping[str, Device]) -> Layer:
-    """Return what a link is part of; NVLink and xGMI are host links where a CPU holds one end."""
-    if link.cable.reach in ("memory", "network"):
-        return link.cable.reach
-    kinds = {devices[link.a.device].kind, devices[link.b.device].kind}
-    return "gpu" if kinds <= {"gpu", "nvswitch"} else "host"
 
 
 def _in_ports(topology: Topology) -> Iterator[Link]:
@@ -93,12 +88,12 @@ def _in_ports(topology: Topology) -> Iterator[Link]:
 
     for link in topology.links:
         of_card = any(topology[end.device].is_nic for end in (link.a, link.b))
-        if link.layer == "network" and of_card:
-            single = replace(link.cable, count=1)
-            for _ in range(link.cable.count):
-                yield replace(link, a=in_port(link.a), b=in_port(link.b), cable=single)
-        else:
+        if link.layer != "network" or not of_card:
             yield link
+            continue
+        single = replace(link.cable, count=1)
+        for _ in range(link.cable.count):
+            yield replace(link, a=in_port(link.a), b=in_port(link.b), cable=single)
 
 
 def _with_resources(
@@ -110,11 +105,17 @@ def _with_resources(
     def resource(link: Link, source: End, target: End) -> Resource:
         ends = [(end.device, devices[end.device].part) for end in (source, target)]
         if link.layer == "network":
-            plugs = [(name, part.ports) for name, part in ends]
+            plugs = [(device, part.ports) for device, part in ends]
         else:
-            plugs = [(name, part.fabric if link.layer == "gpu" else None) for name, part in ends]
+            plugs = [
+                (device, part.fabric if link.layer == "gpu" else None) for device, part in ends
+            ]
         capacity, limited_by = cable_capacity(link.cable, plugs)
-        name, direction, owner = _direction_name(link, source, target, devices)
+        name, direction, owner = f"{source.device} -> {target.device}", "", source.device
+        if link.layer == "network":  # a card's is named by its port
+            for end, towards_end in ((source, "out"), (target, "in")):
+                if devices[end.device].is_nic:
+                    name, direction, owner = str(end), towards_end, end.device
         namesakes[f"{name} {direction}"] += 1
         number = namesakes[f"{name} {direction}"]
         rate = measured.of_cables(source, target, link.cable.count)
@@ -133,20 +134,9 @@ def _with_resources(
     for link in links:
         if link.layer == "memory":
             yield link
-        else:
-            a, b, forward = link.a, link.b, resource(link, link.a, link.b)
-            yield Link(a, b, link.cable, link.layer, link.place, forward, resource(link, b, a))
-
-
-def _direction_name(
-    link: Link, source: End, target: End, devices: Mapping[str, Device]
-) -> tuple[str, str, str]:
-    """Return name, direction and owner: a card's by its port, any other by the link's ends."""
-    if link.layer == "network":
-        for end, direction in ((target, "in"), (source, "out")):
-            if devices[end.device].is_nic:
-                return str(end), direction, end.device
-    return f"{source.device} -> {target.device}", "", source.device
+            continue
+        forward = resource(link, link.a, link.b)
+        yield replace(link, forward=forward, backward=resource(link, link.b, link.a))
 
 
 def _class(link: Link, source: Device, target: Device) -> ResourceClass:

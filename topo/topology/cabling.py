@@ -161,7 +161,16 @@ def check_media(topology: Topology, report: Report) -> tuple[Link, ...]:
                 f"{has(members, 'is', 'are')} {noun_of(kind, len(members))}"
                 for kind, members in names.items()
             )
-            message = f"{cable.family} joins {_joined_in_words(cable)}; {are}"
+            if cable.family == "pcie":
+                joined_kinds = "CPUs, PCIe switches and what hangs on them"
+            elif cable.reach == "memory":
+                joined_kinds = "a memory with its CPU"
+            else:
+                kinds = (
+                    kind for kind in _joined_by(cable) if (cable.reach, kind) != ("gpu", "cpu")
+                )
+                joined_kinds = listed(noun_of(kind, 2) for kind in kinds)
+            message = f"{cable.family} joins {joined_kinds}; {are}"
             otherwise = _ADVICE_ON_PCIE if cable.family != "pcie" else ""
             advice = _ADVICE.get(next(iter(names)), otherwise)
         report.add(place, "wrong-medium", message, help=advice)
@@ -170,15 +179,6 @@ def check_media(topology: Topology, report: Report) -> tuple[Link, ...]:
 
 def _joined_by(cable: Cable) -> tuple[Kind, ...]:
     return _JOINED_BY_FAMILY.get(cable.family, _JOINED_BY_REACH[cable.reach])
-
-
-def _joined_in_words(cable: Cable) -> str:
-    if cable.family == "pcie":
-        return "CPUs, PCIe switches and what hangs on them"
-    if cable.reach == "memory":
-        return "a memory with its CPU"
-    kinds = _joined_by(cable)
-    return listed(noun_of(kind, 2) for kind in kinds if kind != "cpu" or cable.reach != "gpu")
 
 
 def _mismatch(cable: Cable, a: Device, b: Device) -> tuple[str, str] | None:
@@ -293,13 +293,24 @@ def _check_plugged(plugged: list[_Plugged], report: Report) -> None:
             help=advice,
             notes=[note] if note else [],
         )
-    misfits = [(misfit, plugs.device.name) for plugs in plugged if (misfit := _misfit(plugs))]
-    for (place, medium, cable, count), names in names_by_cause(misfits).items():
+    misfits: list[tuple[tuple[Place, str, str, str], str]] = []
+    for plugs in plugged:
+        medium = plugs.ports.medium
+        family = medium.partition(" ")[0] if medium else ""
+        for link in plugs.links:
+            cable = link.cable
+            # NVLink fits its own generation only.
+            exact = family != "nvlink" or cable.medium in (family, medium)
+            if medium and (cable.family != family or not exact):
+                times = f"{cable.count}x " if cable.count > 1 else ""
+                misfits.append(((link.place, medium, cable.medium, times), plugs.device.name))
+                break
+    for (place, medium, cable_medium, times), names in names_by_cause(misfits).items():
         report.add(
             place,
             "wrong-medium",
-            f"{has(names)} {medium} ports, and this cable is {cable}",
-            help=f"write `{count}{medium}`",
+            f"{has(names)} {medium} ports, and this cable is {cable_medium}",
+            help=f"write `{times}{medium}`",
         )
 
 
@@ -334,31 +345,12 @@ def _overflow(plugs: _Plugged) -> tuple[Place, str, str, str, str] | None:
     return link.place, counted(count, plugs.noun), message, advice, note
 
 
-def _misfit(plugs: _Plugged) -> tuple[Place, str, str, str] | None:
-    """Return place, the ports' medium, the cable's and how many, of the first that does not fit.
-
-    NVLink fits its own generation only.
-    """
-    medium = plugs.ports.medium
-    if medium is None:
-        return None
-    family = medium.partition(" ")[0]
-    for link in plugs.links:
-        cable = link.cable
-        exact = family != "nvlink" or cable.medium in (family, medium)
-        if cable.family != family or not exact:
-            return link.place, medium, cable.medium, f"{cable.count}x " if cable.count > 1 else ""
-    return None
-
-
 def check_named_ports(topology: Topology, report: Report) -> None:
     """Report ports that a device does not have, and ports that two cables share."""
     owners: dict[tuple[str, bool], Link] = {}
     absent: list[tuple[tuple[Place, str, str], str]] = []
     ends = ((link, end) for link in topology.links for end in (link.a, link.b))
-    for link, end in ends:
-        if not end.side.startswith("p"):
-            continue
+    for link, end in ((link, end) for link, end in ends if end.side.startswith("p")):
         fault = _absent_port(topology[end.device], end, link)
         if fault is not None:
             absent.append(((link.place, *fault), end.device))
@@ -471,7 +463,8 @@ def check_host_lanes(topology: Topology, report: Report) -> None:
         if figure is None or figure.value is None:
             continue
         used = 0
-        links = _pcie_links(device, topology)
+        steps = topology.steps[device.name]
+        links = [step.link for step in steps if step.link.cable.family == "pcie"]
         for link in links:
             before, used = used, used + _lanes(link)
             if before <= figure.value < used:
@@ -489,11 +482,6 @@ def check_host_lanes(topology: Topology, report: Report) -> None:
             help="narrow or leave out a link, or put a PCIe switch between",
             notes=[f"they stand on {lines}", f"{lanes} lanes: {source}"],
         )
-
-
-def _pcie_links(device: Device, topology: Topology) -> list[Link]:
-    steps = topology.steps[device.name]
-    return [step.link for step in steps if step.link.cable.family == "pcie"]
 
 
 def _slots(link: Link, topology: Topology) -> Iterator[tuple[Device, Slot]]:
@@ -533,9 +521,9 @@ def _is_bound(link: Link, device: Device, topology: Topology) -> bool:
 
 def _sharing_lanes(device: Device, topology: Topology) -> list[list[Link]]:
     """Return a device's PCIe links that share its lanes: all, or those up and those down."""
-    if not _may_lead_down(device):
-        return [_pcie_links(device, topology)]
     steps = [step for step in topology.steps[device.name] if step.link.cable.family == "pcie"]
+    if not _may_lead_down(device):
+        return [[step.link for step in steps]]
     up = [step.link for step in steps if topology.tree.leads_up(step)]
     down = [step.link for step in steps if not topology.tree.leads_up(step)]
     return [up] if device.kind in ("hba", "dpu") else [up, down]

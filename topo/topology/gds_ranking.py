@@ -61,15 +61,12 @@ def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
         The machine; what hangs on no host has no rank.
     """
     peers = topology.of_kind(*CARDS, "nvme")
-    return {
-        gpu.name: tuple(
-            sorted(
-                (ranked for peer in peers if (ranked := _ranked(topology, gpu, peer)) is not None),
-                key=lambda ranked: ranked.rank,
-            )
-        )
-        for gpu in topology.of_kind("gpu")
-    }
+    ranking: dict[str, tuple[GdsPeer, ...]] = {}
+    for gpu in topology.of_kind("gpu"):
+        ranked = (_ranked(topology, gpu, peer) for peer in peers)
+        of_gpu = [peer for peer in ranked if peer is not None]
+        ranking[gpu.name] = tuple(sorted(of_gpu, key=lambda peer: peer.rank))
+    return ranking
 
 
 def _ranked(topology: Topology, gpu: Device, peer: Device) -> GdsPeer | None:
@@ -84,7 +81,16 @@ def _ranked(topology: Topology, gpu: Device, peer: Device) -> GdsPeer | None:
         if height and common in topology and topology[common].part.flag("acs"):
             distance += len(above_gpu) - 1 - height
     else:
-        same_node = _on_same_node(topology, gpu.name, peer.name)
+        a, b = topology.tree.attachment(gpu.name), topology.tree.attachment(peer.name)
+        same_node = (
+            a
+            and b
+            and a.socket == b.socket
+            and (
+                a.node == b.node
+                or {*numa_nodes(topology, gpu.name)} == {*numa_nodes(topology, peer.name)}
+            )
+        )
         base = _WITHOUT_ROOT_PORT if same_node else _ACROSS_NODES
         distance = base + len(above_gpu) + len(above_peer) + 1
     bandwidth = 0
@@ -113,10 +119,3 @@ def _bridges(topology: Topology, name: str) -> list[str]:
         bridges += [f"{switch} down to {below}", switch]
         below = switch
     return [*bridges, f"{attachment.root} port to {below}"]
-
-
-def _on_same_node(topology: Topology, a: str, b: str) -> bool:
-    of_a, of_b = topology.tree.attachment(a), topology.tree.attachment(b)
-    if of_a is None or of_b is None or of_a.socket != of_b.socket:
-        return False
-    return of_a.node == of_b.node or {*numa_nodes(topology, a)} == {*numa_nodes(topology, b)}

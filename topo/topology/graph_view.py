@@ -8,8 +8,7 @@ import networkx
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Figure
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Link, Topology
+    from topo.topology.topology import Topology
 
 
 _GIGA = 1e9
@@ -45,31 +44,21 @@ def to_networkx(topology: Topology) -> networkx.MultiDiGraph[str]:
             (link.a.device, link.b.device, link.forward),
             (link.b.device, link.a.device, link.backward),
         ):
-            _add_edge(graph, link, source, target, resource or bus)
+            used = resource or bus
+            graph.add_edge(
+                source,
+                target,
+                bandwidth=_gigabytes(used.capacity.theoretical if used else None),
+                achievable=_gigabytes(used.capacity.achievable if used else None),
+                measured=_gigabytes(used.capacity.measured if used else None),
+                medium=link.cable.medium,
+                layer=link.layer,
+                lanes=link.cable.lanes,
+                cables=link.cable.count,
+                resource=used.name if used else None,
+                link=link.name,
+            )
     return graph
-
-
-def _add_edge(
-    graph: networkx.MultiDiGraph[str],
-    link: Link,
-    source: str,
-    target: str,
-    resource: Resource | None,
-) -> None:
-    capacity = resource.capacity if resource else None
-    graph.add_edge(
-        source,
-        target,
-        bandwidth=_gigabytes(capacity.theoretical if capacity else None),
-        achievable=_gigabytes(capacity.achievable if capacity else None),
-        measured=_gigabytes(capacity.measured if capacity else None),
-        medium=link.cable.medium,
-        layer=link.layer,
-        lanes=link.cable.lanes,
-        cables=link.cable.count,
-        resource=resource.name if resource else None,
-        link=link.name,
-    )
 
 
 def _gigabytes(figure: Figure | None) -> float | None:

@@ -18,8 +18,9 @@ from topo.graph import breadth_first
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from topo.catalogue.part import Cable
     from topo.description.description import Device
     from topo.topology.topology import Step, Topology
 
@@ -64,7 +65,15 @@ class Tree:
     def attachments(self, name: str) -> tuple[Attachment, ...]:
         """Return how `name` hangs on its hosts: a card cabled to two sockets has two."""
         if name not in self._attachments:
-            self._attachments[name] = tuple(self._climb(name))
+            is_host = self._topology[name].is_host
+            attachments = [self._at_root(name, (), "")] if is_host else []
+            for first in () if is_host else self._upward(name, {name}):
+                step, bridges = first, list[str]()
+                while not self._topology[step.target].is_host:
+                    bridges.append(step.target)
+                    step = self._upward(step.target, {name, *bridges})[0]
+                attachments.append(self._at_root(step.target, tuple(bridges), _node(step)))
+            self._attachments[name] = tuple(attachments)
         return self._attachments[name]
 
     def attachment(self, name: str) -> Attachment | None:
@@ -95,17 +104,6 @@ class Tree:
             hosts,
             lambda name: [step.target for step in steps[name] if step.link.cable.family == "pcie"],
         )
-
-    def _climb(self, name: str) -> Iterator[Attachment]:
-        if self._topology[name].is_host:
-            yield self._at_root(name, (), "")
-            return
-        for first in self._upward(name, {name}):
-            step, bridges = first, list[str]()
-            while not self._topology[step.target].is_host:
-                bridges.append(step.target)
-                step = self._upward(step.target, {name, *bridges})[0]
-            yield self._at_root(step.target, tuple(bridges), _node(step))
 
     def _at_root(self, root: str, bridges: tuple[str, ...], node: str) -> Attachment:
         """Return the attachment with the CPU that a root complex belongs to."""
@@ -221,24 +219,20 @@ def rank(locality_class: str) -> int:
 
 def _fabric_class(topology: Topology, a: str, b: str) -> str:
     """Return ``NV<links>`` when GPU links join the pair, directly or through one switch."""
-    cables = [step.link.cable for step in _gpu_steps(topology, a) if step.target == b]
-    if cables:
-        count = sum(cable.count for cable in cables)
-        return "XGMI" if {cable.family for cable in cables} == {"xgmi"} else f"NV{count}"
-    through = 0
-    for step in _gpu_steps(topology, a):
-        if topology[step.target].kind == "nvswitch":
-            onward = sum(
-                second.link.cable.count
-                for second in _gpu_steps(topology, step.target)
-                if second.target == b
-            )
-            through += min(step.link.cable.count, onward)
-    return f"NV{through}" if through else ""
 
+    def cables(source: str, target: str) -> list[Cable]:
+        steps = (step for step in topology.steps[source] if step.target == target)
+        return [step.link.cable for step in steps if step.link.layer == "gpu"]
 
-def _gpu_steps(topology: Topology, name: str) -> tuple[Step, ...]:
-    return tuple(step for step in topology.steps[name] if step.link.layer == "gpu")
+    direct = cables(a, b)
+    if direct and all(cable.family == "xgmi" for cable in direct):
+        return "XGMI"
+    count = sum(cable.count for cable in direct)
+    for step in () if direct else topology.steps[a]:
+        if topology[step.target].kind == "nvswitch" and step.link.layer == "gpu":
+            onward = sum(cable.count for cable in cables(step.target, b))
+            count += min(step.link.cable.count, onward)
+    return f"NV{count}" if count else ""
 
 
 def _tree_class(topology: Topology, a: tuple[str, Attachment], b: tuple[str, Attachment]) -> str:

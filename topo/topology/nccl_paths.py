@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from topo.catalogue.part import Cable
     from topo.description.description import Device
-    from topo.topology.locality import Attachment
     from topo.topology.topology import Topology
 
 
@@ -90,9 +89,11 @@ def nccl_numbers(release: str = NEWEST) -> NcclNumbers:
     """
     table = _read("nccl")
     if release not in table:
-        message = f"no numbers of NCCL's release `{release}`"
-        help = f"there are {', '.join(table)}"
-        raise UnknownNameError(Finding("unknown-name", message, help=help))
+        message, advice = (
+            f"no numbers of NCCL's release `{release}`",
+            f"there are {', '.join(table)}",
+        )
+        raise UnknownNameError(Finding("unknown-name", message, help=advice))
     changed: dict[str, Any] = table[release]
     row = {**table.get(changed.get("like", ""), {}), **changed}
     return NcclNumbers(
@@ -200,21 +201,25 @@ def paths_from(graph: Graph, base: str) -> dict[str, Path]:
         improved: dict[str, None] = {}
         for node in front:
             for edge in graph.edges[node]:
-                if edge.target == base or not _may_pass(graph, base, node, edge, paths[node]):
+                target = edge.target
+                # A path goes on through a GPU only by NVLink to another one, and once.
+                onward = (
+                    node == base
+                    or graph.kinds[node] != "GPU"
+                    or (
+                        edge.kind == "NVL"
+                        and graph.kinds[target] == "GPU"
+                        and paths[node].hops <= 1
+                    )
+                )
+                if target == base or not onward:
                     continue
                 path = _longer(graph, node, edge, paths[node])
-                if edge.target not in paths or _order(path) < _order(paths[edge.target]):
-                    paths[edge.target] = path
-                    improved[edge.target] = None
+                if target not in paths or _order(path) < _order(paths[target]):
+                    paths[target] = path
+                    improved[target] = None
         front = list(improved)
     return paths
-
-
-def _may_pass(graph: Graph, base: str, node: str, edge: Edge, path: Path) -> bool:
-    """Whether a path goes on through a node: through a GPU only by NVLink, and once."""
-    if node == base or graph.kinds[node] != "GPU":
-        return True
-    return edge.kind == "NVL" and graph.kinds[edge.target] == "GPU" and path.hops <= 1
 
 
 def _longer(graph: Graph, node: str, edge: Edge, path: Path) -> Path:
@@ -291,37 +296,35 @@ class _GraphBuilder:
 
     def add_tree(self) -> None:
         """Add GPUs, cards and switches with the links above them."""
+        kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
         for device in self._topology.of_kind("pcie-switch", "gpu", *CARDS):
             attachment = self._topology.tree.attachment(device.name)
-            if attachment is not None:
-                self._hang(device, attachment)
-
-    def _hang(self, device: Device, attachment: Attachment) -> None:
-        kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
-        self.graph.add_node(device.name, kinds.get(device.kind, "NIC"))
-        parent = (*attachment.bridges, attachment.root)[0]
-        if attachment.bridges:
-            in_card = self._topology[parent].kind != "pcie-switch"
-            above = f"{parent}{_BELOW}" if in_card else parent
-            self.graph.add_node(above, "PCI")
-        else:
-            socket = attachment.socket
-            above = f"{socket}/{attachment.node}" if attachment.node else socket
-            self.graph.add_node(above, "CPU")
-            self._sockets[above] = socket
-        bandwidth = self._numbers.inside
-        for step in self._topology.steps[device.name]:
-            if step.target == parent and step.link.cable.family == "pcie":
-                bandwidth = self._numbers.pcie(step.link.cable)
-                break
-        top = device.name
-        if device.part.flag("bridge"):
-            top, lower = f"{device.name}{_SWITCH}", f"{device.name}{_BELOW}"
-            self.graph.add_node(top, "PCI")
-            self.graph.add_node(lower, "PCI")
-            self.graph.join(device.name, top, "PCI", bandwidth)
-            self.graph.join(lower, top, "PCI", bandwidth)
-        self.graph.join(top, above, "PCI", bandwidth)
+            if attachment is None:
+                continue
+            self.graph.add_node(device.name, kinds.get(device.kind, "NIC"))
+            parent = (*attachment.bridges, attachment.root)[0]
+            if attachment.bridges:
+                in_card = self._topology[parent].kind != "pcie-switch"
+                above = f"{parent}{_BELOW}" if in_card else parent
+                self.graph.add_node(above, "PCI")
+            else:
+                socket = attachment.socket
+                above = f"{socket}/{attachment.node}" if attachment.node else socket
+                self.graph.add_node(above, "CPU")
+                self._sockets[above] = socket
+            bandwidth = self._numbers.inside
+            for step in self._topology.steps[device.name]:
+                if step.target == parent and step.link.cable.family == "pcie":
+                    bandwidth = self._numbers.pcie(step.link.cable)
+                    break
+            top = device.name
+            if device.part.flag("bridge"):
+                top, lower = f"{device.name}{_SWITCH}", f"{device.name}{_BELOW}"
+                self.graph.add_node(top, "PCI")
+                self.graph.add_node(lower, "PCI")
+                self.graph.join(device.name, top, "PCI", bandwidth)
+                self.graph.join(lower, top, "PCI", bandwidth)
+            self.graph.join(top, above, "PCI", bandwidth)
 
     def add_sockets(self) -> None:
         """Join every two NUMA nodes of one host."""
@@ -329,14 +332,10 @@ class _GraphBuilder:
             if device.name not in self._sockets.values():
                 self.graph.add_node(device.name, "CPU")
                 self._sockets[device.name] = device.name
-        hosts = {
-            socket: linked_hosts(self._topology, socket)
-            for socket in dict.fromkeys(self._sockets.values())
-        }
-        rates = {
-            socket: self._numbers.sockets(*cpu_numbers(self._topology, self._topology[socket]))
-            for socket in hosts
-        }
+        topology, numbers = self._topology, self._numbers
+        sockets = dict.fromkeys(self._sockets.values())
+        hosts = {name: linked_hosts(topology, name) for name in sockets}
+        rates = {name: numbers.sockets(*cpu_numbers(topology, topology[name])) for name in sockets}
         for (a, socket), (b, other_socket) in combinations(self._sockets.items(), 2):
             if other_socket in hosts[socket]:
                 self.graph.add_edge(a, b, "SYS", rates[socket])
@@ -344,11 +343,13 @@ class _GraphBuilder:
 
     def add_fabric(self) -> None:
         """Add links between GPUs, to NVSwitches, and to a CPU's chip."""
+        # The first NUMA node of each CPU.
+        nodes = {socket: node for node, socket in reversed(self._sockets.items())}
         for link in self._topology.links:
             ends = (self._topology[link.a.device], self._topology[link.b.device])
             kinds = {device.kind for device in ends}
             if link.cable.family == "nvlink-c2c":
-                a, b = (self._on_socket(end.name) if end.is_host else end.name for end in ends)
+                a, b = (nodes.get(end.name, end.name) for end in ends)
                 rate = (link.cable.rate.value or 0.0) * link.cable.count / _GIGA
                 if a in self.graph.kinds and b in self.graph.kinds and rate:
                     self.graph.join(a, b, "C2C", rate)
@@ -357,10 +358,6 @@ class _GraphBuilder:
                 for node in (a, b):
                     self.graph.add_node(node, "NVS" if node == _NVS else "GPU")
                 self.graph.join(a, b, "NVL", self._numbers.links(link.cable))
-
-    def _on_socket(self, cpu: str) -> str:
-        """Return the first NUMA node of a CPU."""
-        return next((node for node, socket in self._sockets.items() if socket == cpu), cpu)
 
     def add_networks(self) -> None:
         """Add the network behind each card whose ports' rate is known."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from topo.catalogue.kinds import Kind
-    from topo.description.description import Device, Workload
+    from topo.description.description import Device
     from topo.errors import Finding, Place
     from topo.topology.topology import Link, Topology
 
@@ -107,16 +107,34 @@ def _check_buses(topology: Topology, report: Report) -> None:
 
 def _check_loops(topology: Topology, report: Report) -> None:
     """Report PCIe links that close a loop, once a line; parallel cables are no loop."""
-    forest = _Forest()
+    parents: dict[str, str] = {}  # of a union-find: what hangs together has one root
+    joins: dict[str, dict[str, Link]] = {}  # the links that close no loop, by both ends
+
+    def root(name: str) -> str:
+        while (parent := parents.get(name, name)) != name:
+            parents[name] = parents.get(parent, parent)
+            name = parent
+        return name
+
     reported: set[Place] = set()
     for link in topology.links:
         if link.cable.family != "pcie":
             continue
-        loop = forest.add(link)
-        if not loop or link.place in reported:
+        a, b = link.a.device, link.b.device
+        if root(a) != root(b):
+            parents[root(a)] = root(b)
+            joins.setdefault(a, {})[b] = joins.setdefault(b, {})[a] = link
+            continue
+        distances = breadth_first([a], joins.__getitem__)
+        loop: list[Link] = []  # the path that joins the ends already, from `b` to `a`
+        while b != a:
+            nearer = min(joins[b], key=distances.__getitem__)
+            loop.append(joins[b][nearer])
+            b = nearer
+        if len(loop) <= 1 or link.place in reported:
             continue
         reported.add(link.place)
-        names = [link.a.device]
+        names = [a]
         for step in (link, *loop):
             names.append(step.b.device if step.a.device == names[-1] else step.a.device)
         advice = "leave one of these links out; is one of them NVLink, or a link between sockets?"
@@ -131,36 +149,6 @@ def _check_loops(topology: Topology, report: Report) -> None:
                 f"{step.a.device} -- {step.b.device} is on line {step.place.line}" for step in loop
             ],
         )
-
-
-class _Forest:
-    """Links added one by one, with the path back wherever one closes a loop."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}  # of a union-find: what hangs together has one root
-        self._links: dict[str, dict[str, Link]] = {}  # by one end and the other
-
-    def add(self, link: Link) -> list[Link]:
-        """Add a link; where its ends were joined already, return that path, from `b` to `a`."""
-        a, b = link.a.device, link.b.device
-        if self._root(a) != self._root(b):
-            self._parents[self._root(a)] = self._root(b)
-            self._links.setdefault(a, {})[b] = link
-            self._links.setdefault(b, {})[a] = link
-            return []
-        distances = breadth_first([a], self._links.__getitem__)
-        path: list[Link] = []
-        while b != a:
-            nearer = min(self._links[b], key=distances.__getitem__)
-            path.append(self._links[b][nearer])
-            b = nearer
-        return path if len(path) > 1 else []
-
-    def _root(self, name: str) -> str:
-        while (parent := self._parents.get(name, name)) != name:
-            self._parents[name] = self._parents.get(parent, parent)
-            name = parent
-        return name
 
 
 # --- whether data gets there ----------------------------------------------------------------------
@@ -178,29 +166,20 @@ class _Reach:
         """Report every break once."""
         reported: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
         for workload in self._topology.description.workloads:
-            self._check_workload(workload, reported)
+            stores, gpus = workload.sources, workload.targets
+            if workload.direction == "write":
+                stores, gpus = gpus, stores
+            # GPUs that no storage reaches, else storage that reaches no GPU.
+            for starts, ends, cause in ((stores, gpus, stores), (gpus, stores, ())):
+                reached = self._reached(starts, fabric=workload.direction == "copy")
+                cut_off = tuple(name for name in ends if name not in reached)
+                if cut_off and (cause, cut_off) not in reported:
+                    reported.add((cause, cut_off))
+                    self._report_cut_off(starts, reached, cut_off)
+                if cut_off:
+                    break
         self._check_alone()
         self._check_apart()
-
-    def _check_workload(
-        self, workload: Workload, reported: set[tuple[tuple[str, ...], tuple[str, ...]]]
-    ) -> None:
-        stores, gpus = workload.sources, workload.targets
-        if workload.direction == "write":
-            stores, gpus = gpus, stores
-        fabric = workload.direction == "copy"
-        reached = self._reached(stores, fabric=fabric)
-        cut_off = tuple(name for name in gpus if name not in reached)
-        if cut_off and (stores, cut_off) not in reported:
-            reported.add((stores, cut_off))
-            self._report_cut_off(stores, reached, cut_off)
-        if cut_off:
-            return
-        reached = self._reached(gpus, fabric=fabric)
-        idle = tuple(name for name in stores if name not in reached)
-        if idle and ((), idle) not in reported:
-            reported.add(((), idle))
-            self._report_cut_off(gpus, reached, idle)
 
     def _reached(self, sources: Iterable[str], *, fabric: bool = False) -> dict[str, int]:
         """Return what data from the sources can get to, in the order it is met.
@@ -298,8 +277,8 @@ class _Reach:
         """Return the line that would link a device, with a partner that is there."""
 
         def first(default: str, *kinds: Kind) -> str:
-            of_kinds = self._topology.of_kind(*kinds)
-            return next((other.name for other in of_kinds if other is not device), default)
+            partners = self._topology.of_kind(*kinds)
+            return next((partner.name for partner in partners if partner is not device), default)
 
         if device.kind in ("storage", "network-switch"):
             partner, cable = first("nic0", *CARDS), "infiniband ndr"
