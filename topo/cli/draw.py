@@ -94,15 +94,9 @@ def command(
         return put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
     picture.write(output, engine=engine)
     if as_json:
-        document = {
-            "schema": "topo.draw/1",
-            "topology": topology.name,
-            "file": Path(output).name,
-            "width_points": picture.width,
-            "height_points": picture.height,
-            "workload": answer.workload.name if answer else None,
-            "data_paths": [path.name for path in answer.paths] if answer else [],
-        }
+        from topo.views.documents import picture_document
+
+        document = picture_document(topology, picture, Path(output).name, answer)
         return put_document(document, topology.findings)
     return put_text(f"wrote {output}\n", topology.findings)
 

@@ -28,6 +28,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     """
     from topo.datapaths.registry import built_in, count
     from topo.description.data_paths import built_in_files
+    from topo.views.documents import explanation_document, words_document
     from topo.views.explain import (
         data_path_explained,
         explain_page,
@@ -42,9 +43,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         for page in pages().values():
             listing[page.about].append(page.word)
         listing["a data path"] = list(built_in_files())
-        if as_json:
-            return put_document({"schema": "topo.explain/1", "words": listing})
-        return put_page(listing_page(listing))
+        return put_document(words_document(listing)) if as_json else put_page(listing_page(listing))
     if word.lower() in built_in_files():
         path = built_in(word.lower())
         page = data_path_explained(path, count(path))
@@ -53,10 +52,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         if found is None:
             raise _unknown(word, (*pages(), *built_in_files()))
         page = found
-    if as_json:
-        document = {"word": page.word, "about": page.about, "text": page.text}
-        return put_document({"schema": "topo.explain/1", **document})
-    return put_page(explain_page(page))
+    return put_document(explanation_document(page)) if as_json else put_page(explain_page(page))
 
 
 def _unknown(word: str, known: tuple[str, ...]) -> UnknownNameError:

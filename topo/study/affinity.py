@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.catalogue.kinds import CARDS
@@ -15,8 +16,6 @@ from topo.topology.locality import locality, numa_nodes, rank, socket_of
 from topo.topology.nccl_paths import TYPES, nccl_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from topo.topology.topology import Topology
 
 

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from topo.catalogue.kinds import MEMORIES, STORAGE
+from topo.catalogue.kinds import MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import count, data_paths
-from topo.description.description import Workload
+from topo.description.description import Basis, DataPath, Direction, Workload
 from topo.description.shape import a_kind
 from topo.errors import DescriptionError, Finding, UnboundedError, UnknownNameError
-from topo.flows.demands import at_basis, core_copy_rate, demands_of, ends_of
-from topo.flows.system import use_matrix
+from topo.flows.demands import Demand, at_basis, core_copy_rate, demands_of, ends_of
+from topo.flows.system import System, UseMatrix, use_matrix
 from topo.phrases import listed
-from topo.routes.route import hops_range, links_range, merged
+from topo.routes.route import Policy, Reason, Route, hops_range, links_range, merged
 from topo.routes.usage import total_use
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
-from topo.solve.system import TIE
+from topo.solve.system import TIE, Allocation
 from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
 from topo.topology.resources import ram_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from topo.catalogue.kinds import Kind
-    from topo.description.description import Basis, DataPath, Direction
-    from topo.flows.demands import Demand
-    from topo.flows.system import System, UseMatrix
-    from topo.routes.route import Policy, Reason, Route
     from topo.routes.router import Router
-    from topo.solve.system import Allocation
     from topo.topology.topology import Topology
 
 

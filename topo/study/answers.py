@@ -5,14 +5,13 @@ Reasons and what follows are facts here; `topo.views.sentences` has the words fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.catalogue.part import Figure
     from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload

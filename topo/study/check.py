@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
@@ -23,8 +24,6 @@ from topo.study.answers import (
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from topo.description.description import Basis, Expectation
     from topo.study.answers import CheckOutcome, PathAnswer
     from topo.topology.topology import Topology

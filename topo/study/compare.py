@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import count, data_path, data_paths
-from topo.description.description import Workload
+from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding
 from topo.flows.demands import demands_of
 from topo.phrases import listed
-from topo.routes.route import Policy, merged
+from topo.routes.route import Policy, Reason, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import (
-    answer,
-    ask,
-    chosen_split,
-    chosen_workloads,
-    reasons_of,
-    usual_paths,
-)
+from topo.study.answer import answer, ask, chosen_split, chosen_workloads, reasons_of, usual_paths
 from topo.study.answers import (
     Comparison,
     CoresBusy,
@@ -41,10 +35,6 @@ from topo.study.answers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from topo.description.description import Basis, DataPath
-    from topo.routes.route import Reason
     from topo.study.answers import Insight, PathAnswer
     from topo.topology.topology import Topology
 

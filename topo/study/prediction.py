@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,8 +14,6 @@ from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topo.description.description import Basis
     from topo.routes.route import Route
     from topo.topology.resources import Resource
@@ -262,9 +261,7 @@ class Predictor:
             return rate * (1 + both) if rate and math.isfinite(rate) else None
 
         limit, _ = min(
-            used,
-            key=lambda use: use[0].capacity.rate("achievable") / use[1],
-            default=(None, 0.0),
+            used, key=lambda use: use[0].capacity.rate("achievable") / use[1], default=(None, 0.0)
         )
         achievable = least("achievable")
         return Forecast(

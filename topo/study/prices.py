@@ -6,20 +6,18 @@ Equal demands and equal resources stand together, so that one line is for all of
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.graph import groups, refine
 from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
-from topo.solve.system import TIE
+from topo.solve.system import TIE, Allocation
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
     from topo.flows.demands import Demand
     from topo.flows.system import System, UseMatrix
-    from topo.solve.system import Allocation
     from topo.topology.resources import Resource
 
 

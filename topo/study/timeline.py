@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import data_path
 from topo.errors import Finding, NoRouteError, UnknownNameError
-from topo.flows.demands import demands_of
-from topo.flows.system import use_matrix
+from topo.flows.demands import Demand, demands_of
+from topo.flows.system import UseMatrix, use_matrix
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Policy, merged
 from topo.routes.router import Router
-from topo.solve.fluid import complete
+from topo.solve.fluid import Timeline, complete
 from topo.solve.system import TIE
-from topo.study.answer import (
-    DEFAULT_PATHS,
-    chosen_split,
-    chosen_workloads,
-    naming_demands,
-    path_of,
-)
+from topo.study.answer import DEFAULT_PATHS, chosen_split, chosen_workloads, naming_demands, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from topo.description.description import Basis, Workload
-    from topo.flows.demands import Demand
-    from topo.flows.system import UseMatrix
-    from topo.solve.fluid import Timeline
     from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology

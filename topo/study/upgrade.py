@@ -7,6 +7,7 @@ asked again by hand.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
@@ -26,8 +27,6 @@ from topo.topology.locality import socket_of
 from topo.units import format_bit_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from topo.catalogue.part import Part
     from topo.description.description import Basis, Device, Workload
     from topo.routes.route import Policy, Route
@@ -35,14 +34,7 @@ if TYPE_CHECKING:
     from topo.topology.topology import Link, Topology
 
 
-KINDS = (
-    "other-card",
-    "another-card",
-    "faster-pcie",
-    "faster-memory",
-    "other-socket",
-    "data-path",
-)
+KINDS = ("other-card", "another-card", "faster-pcie", "faster-memory", "other-socket", "data-path")
 """What a candidate changes; costs are given by these."""
 
 # Combinations are made of the single candidates that helped, or might together: so many at most.
@@ -294,11 +286,7 @@ def _outcome(
 
 
 def _routes(
-    topology: Topology,
-    workloads: tuple[Workload, ...],
-    via: str,
-    at: Basis,
-    policy: Policy | None,
+    topology: Topology, workloads: tuple[Workload, ...], via: str, at: Basis, policy: Policy | None
 ) -> Iterator[Route]:
     """Yield every route in use."""
     for workload in workloads:

@@ -5,21 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.topology.resources import ram_headline, ram_rate
+from topo.topology.resources import Resource, ram_headline, ram_rate
 from topo.views.json import Document, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from topo.catalogue.part import Medium, Part
     from topo.description.description import Basis
     from topo.description.measured_edit import MeasuredLine
     from topo.errors import Finding
     from topo.routes.route import Route
     from topo.study.affinity import Affinities
-    from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath
+    from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath, WorkloadAnswer
     from topo.study.check import Judgement
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
     from topo.study.upgrade import Upgrades
     from topo.topology.gds_ranking import GdsPeer
     from topo.topology.nccl_paths import NcclNumbers, Path
-    from topo.topology.resources import Resource
     from topo.topology.topology import Topology
+    from topo.views.diagram.picture import Picture
+    from topo.views.explain import Page
 
 
 def findings_document(findings: Iterable[Finding]) -> Document:
@@ -95,9 +95,7 @@ def matrix_document(
 
 
 def nccl_document(
-    topology: Topology,
-    paths: Mapping[str, Mapping[str, Path | None]],
-    numbers: NcclNumbers,
+    topology: Topology, paths: Mapping[str, Mapping[str, Path | None]], numbers: NcclNumbers
 ) -> Document:
     """Return ``topo.matrix.nccl/1``: type, bandwidth and hops of every pair, null for no way."""
     return {
@@ -309,3 +307,30 @@ def measured_document(
         "measured": lines,
         "not_mapped": unmapped,
     }
+
+
+def picture_document(
+    topology: Topology, picture: Picture, file: str, answer: WorkloadAnswer | None
+) -> Document:
+    """Return ``topo.draw/1``: the file written, its size, and whose routes by which paths it shows.
+
+    `answer` is `None` for the machine alone.
+    """
+    return {
+        "schema": "topo.draw/1",
+        "topology": topology,
+        "file": file,
+        **keys_of(picture, "width:width_points height:height_points"),
+        "workload": answer.workload.name if answer else None,
+        "data_paths": [path.name for path in answer.paths] if answer else (),
+    }
+
+
+def explanation_document(page: Page) -> Document:
+    """Return ``topo.explain/1`` for one word: what it is about, and its page."""
+    return {"schema": "topo.explain/1", **keys_of(page)}
+
+
+def words_document(words: Mapping[str, Sequence[str]]) -> Document:
+    """Return ``topo.explain/1`` without a word: every word that has a page, by subject."""
+    return {"schema": "topo.explain/1", "words": words}

@@ -7,19 +7,17 @@ The Markdown files in ``pages`` hold them: a file's ``#`` line says what its pag
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from topo.records import dataclass
-from topo.views.text.page import Cell, Column, Heading, Lines, Table
+from topo.views.text.page import Block, Cell, Column, Heading, Lines, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from topo.datapaths.registry import Counts
     from topo.description.description import DataPath
-    from topo.views.text.page import Block
 
 
 _FILES: Final = (
@@ -52,7 +50,15 @@ class Page:
 @cache
 def pages() -> Mapping[str, Page]:
     """Return every page by its word, in the order of the files."""
-    return {page.word: page for name in _FILES for page in _read(name)}
+    by_word = {}
+    for name in _FILES:
+        text = (files("topo.views") / "pages" / f"{name}.md").read_text(encoding="utf-8")
+        head, *entries = _ENTRY.split(text)
+        about = head.partition("\n")[0].removeprefix("# ")
+        about = about[0].lower() + about[1:]
+        for word, body in zip(entries[::2], entries[1::2], strict=True):
+            by_word[word] = Page(word, about, body.strip())
+    return by_word
 
 
 def page_of(word: str) -> Page | None:
@@ -71,14 +77,6 @@ def page_of(word: str) -> Page | None:
         if singular in by_spelling:
             return by_spelling[singular]
     return None
-
-
-def _read(name: str) -> Iterator[Page]:
-    text = (files("topo.views") / "pages" / f"{name}.md").read_text(encoding="utf-8")
-    head, *entries = _ENTRY.split(text)
-    about = head.partition("\n")[0].removeprefix("# ")
-    for word, body in zip(entries[::2], entries[1::2], strict=True):
-        yield Page(word, about[0].lower() + about[1:], body.strip())
 
 
 def data_path_explained(path: DataPath, counts: Counts) -> Page:

@@ -14,14 +14,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topo.errors import Finding, Place, Severity
     from topo.topology.topology import Topology
 
@@ -30,6 +29,9 @@ _WIDTH: Final = 100  # columns of source that are shown; a longer line is cut ar
 _BEFORE: Final = 30  # columns in front of the mark that a cut line keeps
 _CUT: Final = "..."
 _TAB: Final = 4
+_SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
+# Unicode's categories of marks and invisible characters.
+_NO_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
 # Colours are those that rustc and ruff taught people to read.
 _STYLES: Final[dict[str, str]] = {
     "error": "1;31",
@@ -79,7 +81,11 @@ def render_findings(
     text = blocks[0]
     for before, block in pairwise(blocks):
         text += ("\n\n" if "\n" in before or "\n" in block else "\n") + block
-    return f"{text}\n\n{_count(findings, analysed=analysed)}\n"
+    severities = [finding.severity for finding in findings]
+    counts = {severity: severities.count(severity) for severity in _SEVERITIES}
+    words = ", ".join(counted(count, severity) for severity, count in counts.items() if count)
+    ending = "; nothing was analysed" * bool(counts["error"] and not analysed)
+    return f"{text}\n\n{words}{ending}\n"
 
 
 def all_holds(topology: Topology) -> str:
@@ -144,13 +150,11 @@ def _columns(text: str) -> int:
     """Return how many terminal columns `text` takes: wide characters two, combining ones none."""
     if text.isascii():
         return len(text)
-    return sum(map(_char_columns, text))
-
-
-def _char_columns(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    columns = 0
+    for char in text:
+        if not unicodedata.combining(char) and unicodedata.category(char) not in _NO_WIDTH:
+            columns += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return columns
 
 
 def _printable(text: str) -> str:
@@ -158,14 +162,3 @@ def _printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(_glyph(char, 0) if char != "\n" else " " for char in text)
-
-
-def _count(findings: tuple[Finding, ...], *, analysed: bool) -> str:
-    """Count by severity, and say whether the work went on."""
-    severities: tuple[Severity, ...] = ("error", "warning", "note")
-    counts = {
-        severity: sum(finding.severity == severity for finding in findings)
-        for severity in severities
-    }
-    words = ", ".join(counted(count, severity) for severity, count in counts.items() if count)
-    return words + "; nothing was analysed" * bool(counts["error"] and not analysed)

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
-from topo.catalogue.part import Figure
+from topo.catalogue.part import Figure, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from topo.catalogue.part import Part
     from topo.description.description import Workload
-    from topo.routes.route import Transfer
-    from topo.study.affinity import Affinities
     from topo.study.answers import PathAnswer, RoutedPath, Rung
     from topo.study.prices import ClassPrice, Prices, TiedPrice
     from topo.study.upgrade import Upgrades
@@ -102,7 +97,8 @@ def plain(value: object) -> Any:
 def keys_of(value: Any, *shape: str) -> Document:
     """Return the keys of a frozen value; with `shape` those that it lists, as in `_SHAPES`."""
     document: Document = {}
-    for entry in shape or _SHAPES.get(type(value).__name__) or (_own_fields(value),):
+    entries = shape or _SHAPES.get(type(value).__name__)
+    for entry in entries or [field.name for field in fields(value)]:
         if not isinstance(entry, str):
             document |= entry(value)
             continue
@@ -157,10 +153,6 @@ def _words(text: str) -> tuple[_Word, ...]:
     return tuple(words)
 
 
-def _own_fields(value: Any) -> str:
-    return " ".join(field.name for field in fields(value))
-
-
 # --- what documents show of each type -----------------------------------------------------------
 
 
@@ -179,21 +171,15 @@ def _facts(part: Part) -> Document:
 
 
 def _length(path: PathAnswer) -> Document:
-    refused = path.rate is None
-    return {
-        "logical_hops": None if refused else path.logical_hops,
-        "logical_hops_range": None if refused else path.hops_range,
-        "physical_links": None if refused else path.physical_links,
-        "physical_links_range": None if refused else path.links_range,
-        "waypoints": path.routes[0].waypoints if path.routes else (),
+    lengths: Document = {
+        "logical_hops": path.logical_hops,
+        "logical_hops_range": path.hops_range,
+        "physical_links": path.physical_links,
+        "physical_links_range": path.links_range,
     }
-
-
-def _by_basis(path: PathAnswer) -> Document:
-    return {
-        "rates_by_basis_bytes_per_s": {basis: path.rate_at(basis) for basis in path.by_basis},
-        "at_most_by_basis": {basis: path.at_most_at(basis) for basis in path.by_basis},
-    }
+    if path.rate is None:
+        lengths = dict.fromkeys(lengths)
+    return lengths | {"waypoints": path.routes[0].waypoints if path.routes else ()}
 
 
 def _cores(path: PathAnswer) -> Document:
@@ -214,14 +200,6 @@ def _routed_length(routed: RoutedPath) -> Document:
         "physical_links": None if refused else first.physical_links,
         "physical_links_range": None if refused else links_range(routed.routes),
     }
-
-
-def _links_walked(transfer: Transfer) -> Document:
-    links = [
-        {"from": step.source, "to": step.target, "medium": step.link.cable.medium}
-        for step in transfer.walk
-    ]
-    return {"links": links}
 
 
 def _in_words(attribute: str) -> Callable[[Any], Document]:
@@ -279,15 +257,6 @@ def _tied_price(price: TiedPrice) -> Document:
 
 def _together(price: ClassPrice | TiedPrice) -> Document:
     return {**keys_of(price.together, "gain cost range_up"), "next_bound": price.next_bound}
-
-
-def _users(affinities: Affinities) -> Document:
-    devices = [
-        {"device": device, "for": purpose, "gpus": gpus}
-        for purpose, users in affinities.users.items()
-        for device, gpus in users.items()
-    ]
-    return {"devices": devices}
 
 
 def _ranking(upgrades: Upgrades) -> Document:
@@ -350,7 +319,12 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Transfer": (
         "move.source:from move.target:to move.mover:by engine source target",
-        _links_walked,
+        lambda transfer: {
+            "links": [
+                {"from": step.source, "to": step.target, "medium": step.link.cable.medium}
+                for step in transfer.walk
+            ]
+        },
         "alternatives:equal_walks",
     ),
     # Answers.
@@ -363,7 +337,10 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "time_range:time_range_s bottlenecks",
         _in_words("own_limits"),
         "rates:rates_by_gpu_bytes_per_s",
-        _by_basis,
+        lambda path: {
+            "rates_by_basis_bytes_per_s": {basis: path.rate_at(basis) for basis in path.by_basis},
+            "at_most_by_basis": {basis: path.at_most_at(basis) for basis in path.by_basis},
+        },
         "serial_rate",
         _cores,
         "unknowns:unknown unlimited",
@@ -409,7 +386,16 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Judgement": ("expectation.text holds", _in_words("outcome"), "expectation.place"),
     # Affinity, measurements, other programs' rules.
-    "Affinities": ("topology rules gpus", _users),
+    "Affinities": (
+        "topology rules gpus",
+        lambda affinities: {
+            "devices": [
+                {"device": device, "for": purpose, "gpus": gpus}
+                for purpose, users in affinities.users.items()
+                for device, gpus in users.items()
+            ]
+        },
+    ),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
     "Choice": ("purpose:for device *nearness shared_with as_near",),
     "Nearness": ("label:near links rate",),

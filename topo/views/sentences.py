@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from topo.study import answers
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from topo.routes.route import Reason
     from topo.solve.prices import Price
     from topo.study.check import Judgement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import shortened
@@ -37,12 +38,10 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from topo.description.description import Basis, Workload
-    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer, WorkloadAnswer
+    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer
     from topo.study.prediction import Judged, Reading
-    from topo.study.prices import Explanation, Prices, Use
+    from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
@@ -96,7 +95,14 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
         size = -(-len(answer.paths) // tables)
         for start in range(0, len(answer.paths), size):
             paths = answer.paths[start : start + size]
-            yield _paths_table(answer, paths, comparison.basis)
+            columns = [_column(path, answer.workload, comparison.basis) for path in paths]
+            rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
+            for label in columns[0]:  # a row of which nothing is known for any is left out
+                texts = [column[label] or _NONE for column in columns]
+                if label == "rate" or any(text != _NONE for text in texts):
+                    strong = label in ("rate", "time")
+                    rows.append((label, *(map(Cell, texts) if strong else texts)))
+            yield table(("", *(wide(path.name) for path in paths)), rows)
         yield table(("", wide()), ((path.name, _way(path)) for path in answer.paths))
         if answer.insights:
             yield Bullets(sentences(answer.insights))
@@ -110,17 +116,6 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
             "that all memories together need, with nothing else to do.",
             dim=True,
         )
-
-
-def _paths_table(answer: WorkloadAnswer, paths: Sequence[PathAnswer], basis: Basis) -> Table:
-    """Return the paths side by side; a row of which nothing is known for any is left out."""
-    columns = [_column(path, answer.workload, basis) for path in paths]
-    rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
-    for label in columns[0]:
-        texts = [column[label] or _NONE for column in columns]
-        if label == "rate" or any(text != _NONE for text in texts):
-            rows.append((label, *(map(Cell, texts) if label in ("rate", "time") else texts)))
-    return table(("", *(wide(path.name) for path in paths)), rows)
 
 
 def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str]:
@@ -157,7 +152,10 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
     column["one worker a GPU"] = "" if serial is None else format_rate(serial)
     for other_basis in _BASES:
         if other_basis != basis:
-            column[f"rate, {other_basis}"] = "" if refused else _rate_at(path, other_basis)
+            rate = path.rate_at(other_basis)
+            words = "nothing measured" if rate is None else format_rate(rate)
+            at_most = "at most " * (rate is not None and path.at_most_at(other_basis))
+            column[f"rate, {other_basis}"] = "" if refused else at_most + words
     return column
 
 
@@ -165,13 +163,6 @@ def _traffic(size: float | None, floor: float | None) -> str:
     if not size:
         return ""
     return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
-
-
-def _rate_at(path: PathAnswer, basis: Basis) -> str:
-    rate = path.rate_at(basis)
-    if rate is None:
-        return "nothing measured"
-    return "at most " * path.at_most_at(basis) + format_rate(rate)
 
 
 def _limits(path: PathAnswer) -> str:
@@ -279,9 +270,7 @@ def _rungs(ladder: Ladder) -> Table:
 def _explanation(explained: Explanation) -> Iterator[Block]:
     """Yield the table by demand, the table by resource, and the prices in words."""
     several = any(len(share.demands) > 1 for share in explained.shares)
-    yield Heading(
-        "Who gets what" + " (equal demands on one line: --each lists them)" * several,
-    )
+    yield Heading("Who gets what" + " (equal demands on one line: --each lists them)" * several)
     yield table(
         (wide("GPUs"), right("rate of each"), right("share of each"), wide("stopped by")),
         (
@@ -300,9 +289,16 @@ def _explanation(explained: Explanation) -> Iterator[Block]:
         map(_used, explained.uses),
     )
     yield Heading("What one GB/s more is worth, and what one less costs")
-    if explained.prices.rule == "largest-total":
-        yield Text(_largest_total(explained.prices))
-    yield Bullets(price_sentences(explained.prices))
+    prices = explained.prices
+    if prices.rule == "largest-total":
+        largest, fair = format_rate(prices.total), format_rate(prices.fair_total)
+        same = math.isclose(prices.total, prices.fair_total, rel_tol=1e-6)
+        reached = ": max-min fair rates reach it as well."
+        yield Text(
+            f"The largest total is {largest}"
+            + (reached if same else f"; max-min fair rates add up to {fair}.")
+        )
+    yield Bullets(price_sentences(prices))
 
 
 def _used(use: Use) -> Row:
@@ -317,13 +313,6 @@ def _used(use: Use) -> Row:
         _NONE if use.utilisation is None else format_ratio(use.utilisation),
         shortened(demand.gpu for demand in use.users),
     )
-
-
-def _largest_total(prices: Prices) -> str:
-    largest, fair = format_rate(prices.total), format_rate(prices.fair_total)
-    if math.isclose(prices.total, prices.fair_total, rel_tol=1e-6):
-        return f"The largest total is {largest}: max-min fair rates reach it as well."
-    return f"The largest total is {largest}; max-min fair rates add up to {fair}."
 
 
 # --- measure --------------------------------------------------------------------------------------
@@ -379,27 +368,27 @@ def _readings(readings: Sequence[Reading]) -> Iterator[Row]:
     if len(readings) <= _MOST_ROWS:
         yield from map(_reading, readings)
         return
-    for group in grouped(readings, _expected).values():
+    groups = grouped(
+        readings,
+        lambda reading: (
+            reading.judged,
+            reading.forecast.theoretical,
+            reading.forecast.achievable,
+        ),
+    )
+    for group in groups.values():
         row = _reading(group[0])
         if len(group) > 1:
-            by_rate = sorted(group, key=lambda reading: reading.sample.rate)
+            first, *_, last = sorted(group, key=lambda reading: reading.sample.rate)
             limit = group[0].forecast.limit
             row = (
                 f"{row[0]} and {len(group) - 1} more",
                 *row[1:3],
-                " to ".join(format_rate(reading.sample.rate) for reading in _ends(by_rate)),
-                " to ".join(map(_ratio, _ends(by_rate))),
+                f"{format_rate(first.sample.rate)} to {format_rate(last.sample.rate)}",
+                f"{_ratio(first)} to {_ratio(last)}",
                 class_words(limit.kind, len(group)) if limit else row[5],
             )
         yield row
-
-
-def _expected(reading: Reading) -> tuple[Judged, float | None, float | None]:
-    return reading.judged, reading.forecast.theoretical, reading.forecast.achievable
-
-
-def _ends(readings: Sequence[Reading]) -> tuple[Reading, Reading]:
-    return readings[0], readings[-1]
 
 
 def _reading(reading: Reading) -> Row:

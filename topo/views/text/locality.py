@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import counted, shortened
 from topo.units import format_rate
-from topo.views.text.page import (
-    Cell,
-    Heading,
-    Lines,
-    Text,
-    right,
-    table,
-    title_of,
-    wide,
-)
+from topo.views.text.page import Cell, Heading, Lines, Text, right, table, title_of, wide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from topo.study.affinity import Affinities, GpuAffinity, Nearness, Purpose
+    from topo.study.affinity import Affinities, Nearness, Purpose
     from topo.topology.gds_ranking import GdsPeer
     from topo.topology.nccl_paths import NcclNumbers, Path
     from topo.topology.topology import Topology
@@ -85,7 +75,15 @@ def matrix_page(
     yield Lines(_LEGEND)
     cards = [name for name in names if topology[name.partition("/")[0]].is_nic]
     if cards:
-        yield Lines("\n".join(["NIC Legend:", "", *(_card(topology, name) for name in cards)]))
+        lines = ["NIC Legend:", ""]
+        for name in cards:  # its RDMA names, label and PCI addresses: one of each for a function
+            device_name, _, function = name.partition("/f")
+            device = topology[device_name]
+            functions = slice(int(function), int(function) + 1) if function else slice(None)
+            rdma, pci = (", ".join(values[functions]) for values in (device.rdma, device.pci))
+            facts = "; ".join(filter(None, (rdma, device.label, pci)))
+            lines.append(f"  {name}: {facts or device.part.name}")
+        yield Lines("\n".join(lines))
 
 
 def nccl_page(
@@ -145,15 +143,6 @@ def _aligned(grid: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def _card(topology: Topology, name: str) -> str:
-    """Return a card's line: its RDMA names, label and PCI addresses, one of each for a function."""
-    device_name, _, function = name.partition("/f")
-    device = topology[device_name]
-    functions = slice(int(function), int(function) + 1) if function else slice(None)
-    facts = (", ".join(device.rdma[functions]), device.label, ", ".join(device.pci[functions]))
-    return f"  {name}: {'; '.join(fact for fact in facts if fact) or device.part.name}"
-
-
 # --- affinity -------------------------------------------------------------------------------------
 
 _PURPOSES: Final[Mapping[Purpose, str]] = {
@@ -171,6 +160,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "NODE": "through several host bridges of one NUMA node",
     "SYS": "over the link between NUMA nodes or sockets",
 }
+_DISTANCE: Final = "distance = PCI bridges between the two: 3 under one switch"
 _NOTES: Final[Mapping[str, str]] = {
     "nvidia-smi": "Nearest is the best class of `nvidia-smi topo -m`, then the fewest links, then "
     "the widest.",
@@ -184,7 +174,24 @@ _NOTES: Final[Mapping[str, str]] = {
 def affinity_page(affinities: Affinities) -> Iterator[Block]:
     """Yield each GPU with its cards and drives, then each of those with its GPUs."""
     yield Heading(title_of(affinities.topology))
-    rows = [row for gpu in affinities.gpus for row in _gpu_rows(gpu)]
+    rows: list[Row] = []
+    for gpu in affinities.gpus:
+        nodes = ",".join(map(str, gpu.numa))
+        host = f"{gpu.cpu}, NUMA {nodes}" if gpu.numa else gpu.cpu or "no host"
+        if not gpu.choices:
+            rows.append((gpu.gpu, host, "", "-", "nothing near", "", ""))
+        rows += [
+            (
+                "" if place else gpu.gpu,
+                "" if place else host,
+                _PURPOSES[choice.purpose],
+                Cell(choice.device),
+                _nearness(choice.nearness),
+                shortened(choice.shared_with) or "-",
+                shortened(choice.as_near) or "-",
+            )
+            for place, choice in enumerate(gpu.choices)
+        ]
     if not rows:
         yield Text("No GPU here reaches a network card or a drive inside its server.")
         return
@@ -200,7 +207,9 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
             for device, gpus in devices.items()
         ),
     )
-    yield Lines(_classes_used(affinities))
+    used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
+    lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
+    yield Lines("\n".join(lines) or _DISTANCE)
     yield Text(_NOTES[affinities.rules], dim=True)
     yield Text(
         "Where several are as near, the GPUs are dealt out evenly; any of the others does as well.",
@@ -208,35 +217,8 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     )
 
 
-def _gpu_rows(gpu: GpuAffinity) -> Iterator[Row]:
-    nodes = ",".join(map(str, gpu.numa))
-    host = f"{gpu.cpu}, NUMA {nodes}" if gpu.numa else gpu.cpu or "no host"
-    if not gpu.choices:
-        yield gpu.gpu, host, "", "-", "nothing near", "", ""
-    for place, choice in enumerate(gpu.choices):
-        yield (
-            "" if place else gpu.gpu,
-            "" if place else host,
-            _PURPOSES[choice.purpose],
-            Cell(choice.device),
-            _nearness(choice.nearness),
-            shortened(choice.shared_with) or "-",
-            shortened(choice.as_near) or "-",
-        )
-
-
 def _nearness(nearness: Nearness) -> str:
     """Return how near two devices are: ``PXB, 1 link, 63.02 GB/s``."""
-    facts = [nearness.label]
-    if nearness.links is not None:
-        facts.append(counted(nearness.links, "link"))
-    if nearness.rate is not None:
-        facts.append(format_rate(nearness.rate))
-    return ", ".join(facts)
-
-
-def _classes_used(affinities: Affinities) -> str:
-    """Return what the classes on the page mean, best first, or what a distance is."""
-    used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
-    lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
-    return "\n".join(lines) or "distance = PCI bridges between the two: 3 under one switch"
+    links = "" if nearness.links is None else counted(nearness.links, "link")
+    rate = "" if nearness.rate is None else format_rate(nearness.rate)
+    return ", ".join(filter(None, (nearness.label, links, rate)))

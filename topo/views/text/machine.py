@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
-from topo.topology.resources import ram_headline, ram_rate
+from topo.topology.resources import Resource, ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import (
     Cell,
@@ -28,13 +29,10 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from topo.catalogue.part import Figure, Medium, Part, Ports
-    from topo.description.description import Basis, DataPath, Device
+    from topo.catalogue.part import Figure, Medium, Part, PeerCaps, Ports
+    from topo.description.description import Basis, Device, Workload
     from topo.routes.route import Route, Subflow, Transfer
     from topo.study.answers import PathRoutes
-    from topo.topology.resources import Resource
     from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block, Row, Table
 
@@ -46,8 +44,17 @@ def show_page(topology: Topology) -> Iterator[Block]:
     """Yield devices, links, parts and resources, every figure with its kind and source."""
     yield Heading(title_of(topology))
     yield _devices(topology)
-    yield _links(topology)
-    yield Text(f"Settings: {_settings(topology)}.")
+    links = grouped(topology.links, lambda link: (_cable(link), link.layer))
+    yield table(
+        (wide("link"), "cable", "layer"),
+        ((Cell(shortened(link.name for link in group)), *cells) for cells, group in links.items()),
+    )
+    settings = [
+        f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
+        for key in SETTINGS
+        if (value := topology.settings.stated(key)) is not None
+    ]
+    yield Text(f"Settings: {', '.join(settings) or 'none stated'}.")
     yield Heading("Resources: what transfers share")
     yield _resources(topology.resources.values())
     rate, headline = ram_rate(topology), ram_headline(topology)
@@ -83,10 +90,17 @@ def show_page(topology: Topology) -> Iterator[Block]:
             parts.append(device.part)
     if any(part.figures or part.flags or part.slot for part in parts):
         yield Heading("Parts: what each is known for")
-        yield _facts_table(parts)
+        yield table(
+            ("part", "key", "value", wide("kind and source")),
+            (
+                ("" if place else Cell(part.name), *fact)
+                for part in parts
+                for place, fact in enumerate(_facts(part))
+            ),
+        )
     if topology.description.workloads:
         yield Heading("Workloads")
-        yield _workloads(topology)
+        yield table(("", wide()), map(_workload, topology.description.workloads))
 
 
 def _devices(topology: Topology) -> Table:
@@ -107,14 +121,6 @@ def _devices(topology: Topology) -> Table:
     )
 
 
-def _links(topology: Topology) -> Table:
-    groups = grouped(topology.links, lambda link: (_cable(link), link.layer))
-    return table(
-        (wide("link"), "cable", "layer"),
-        ((Cell(shortened(link.name for link in group)), *cells) for cells, group in groups.items()),
-    )
-
-
 def _cable(link: Link) -> str:
     cable = link.cable
     count = f"{cable.count}x " if cable.count > 1 else ""
@@ -124,34 +130,22 @@ def _cable(link: Link) -> str:
 
 def _resources(resources: Iterable[Resource]) -> Table:
     """Return resources with equal figures as one row a figure."""
-    groups = grouped(resources, lambda resource: (resource.kind, tuple(_figures(resource))))
+
+    def figures(resource: Resource) -> tuple[tuple[str, Figure], ...]:
+        capacity = resource.capacity
+        by_basis = {"achievable": capacity.achievable, "measured": capacity.measured}
+        stated = ((basis, figure) for basis, figure in by_basis.items() if figure is not None)
+        return ("theoretical", capacity.theoretical), *stated
+
+    groups = grouped(resources, lambda resource: (resource.kind, figures(resource)))
     rows: list[Row] = []
-    for (_, figures), group in groups.items():
+    for (_, stated), group in groups.items():
         names = Cell(shortened(resource.id for resource in group))
         rows += [
             ("" if place else names, basis, figure_text(figure), sourced(figure))
-            for place, (basis, figure) in enumerate(figures)
+            for place, (basis, figure) in enumerate(stated)
         ]
     return table((wide("resource"), "figure", right("rate"), wide("kind and source")), rows)
-
-
-def _figures(resource: Resource) -> Iterator[tuple[Basis, Figure]]:
-    capacity = resource.capacity
-    yield "theoretical", capacity.theoretical
-    if capacity.achievable is not None:
-        yield "achievable", capacity.achievable
-    if capacity.measured is not None:
-        yield "measured", capacity.measured
-
-
-def _settings(topology: Topology) -> str:
-    values = {key: topology.settings.stated(key) for key in SETTINGS}
-    stated = [
-        f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
-        for key, value in values.items()
-        if value is not None
-    ]
-    return ", ".join(stated) or "none stated"
 
 
 def _caps(topology: Topology) -> Iterator[Row]:
@@ -160,25 +154,26 @@ def _caps(topology: Topology) -> Iterator[Row]:
         *((link.name, link.cable.p2p) for link in topology.links),
     ]
     for site, caps in sites:
-        if caps is None:
-            continue
-        for direction, cap in (("posted", caps.posted), ("non-posted", caps.non_posted)):
-            if cap is not None:
-                rate = figure_text(cap.rate) + " a flow" * cap.per_flow
-                yield Cell(site), direction, rate, sourced(cap.rate)
+        for direction, rate, source in _peer_caps(caps):
+            yield Cell(site), direction, rate, source
 
 
-def _workloads(topology: Topology) -> Table:
-    rows: list[Row] = []
-    for workload in topology.description.workloads:
-        words = [workload_sentence(workload)]
-        if workload.via:
-            words.append(f"via {', '.join(workload.via)}")
-        if workload.efficiency:
-            low, high = map(format_ratio, workload.efficiency)
-            words.append(f"at {low} to {high}")
-        rows.append((Cell(workload.name), "; ".join(words)))
-    return table(("", wide()), rows)
+def _peer_caps(caps: PeerCaps | None) -> Iterator[tuple[str, str, str]]:
+    """Yield direction, rate, and kind and source of the caps that are stated."""
+    directions = {"posted": caps.posted, "non-posted": caps.non_posted} if caps else {}
+    for direction, cap in directions.items():
+        if cap is not None:
+            rate = figure_text(cap.rate) + " a flow" * cap.per_flow
+            yield direction, rate, sourced(cap.rate)
+
+
+def _workload(workload: Workload) -> Row:
+    words = [workload_sentence(workload)]
+    if workload.via:
+        words.append(f"via {', '.join(workload.via)}")
+    if workload.efficiency:
+        words.append("at " + " to ".join(map(format_ratio, workload.efficiency)))
+    return Cell(workload.name), "; ".join(words)
 
 
 # --- paths and routes -----------------------------------------------------------------------------
@@ -209,19 +204,16 @@ def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Bl
         ),
     )
     yield Heading("Moves")
-    yield table(
-        ("", wide()),
-        ((Cell(survey.data_path.name), _moves(survey.data_path)) for survey in surveys),
-    )
+    rows: list[Row] = []
+    for survey in surveys:
+        path = survey.data_path
+        moves = ", ".join(f"{move.source} -> {move.target} by {move.mover}" for move in path.moves)
+        rows.append((Cell(path.name), "\n".join(filter(None, (path.title, moves)))))
+    yield table(("", wide()), rows)
     reasons = [row for survey in surveys for row in _reasons(topology, survey)]
     if reasons:
         yield Heading("What stands against them")
         yield table(("", "", wide()), reasons)
-
-
-def _moves(path: DataPath) -> str:
-    moves = ", ".join(f"{move.source} -> {move.target} by {move.mover}" for move in path.moves)
-    return "\n".join(filter(None, (path.title, moves)))
 
 
 def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:
@@ -260,10 +252,7 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
     if route.waypoints:
         hops = spanned(hops_range(topology, [route]))
         links = spanned(links_range([route]))
-        yield Text(
-            f"{' -> '.join(route.waypoints)} ({hops} hops, {links} links walked)",
-            hang=2,
-        )
+        yield Text(f"{' -> '.join(route.waypoints)} ({hops} hops, {links} links walked)", hang=2)
     if route.reasons:
         yield table(
             ("", wide()), ((reason.effect, cited(topology, reason)) for reason in route.reasons)
@@ -290,17 +279,15 @@ def _branches(group: Sequence[Subflow], *, alone: bool) -> Iterator[Block]:
     each = " each" if len(names) > 1 else ""
     yield Text(f"by {shortened(names)}" if alone else f"by {shortened(names)}, {share}{each}:")
     moves = zip(*(subflow.transfers for subflow in group), strict=True)
-    yield table(("move", "engine", wide("links walked")), map(_moved, moves))
-
-
-def _moved(transfers: tuple[Transfer, ...]) -> Row:
-    """Return one row for the same move of several branches."""
-    move, alternatives = transfers[0].move, transfers[0].alternatives
-    engines = shortened(transfer.engine for transfer in transfers)
-    walks = shortened(map(_walk, transfers))
-    if alternatives > 1:
-        walks += f" (one of {alternatives} equal ways)"
-    return f"{move.source} -> {move.target}", engines, walks
+    rows: list[Row] = []
+    for transfers in moves:  # the same move of several branches
+        move, alternatives = transfers[0].move, transfers[0].alternatives
+        engines = shortened(transfer.engine for transfer in transfers)
+        walks = shortened(map(_walk, transfers))
+        if alternatives > 1:
+            walks += f" (one of {alternatives} equal ways)"
+        rows.append((f"{move.source} -> {move.target}", engines, walks))
+    yield table(("move", "engine", wide("links walked")), rows)
 
 
 def _walk(transfer: Transfer) -> str:
@@ -398,18 +385,6 @@ def machines_page(machines: Sequence[Topology]) -> Iterator[Block]:
     )
 
 
-def _facts_table(parts: Iterable[Part]) -> Table:
-    """Return what several parts are known for, one fact a row, each with kind and source."""
-    return table(
-        ("part", "key", "value", wide("kind and source")),
-        (
-            ("" if place else Cell(part.name), *fact)
-            for part in parts
-            for place, fact in enumerate(_facts(part))
-        ),
-    )
-
-
 def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
     """Yield key, value, and kind and source of everything that is known of a part."""
     if part.slot is not None:
@@ -423,12 +398,8 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         yield key, FLAG.text(flag), part.sources.get(key, part.source)
     for key, fact in part.facts.items():
         yield key, fact, part.sources.get(key, part.source)
-    if part.peer_caps is not None:
-        caps = (("posted", part.peer_caps.posted), ("non-posted", part.peer_caps.non_posted))
-        for direction, cap in caps:
-            if cap is not None:
-                rate = figure_text(cap.rate) + " a flow" * cap.per_flow
-                yield f"p2p {direction}", rate, sourced(cap.rate)
+    for direction, rate, source in _peer_caps(part.peer_caps):
+        yield f"p2p {direction}", rate, source
 
 
 def _ports(ports: Ports) -> tuple[str, str]:

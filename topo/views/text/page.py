@@ -7,17 +7,15 @@ several pages share.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
-from topo.catalogue.fields import RATE
+from topo.catalogue.fields import RATE, Quantity
 from topo.phrases import shortened
 from topo.records import dataclass
 from topo.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
-
-    from topo.catalogue.fields import Quantity
     from topo.catalogue.part import Figure
     from topo.description.description import Workload
     from topo.routes.route import Verdict

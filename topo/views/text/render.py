@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from topo.views.text.page import Bullets, Cell, Heading, Lines, Table, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from topo.views.text.page import Block, Column, Tone
-
+from topo.views.text.page import Block, Bullets, Cell, Column, Heading, Lines, Table, Text, Tone
 
 # The space between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate
 from topo.views.sentences import upgrade_reason
 from topo.views.text.answers import basis_note, bound_words, stopped_words
-from topo.views.text.page import (
-    Bullets,
-    Cell,
-    Column,
-    Heading,
-    Text,
-    right,
-    table,
-    title_of,
-    wide,
-)
+from topo.views.text.page import Bullets, Cell, Column, Heading, Text, right, table, title_of, wide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from topo.study.timeline import Moment, Simulation
+    from topo.study.timeline import Simulation
     from topo.study.upgrade import Upgrade, Upgrades
     from topo.views.text.page import Block, Row
 
@@ -52,40 +41,34 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
                 run.data_path,
                 format_duration(run.start),
                 Cell(format_duration(run.finish)),
-                _bar(round(run.start / end * _BAR), round(run.finish / end * _BAR)),
+                _bar(run.start / end, run.finish / end),
             )
             for run in simulation.runs
         ),
     )
     yield Heading("Spans: what runs, what it gets, what stops it")
     yield table(
+        (right("from"), right("to"), "workload", right("rate"), "GPUs", wide("stopped by")),
         (
-            right("from"),
-            right("to"),
-            "workload",
-            right("rate"),
-            "GPUs",
-            wide("stopped by"),
+            (
+                "" if place else format_duration(moment.start),
+                "" if place else format_duration(moment.end),
+                rate.workload,
+                format_rate(rate.rate),
+                shortened(rate.gpus),
+                stopped_words(rate.stopped_by),
+            )
+            for moment in simulation.moments
+            for place, rate in enumerate(moment.rates)
         ),
-        (row for moment in simulation.moments for row in _span_rows(moment)),
     )
     yield basis_note(simulation.basis)
 
 
-def _bar(first: int, last: int) -> str:
+def _bar(start: float, end: float) -> str:
+    """Return a run's bar, from and to its parts of the whole time."""
+    first, last = round(start * _BAR), round(end * _BAR)
     return " " * first + "#" * max(last - first, 1)
-
-
-def _span_rows(moment: Moment) -> Iterator[Row]:
-    for place, rate in enumerate(moment.rates):
-        yield (
-            "" if place else format_duration(moment.start),
-            "" if place else format_duration(moment.end),
-            rate.workload,
-            format_rate(rate.rate),
-            shortened(rate.gpus),
-            stopped_words(rate.stopped_by),
-        )
 
 
 def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Block]:
@@ -106,15 +89,14 @@ def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Blo
     yield table(
         ("workload", *(right(name) for name, _ in simulations)), [*rows, ("all done", *ends)]
     )
-    yield Bullets(tuple(_first_limit(name, simulation) for name, simulation in simulations))
+    sentences = []
+    for name, simulation in simulations:
+        opening = simulation.moments[0].rates
+        rates = ", ".join(f"{rate.workload} {format_rate(rate.rate)}" for rate in opening)
+        resources = dict.fromkeys(resource for rate in opening for resource in rate.stopped_by)
+        sentences.append(f"{name}: at first {rates}; {bound_words(resources)}.")
+    yield Bullets(tuple(sentences))
     yield basis_note(first.basis)
-
-
-def _first_limit(name: str, simulation: Simulation) -> str:
-    opening = simulation.moments[0].rates
-    resources = dict.fromkeys(resource for rate in opening for resource in rate.stopped_by)
-    rates = ", ".join(f"{rate.workload} {format_rate(rate.rate)}" for rate in opening)
-    return f"{name}: at first {rates}; {bound_words(resources)}."
 
 
 def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
@@ -122,9 +104,10 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
     names = ", ".join(workload.name for workload in upgrades.workloads)
     now = upgrades.now
     yield Heading(title_of(upgrades.topology))
-    yield Text(
-        f"{names} by {upgrades.via} now: {_times(now.times)}, limited by {bound_words(now.bound)}."
-    )
+    times = ", ".join(f"{name} {format_duration(time)}" for name, time in now.times.items())
+    if len(now.times) == 1:
+        times = format_duration(now.time)
+    yield Text(f"{names} by {upgrades.via} now: {times}, limited by {bound_words(now.bound)}.")
     rows = upgrades.rows
     priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
     columns: list[Column | str] = [right("")]
@@ -141,17 +124,18 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
         yield Text(f"And {len(rows) - most} more: --most {len(rows)} shows all.", dim=True)
     best = upgrades.ranked[0] if upgrades.ranked else None
     if best is not None and best.outcome.time < now.time:
-        yield Text(f"To see the first for yourself: {_command(best, upgrades)}", hang=2)
+        # for a built-in its name, else the file as given
+        name, file = upgrades.topology.name, upgrades.topology.description.file
+        words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
+        several = len(upgrades.workloads) > 1
+        words += ["--together"] if several else ["--workload", upgrades.workloads[0].name]
+        words += ["--via", best.via or upgrades.via]
+        words += [word for item in best.changes.items() for word in ("--set", "=".join(item))]
+        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
     if upgrades.rejected:
         yield Heading("Not possible")
         yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
     yield basis_note(upgrades.basis)
-
-
-def _times(times: Mapping[str, float]) -> str:
-    if len(times) == 1:
-        return format_duration(*times.values())
-    return ", ".join(f"{name} {format_duration(time)}" for name, time in times.items())
 
 
 def _upgrade_row(
@@ -167,17 +151,3 @@ def _upgrade_row(
         title,
         upgrade_reason(upgrades, upgrade),
     )
-
-
-def _command(upgrade: Upgrade, upgrades: Upgrades) -> str:
-    """Return what to type to see the upgrade: for a built-in its name, else the file as given."""
-    name, file = upgrades.topology.name, upgrades.topology.description.file
-    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
-    if len(upgrades.workloads) == 1:
-        words += ["--workload", upgrades.workloads[0].name]
-    else:
-        words += ["--together"]
-    words += ["--via", upgrade.via or upgrades.via]
-    for key, value in upgrade.changes.items():
-        words += ["--set", f"{key}={value}"]
-    return shlex.join(words)
