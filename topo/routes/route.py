@@ -205,7 +205,10 @@ def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
     for transfer in subflow.transfers:
         ends = (transfer.source, transfer.target)
         by_card = transfer.move.mover in ("nic", "drive") and transfer.engine not in ends
-        between = [transfer.engine if by_card else "", _medium_at_gpu(topology, transfer)]
+        walk_ends = zip(ends, (transfer.walk[:1], transfer.walk[-1:]), strict=True)
+        at_gpu = (steps[0] for name, steps in walk_ends if steps and topology[name].kind == "gpu")
+        family = next((step.link.cable.family for step in at_gpu), "")
+        between = [transfer.engine if by_card else "", _MEDIA.get(family, family)]
         if topology[transfer.source].kind == "gpu":
             between.reverse()
         names.extend(name for name in between if name)
@@ -232,14 +235,3 @@ def links_range(routes: Iterable[Route]) -> tuple[int, int]:
 def _fewest_and_most(lengths: Iterable[int]) -> tuple[int, int]:
     different = set(lengths) or {0}
     return min(different), max(different)
-
-
-def _medium_at_gpu(topology: Topology, transfer: Transfer) -> str:
-    for name, steps in (
-        (transfer.source, transfer.walk[:1]),
-        (transfer.target, transfer.walk[-1:]),
-    ):
-        if topology[name].kind == "gpu" and steps:
-            family = steps[0].link.cable.family
-            return _MEDIA.get(family, family)
-    return ""

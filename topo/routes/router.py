@@ -194,23 +194,19 @@ class Router:
             for end in ends
             if end not in ("storage", "peer", "gpu")
         }
-        options = {
-            place: self._options(place, near_storage, gpu)
-            for place in dict.fromkeys(place_of.values())
-        }
+        options: dict[str, tuple[str, ...]] = {}
+        for place in place_of.values():  # equally good devices share the traffic
+            if place == "near-gpu":
+                options[place] = self._placement.memories_near(gpu)
+            elif place == "near-nic":
+                options[place] = self._placement.memories_near(near_storage)
+            elif place == "staging-gpu":
+                gpus = self._placement.staging_gpus(near_storage, gpu)
+                options[place] = gpus if self.policy.routes == "spread" else gpus[:1]
+            else:
+                options[place] = (place,)
         choices = (dict(zip(options, chosen, strict=True)) for chosen in product(*options.values()))
         return [{end: chosen[place] for end, place in place_of.items()} for chosen in choices]
-
-    def _options(self, place: str, near_storage: str, gpu: str) -> tuple[str, ...]:
-        """Return the devices that a place means; equally good ones share the traffic."""
-        if place == "near-gpu":
-            return self._placement.memories_near(gpu)
-        if place == "near-nic":
-            return self._placement.memories_near(near_storage)
-        if place == "staging-gpu":
-            gpus = self._placement.staging_gpus(near_storage, gpu)
-            return gpus if self.policy.routes == "spread" else gpus[:1]
-        return (place,)
 
     # --- transfers ------------------------------------------------------------------------------
 
@@ -238,7 +234,14 @@ class Router:
             engine = gpu if move.mover == "gpu" else socket_of(self.topology, source)
             return Transfer(move, engine, source, target)
         if move.mover in ("nic", "drive"):
-            return self._by_storage_side(move, source, target, card)
+            hops, sent_up_by = self._peer_hops(card or source, target)
+            if card:  # over the wire to the card, then inside the host
+                wire = self._network.paths(source, card)
+                return _over((wire, *hops), move, card, source, target, sent_up_by)
+            # A drive's data is moved by its controller card, if it has one.
+            passed = [step.target for hop in hops if hop for step in hop.example]
+            controllers = (name for name in passed if self.topology[name].kind == "hba")
+            return _over(hops, move, next(controllers, source), source, target, sent_up_by)
         ends = (source, target)
         gpus = [end for end in ends if self.topology[end].kind == "gpu"]
         if len(gpus) == len(ends):  # the source's engine writes
@@ -250,17 +253,6 @@ class Router:
         if move.mover != "gpu":
             engine = socket_of(self.topology, target)
         return _over((self._host.paths(*ends),), move, engine, *ends)
-
-    def _by_storage_side(self, move: Move, source: str, target: str, card: str) -> Transfer | None:
-        """Return a move by the storage's side: over the wire to the card, then inside the host."""
-        hops, sent_up_by = self._peer_hops(card or source, target)
-        if card:
-            wire = self._network.paths(source, card)
-            return _over((wire, *hops), move, card, source, target, sent_up_by)
-        # A drive's data is moved by its controller card, if it has one.
-        passed = [step.target for hop in hops if hop for step in hop.example]
-        controllers = (name for name in passed if self.topology[name].kind == "hba")
-        return _over(hops, move, next(controllers, source), source, target, sent_up_by)
 
     def _peer_hops(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths | None, ...], str]:
         """Return the hops from a DMA engine into RAM or a GPU, and what sends it by the root.

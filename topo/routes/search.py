@@ -94,22 +94,25 @@ class Search:
 
     def paths(self, source: str, target: str) -> EqualCostPaths | None:
         """Return the best walks from `source` to `target`, `None` when there is none."""
-        if (source, target) not in self._paths:
-            self._paths[source, target] = self._find(source, target)
-        return self._paths[source, target]
-
-    def _find(self, source: str, target: str) -> EqualCostPaths | None:
+        if (source, target) in self._paths:
+            return self._paths[source, target]
+        paths: EqualCostPaths | None = None
         distances = self.distances(source)
-        if target not in distances:
-            return None
-        steps = self._shortest(distances, target)
-        width = _widest(steps, source, target)
-        wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
-        shares, count = _shares(wide, source, target)
-        example = _first_by_name(shares, source, target)
-        if not self._spread:
-            return EqualCostPaths(tuple((step, 1.0) for step in example), example, 1, width)
-        return EqualCostPaths(shares, example, count, width)
+        if target in distances:
+            steps = self._shortest(distances, target)
+            widths = {source: math.inf}  # of the best bottleneck on the way to each device
+            for step in steps:
+                through = min(widths.get(step.source, 0.0), _rate(step))
+                widths[step.target] = max(widths.get(step.target, 0.0), through)
+            width = widths[target]
+            wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
+            shares, count = _shares(wide, source, target)
+            example = _first_by_name(shares, source, target)
+            if not self._spread:
+                shares, count = tuple((step, 1.0) for step in example), 1
+            paths = EqualCostPaths(shares, example, count, width)
+        self._paths[source, target] = paths
+        return paths
 
     def _shortest(self, distances: Mapping[str, int], target: str) -> list[Step]:
         """Return every step of every shortest walk, nearest to the source first."""
@@ -135,15 +138,6 @@ def _rate(step: Step) -> float:
     if step.resource is None:
         return math.inf
     return step.resource.capacity.rate("theoretical")
-
-
-def _widest(steps: Iterable[Step], source: str, target: str) -> float:
-    """Return the best bottleneck of any walk; steps come nearest to the source first."""
-    width = {source: math.inf}
-    for step in steps:
-        through = min(width.get(step.source, 0.0), _rate(step))
-        width[step.target] = max(width.get(step.target, 0.0), through)
-    return width[target]
 
 
 def _shares(
@@ -225,7 +219,12 @@ class Placement:
         """
         cards = self.cards(storage, gpu)
         if (cards, gpu) not in self._nearest:
-            distances = {card: self._distance(card, gpu) for card in cards}
+            distances: dict[str, tuple[int, int, float]] = {}
+            for card in cards:
+                paths = self._host.paths(card, gpu)
+                assert paths is not None, "the GPU reaches the card"
+                locality_rank = rank(locality(self._topology, card, gpu))
+                distances[card] = (locality_rank, len(paths.example), -paths.width)
             nearest = min(distances.values(), default=None)
             self._nearest[cards, gpu] = tuple(card for card in cards if distances[card] == nearest)
         return self._nearest[cards, gpu]
@@ -262,8 +261,3 @@ class Placement:
         if distances.get(gpu, nearest)[0] == nearest[0]:
             return (gpu,)
         return tuple(name for name, distance in distances.items() if distance == nearest)
-
-    def _distance(self, card: str, gpu: str) -> tuple[int, int, float]:
-        paths = self._host.paths(card, gpu)
-        assert paths is not None, "the GPU reaches the card"
-        return (rank(locality(self._topology, card, gpu)), len(paths.example), -paths.width)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.catalogue.part import Figure
@@ -150,37 +149,42 @@ class UseBuilder:
         for step, share in transfer.shares:
             if step.resource is not None:  # a memory's link has none of its own
                 use[step.resource.id] = use.get(step.resource.id, 0.0) + share
-        weights = chain(
-            self._ends(transfer),
-            self._engine(transfer, subflow),
-            self._peer_caps(transfer),
-            self._measured(transfer) if self._pairs else (),
-            self._stage(transfer),
-        )
-        for resource, weight in weights:
+        for resource, weight in self._weights(transfer, subflow):
             if resource in self._topology.resources or resource in self.extra:
                 use[resource] = use.get(resource, 0.0) + weight
         return use
 
-    def _ends(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
-        """Yield the sides of storage, the memory buses and the GPU memories at both ends."""
+    def _weights(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
+        """Yield what a transfer may use besides its links' directions, by name."""
+        # The sides of storage, the memory buses and the GPU memories at both ends.
         for name in (transfer.source, transfer.target):
             side = _SIDES.get(self._topology.devices[name].part.kind)
             if side is not None:
                 yield f"{name}/{side or self._direction}", 1.0
-
-    def _engine(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
-        engine = self._topology[transfer.engine]
+        engine, move = self._topology[transfer.engine], transfer.move
         if engine.is_nic:
             yield f"{engine.name}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
         elif engine.kind == "hba" and engine.name != subflow.storage:
             yield f"{engine.name}/{self._direction}", 1.0
-        elif transfer.move.mover == "core":
+        elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0
+        if is_peer(self._topology, transfer):
+            yield from self._peer_caps(transfer)
+        if self._pairs:
+            yield from self._measured(transfer)
+        # The stage's own rate where the data path states one that all workers share.
+        if move.rate is not None and not move.per_worker:
+            stage = Resource(
+                name=f"{self._path.name}/{move.source} -> {move.target}",
+                kind="stage",
+                capacity=Capacity(theoretical=move.rate),
+                device="",
+                limited_by=f"data path {self._path.name}",
+                place=self._path.place,
+            )
+            yield self._add(stage), 1.0
 
     def _peer_caps(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
-        if not is_peer(self._topology, transfer):
-            return
         transaction = transaction_of(self._topology, transfer)
         gpu = transfer.target if transaction == "posted" else transfer.source
         for stated in stated_caps(self._topology, transfer):
@@ -214,21 +218,6 @@ class UseBuilder:
                 place=measured.place,
             )
             yield self._add(resource), 1.0
-
-    def _stage(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
-        """Yield the stage's own rate where the data path states one that all workers share."""
-        move = transfer.move
-        if move.rate is None or move.per_worker:
-            return
-        resource = Resource(
-            name=f"{self._path.name}/{move.source} -> {move.target}",
-            kind="stage",
-            capacity=Capacity(theoretical=move.rate),
-            device="",
-            limited_by=f"data path {self._path.name}",
-            place=self._path.place,
-        )
-        yield self._add(resource), 1.0
 
     def _add(self, resource: Resource) -> str:
         self.extra.setdefault(resource.id, resource)

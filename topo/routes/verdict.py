@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.phrases import listed
-from topo.records import dataclass
 from topo.routes.route import Reason, Verdict
 from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from topo.catalogue.kinds import Kind
     from topo.description.description import DataPath, Device, Settings
@@ -43,32 +42,42 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 # --- what a data path needs, before any search ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Storage (or a peer) and a GPU of one machine, and which way the data goes."""
-
-    topology: Topology
-    storages: tuple[str, ...]
-    gpu: str
-    direction: Direction
-
-    @property
-    def remote(self) -> list[str]:
-        """The storage that is behind a network."""
-        return [name for name in self.storages if self.topology[name].kind == "storage"]
-
-
 def stated_needs(
     topology: Topology,
     path: DataPath,
     storages: tuple[str, ...],
     gpu: str,
     direction: Direction = "read",
-) -> tuple[Reason, ...]:
-    """Return what the file's facts say about the needs of `path`."""
-    ends = _Ends(topology, storages, gpu, direction)
-    reasons = (_NEEDS[need](ends) for need in path.needs)
-    return tuple(reason for reason in reasons if reason is not None)
+) -> Iterator[Reason]:
+    """Yield what the file's facts say about the needs of `path`."""
+    settings, steps = topology.settings, topology.steps[gpu]
+    remote = [name for name in storages if topology[name].kind == "storage"]
+    local = [name for name in storages if name not in remote]
+    for need in path.needs:
+        reason: Reason | None = None
+        if need == "peer-to-peer":
+            reason = _peer_to_peer(topology[gpu])
+        elif need == "cufile":
+            reason = _cufile(settings, direction, remote=bool(remote))
+        elif need == "filesystem" and settings.filesystem is not None:
+            if settings.filesystem.lower() not in _DRIVERS:
+                fact = f"GPUDirect Storage does not go directly through {settings.filesystem}"
+                reason = _stated(settings, "filesystem", "filesystem", "refused", fact)
+        elif need == "rdma" and remote and settings.transport == "tcp":
+            fact = "NVMe/TCP ends in socket buffers: a core copies from them"
+            reason = _stated(settings, "transport", "transport", "refused", fact)
+        elif need == "local-drive" and remote:
+            reason = Reason(
+                "needs-local-drive", "refused", f"{_are(remote)} not local to the server"
+            )
+        elif need == "remote-storage" and local:
+            reason = Reason("needs-remote-storage", "refused", f"{_are(local)} local to the server")
+        elif need == "c2c" and all(step.link.cable.family != "nvlink-c2c" for step in steps):
+            reason = Reason("needs-c2c", "refused", "no NVLink-C2C leads to", about=(gpu,))
+        elif need == "fabric" and all(step.link.layer != "gpu" for step in steps):
+            reason = Reason("needs-gpu-links", "refused", "no GPU links lead to", about=(gpu,))
+        if reason is not None:
+            yield reason
 
 
 def wrong_ends(topology: Topology, path: DataPath, far: tuple[str, ...]) -> Iterator[Reason]:
@@ -102,50 +111,8 @@ def _stated(
     return Reason(code, effect, fact, settings.places.get(key), instead=instead)
 
 
-def _filesystem(ends: _Ends) -> Reason | None:
-    settings = ends.topology.settings
-    if settings.filesystem is None or settings.filesystem.lower() in _DRIVERS:
-        return None
-    fact = f"GPUDirect Storage does not go directly through {settings.filesystem}"
-    return _stated(settings, "filesystem", "filesystem", "refused", fact)
-
-
-def _rdma(ends: _Ends) -> Reason | None:
-    settings = ends.topology.settings
-    if not ends.remote or settings.transport != "tcp":
-        return None
-    fact = "NVMe/TCP ends in socket buffers: a core copies from them"
-    return _stated(settings, "transport", "transport", "refused", fact)
-
-
-def _local_drive(ends: _Ends) -> Reason | None:
-    if not ends.remote:
-        return None
-    fact = f"{_are(ends.remote)} not local to the server"
-    return Reason("needs-local-drive", "refused", fact)
-
-
-def _remote_storage(ends: _Ends) -> Reason | None:
-    local = [name for name in ends.storages if name not in ends.remote]
-    if not local:
-        return None
-    return Reason("needs-remote-storage", "refused", f"{_are(local)} local to the server")
-
-
 def _are(names: Sequence[str]) -> str:
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
-
-
-def _c2c(ends: _Ends) -> Reason | None:
-    if any(step.link.cable.family == "nvlink-c2c" for step in ends.topology.steps[ends.gpu]):
-        return None
-    return Reason("needs-c2c", "refused", "no NVLink-C2C leads to", about=(ends.gpu,))
-
-
-def _fabric(ends: _Ends) -> Reason | None:
-    if any(step.link.layer == "gpu" for step in ends.topology.steps[ends.gpu]):
-        return None
-    return Reason("needs-gpu-links", "refused", "no GPU links lead to", about=(ends.gpu,))
 
 
 # --- cuFile ---------------------------------------------------------------------------------------
@@ -168,14 +135,13 @@ _DRIVERS: Final[Mapping[str, str]] = {
 _ROUTED: Final = {"GPU_MEM_NVLINKS": "routed-nvlink", "SYS_MEM": "routed-sysmem"}
 
 
-def _cufile(ends: _Ends) -> Reason | None:
-    """Return why cuFile does not go directly between `ends`, the weightiest fact first."""
-    settings = ends.topology.settings
+def _cufile(settings: Settings, direction: Direction, *, remote: bool) -> Reason | None:
+    """Return why cuFile does not go directly to (remote) storage, the weightiest fact first."""
     if settings.compat_mode == "forced":
         fact = "cuFile's compatibility mode is forced"
         return _stated(settings, "compat-mode", "compat-forced", "refused", fact, "compat")
     filesystem = (settings.filesystem or "").lower()
-    if ends.remote:
+    if remote:
         driver = _DRIVERS.get(filesystem, "") or "nvmeof"
     else:
         driver = "p2pdma" if settings.p2pdma == "on" else "nvme"
@@ -184,30 +150,23 @@ def _cufile(ends: _Ends) -> Reason | None:
         if name and name in denied:
             fact = f"cuFile's denylist names {name}"
             return _stated(settings, "gds-denied", "gds-denied", "refused", fact, "compat")
-    unsupported = _unsupported(ends, driver)
-    if unsupported is not None:
-        return unsupported
-    if settings.direct_writes == "off" and ends.direction == "write" and ends.remote:
+    supported = settings.gds_support
+    if supported is not None and driver not in supported:
+        if remote and not settings.filesystem and supported:
+            # Without a filesystem it is not known whose support counts.
+            fact = (
+                f"the GDS driver supports {listed(supported)} here, not nvmeof, and no filesystem "
+                "is stated"
+            )
+            return _stated(settings, "gds-support", "gds-support-unknown", "unknown", fact)
+        if driver != "nvme" or "p2pdma" not in supported:
+            others = f", only {listed(supported)}" if supported else ""
+            fact = f"the GDS driver does not support {driver} here{others}"
+            return _stated(settings, "gds-support", "gds-support", "refused", fact)
+    if settings.direct_writes == "off" and direction == "write" and remote:
         fact = "cuFile's direct writes to remote storage are off"
         return _stated(settings, "direct-writes", "direct-writes", "refused", fact, "compat")
     return None
-
-
-def _unsupported(ends: _Ends, driver: str) -> Reason | None:
-    """Return what the driver lacks; without a filesystem it is not known whose support counts."""
-    settings = ends.topology.settings
-    supported = settings.gds_support
-    if supported is None or driver in supported or (driver == "nvme" and "p2pdma" in supported):
-        return None
-    if ends.remote and not settings.filesystem and supported:
-        fact = (
-            f"the GDS driver supports {listed(supported)} here, not nvmeof, and no filesystem is "
-            "stated"
-        )
-        return _stated(settings, "gds-support", "gds-support-unknown", "unknown", fact)
-    others = f", only {listed(supported)}" if supported else ""
-    fact = f"the GDS driver does not support {driver} here{others}"
-    return _stated(settings, "gds-support", "gds-support", "refused", fact)
 
 
 def routing_reason(
@@ -261,18 +220,6 @@ def routing_reason(
     return Reason("dynamic-routing", effect, fact, place, (gpu,), instead)
 
 
-_NEEDS: Final[Mapping[str, Callable[[_Ends], Reason | None]]] = {
-    "peer-to-peer": lambda ends: _peer_to_peer(ends.topology[ends.gpu]),
-    "filesystem": _filesystem,
-    "rdma": _rdma,
-    "local-drive": _local_drive,
-    "remote-storage": _remote_storage,
-    "c2c": _c2c,
-    "fabric": _fabric,
-    "cufile": _cufile,
-}
-
-
 # --- what the walk says ---------------------------------------------------------------------------
 
 
@@ -304,7 +251,9 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
     if not hosts:
         yield Reason("same-switch", "fine", "peer-to-peer under one switch")
         return
-    over_pcie = all(_enters_by_pcie(transfer, gpu) for gpu in gpus)
+    # Chip-to-chip links are the CPU's own fabric.
+    at_gpus = [transfer.walk[-1 if transfer.target == gpu else 0] for gpu in gpus]
+    over_pcie = all(step.link.cable.family == "pcie" for step in at_gpus)
     if over_pcie:
         for host in hosts:
             yield _host_bridge(host)
@@ -328,12 +277,6 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
             "peer-to-peer rate unknown here: no cap is stated for",
             about=tuple(host.name for host in hosts),
         )
-
-
-def _enters_by_pcie(transfer: Transfer, gpu: str) -> bool:
-    """Whether a GPU is entered or left by PCIe: chip-to-chip links are the CPU's own fabric."""
-    gpu_step = transfer.walk[-1] if transfer.target == gpu else transfer.walk[0]
-    return gpu_step.link.cable.family == "pcie"
 
 
 def _host_bridge(host: Device) -> Reason:
