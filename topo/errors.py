@@ -19,13 +19,10 @@ A *finding* is a value: one cause, one message. Rendering it is the business of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 Severity = Literal["error", "warning", "note"]
 

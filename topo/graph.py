@@ -7,11 +7,8 @@ set. Routes, which need weights and rules, are searched for in `topo.routes`.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 Node = TypeVar("Node", bound="Hashable")
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+from collections.abc import Iterable, Sequence
 
 _NUMBER = re.compile(r"\d+")
 _WRITTEN_OUT = 2  # so many names are not yet a range

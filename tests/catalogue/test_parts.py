@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from topo.catalogue.fields import Origin
 from topo.catalogue.parts import find_part, read_part, vary_part
+from topo.catalogue.values import Origin
 from topo.document.nodes import Report, Scalar
 from topo.document.parse import parse
 from topo.errors import Place

@@ -7,33 +7,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping as Table
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import Final, cast, get_args
 
-from topo.catalogue.fields import (
-    MEDIUM_FIELDS,
-    RATIO,
+from topo.catalogue.fields import MEDIUM_FIELDS, RATIO
+from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Reach
+from topo.catalogue.values import (
     Origin,
-    open_value,
     origin_of,
     read_caps,
     read_figure,
     read_flag,
     read_text,
+    read_value,
     refuse_unknown_keys,
     rejoin,
 )
-from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Reach
-from topo.document.nodes import Mapping, Scalar
+from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean
 from topo.units import parse_rate, parse_transfer_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping as Table
-
-    from topo.document.nodes import Node, Report
-
 
 _MEDIUM_NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 LANES: Final = (1, 2, 4, 8, 16)
@@ -61,19 +55,12 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
     Cable or None
         `None` when there is no cable to be read, which the report then says.
     """
-    if isinstance(node, Mapping):
-        return _read_mapping(node, media=media, report=report)
-    opened = open_value(node, report=report)
-    if opened is None:
-        return None
-    try:
-        return parse_cable(opened[0].text, media, source=opened[1].at(opened[0]))
-    except UnitError as error:
-        report.unit(opened[0], error)
-        return None
-
-
-def _read_mapping(node: Mapping, *, media: Table[str, Medium], report: Report) -> Cable | None:
+    if not isinstance(node, Mapping):
+        return read_value(
+            node,
+            lambda scalar, origin: parse_cable(scalar.text, media, source=origin.at(scalar)),
+            report=report,
+        )
     node = rejoin(node, _CABLE_KEYS)
     refused = refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
     origin = origin_of(node, report=report)
@@ -134,11 +121,19 @@ def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) 
         raise UnitError(
             "not-a-cable", "`?` says nothing here", "write `unknown`: `pcie unknown x16`"
         )
-    count, words = _take_count(words, text)
+    if not words:
+        raise UnitError("not-a-cable", "a cable is missing", f"write one: {_EXAMPLES}")
+    count = 1
+    if (times := re.fullmatch(r"([0-9]{1,9})x", words[0])) is not None:
+        count, words = int(times[1]), words[1:]
+    if count == 0:
+        raise UnitError("zero-capacity", f"`{text.strip()}` is no cable at all", "leave it out")
     name, words = _take_medium(words, media)
     shorthand = " ".join(text.split())
-    if name not in media:  # the family alone, its generation unknown
-        lanes = _unknown_generation(words, shorthand)
+    if name not in media:  # the family alone, then `unknown` and perhaps lanes
+        if len(words) > 2:  # noqa: PLR2004  (`unknown x16`)
+            raise _extra_words(words[2:], shorthand)
+        lanes = _lanes(words[1], shorthand) if words[1:] else None
         reach = next(medium.reach for medium in media.values() if medium.family == name)
         rate = Figure(None, kind, source)
         return Cable(name, name, reach, rate, count, lanes, text=shorthand)
@@ -158,17 +153,6 @@ def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) 
     )
 
 
-def _take_count(words: list[str], text: str) -> tuple[int, list[str]]:
-    if not words:
-        raise UnitError("not-a-cable", "a cable is missing", f"write one: {_EXAMPLES}")
-    times = re.fullmatch(r"([0-9]{1,9})x", words[0])
-    if times is None:
-        return 1, words
-    if int(times[1]) == 0:
-        raise UnitError("zero-capacity", f"`{text.strip()}` is no cable at all", "leave it out")
-    return int(times[1]), words[1:]
-
-
 def _take_medium(words: list[str], media: Table[str, Medium]) -> tuple[str, list[str]]:
     """Split a medium's name off; the family alone when its generation is ``unknown``."""
     lower = [word.lower() for word in words]
@@ -176,40 +160,28 @@ def _take_medium(words: list[str], media: Table[str, Medium]) -> tuple[str, list
         name = " ".join(lower[:length])
         if len(words) >= length and name in media:
             return name, words[length:]
+    if not words:
+        raise UnitError("not-a-cable", "a count without a cable", f"write one: {_EXAMPLES}")
+    family = lower[0]
     families = tuple(dict.fromkeys(name.partition(" ")[0] for name in media))
-    if not words or lower[0] not in families:
-        if not words:
-            raise UnitError("not-a-cable", "a count without a cable", f"write one: {_EXAMPLES}")
+    if family not in families:
         raise UnitError(
             "unknown-medium",
             f"`{words[0]}` is no medium of a cable",
             did_you_mean(words[0], families) or f"media are {', '.join(families)}",
         )
     if lower[1:2] == ["unknown"]:
-        return lower[0], words[1:]
-    raise _no_such_generation(lower[0], words[1:], media)
-
-
-def _no_such_generation(family: str, words: list[str], media: Table[str, Medium]) -> UnitError:
+        return family, words[1:]
     names = [name for name in media if name.startswith(f"{family} ")]
     generations = f"{family} has {', '.join(name.partition(' ')[2] for name in names)}"
-    if not words or re.fullmatch("x[0-9]+", words[0]):
+    if not words[1:] or re.fullmatch("x[0-9]+", words[1]):
         usual = names[max(len(names) - 2, 0)]
-        example = f"{usual} {words[0]}" if words else usual
-        return UnitError(
-            "not-a-cable", f"`{family}` without its generation", f"write `{example}`; {generations}"
-        )
-    near = "" if words[0].isdigit() else did_you_mean(f"{family} {words[0]}", names)
-    return UnitError("unknown-medium", f"there is no `{family} {words[0]}`", near or generations)
-
-
-def _unknown_generation(words: list[str], text: str) -> int | None:
-    """Read what follows a family: ``unknown`` and perhaps lanes."""
-    if len(words) == 1:
-        return None
-    if len(words) == 2:  # noqa: PLR2004  (`unknown x16`)
-        return _lanes(words[1], text)
-    raise _extra_words(words[2:], text)
+        example = " ".join([usual, *words[1:2]])
+        message = f"`{family}` without its generation"
+        raise UnitError("not-a-cable", message, f"write `{example}`; {generations}")
+    near = "" if words[1].isdigit() else did_you_mean(f"{family} {words[1]}", names)
+    message = f"there is no `{family} {words[1]}`"
+    raise UnitError("unknown-medium", message, near or generations)
 
 
 def _lanes_and_rate(
@@ -251,17 +223,24 @@ def cable_rate(medium: Medium, lanes: int | None = None) -> Figure:
     if lanes is None:
         return medium.rate
     if medium.transfer_rate is not None and medium.transfer_rate.value and medium.encoding:
-        payload, _, line = medium.encoding.partition("/")
-        transfers = medium.transfer_rate.value
-        return Figure(
-            transfers * lanes * int(payload) / int(line) / 8,
-            "formula",
-            f"{_number(transfers / 1e9)} GT/s x {lanes} x {medium.encoding} / 8",
-        )
+        return _coded_rate(medium.transfer_rate, medium.encoding, lanes)
     lane_rate = _number(medium.rate.value / 1e9)
     kind: FigureKind = "formula" if medium.rate.scalable else medium.rate.kind
     return Figure(
         medium.rate.value * lanes, kind, f"{lanes} lanes x {lane_rate} GB/s ({medium.rate.source})"
+    )
+
+
+def _coded_rate(transfer_rate: Figure, encoding: str, lanes: int | None = None) -> Figure:
+    """Return what so many lanes carry when the coding is taken off."""
+    times = f" x {lanes}" if lanes else ""
+    if transfer_rate.value is None:
+        return Figure(None, "formula", f"unknown{times} x {encoding} / 8")
+    payload, _, line = encoding.partition("/")
+    return Figure(
+        transfer_rate.value * (lanes or 1) * int(payload) / int(line) / 8,
+        "formula",
+        f"{_number(transfer_rate.value / 1e9)} GT/s{times} x {encoding} / 8",
     )
 
 
@@ -395,6 +374,8 @@ def read_medium(
     silent = not is_found or (refused and reachless)  # complained of already
     reach = None if silent else _reach(name, node, base, report)
     start = base or Medium(name, name, "host", None)
+    stated = node.get("per-lane")
+    per_lane = read_flag(stated, report=report) if stated is not None else None
     figures = {
         field.name: read_figure(
             value, field.quantity, report=report, origin=origin, name=field.name
@@ -406,7 +387,7 @@ def read_medium(
         start,
         name=name,
         family=name.partition(" ")[0],
-        per_lane=_per_lane(node, start, report),
+        per_lane=bool(per_lane.flag) if per_lane else start.per_lane,
         encoding=_encoding(node, start, report),
         bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
         efficiency=figures.get("efficiency") or start.efficiency,
@@ -430,7 +411,7 @@ def _rated(medium: Medium, figures: Table[str, Figure | None]) -> Medium:
     transfer_rate = figures.get("transfer-rate") or medium.transfer_rate
     if transfer_rate is None or not medium.encoding:
         return medium
-    rate = _lane_rate(transfer_rate, medium.encoding)
+    rate = _coded_rate(transfer_rate, medium.encoding)
     return replace(medium, rate=rate, transfer_rate=transfer_rate, per_lane=True)
 
 
@@ -514,23 +495,6 @@ def _encoding(node: Mapping, base: Medium, report: Report) -> str:
         )
         return ""
     return text
-
-
-def _per_lane(node: Mapping, base: Medium, report: Report) -> bool:
-    stated = node.get("per-lane")
-    word = read_flag(stated, report=report) if stated is not None else None
-    return bool(word.flag) if word else base.per_lane
-
-
-def _lane_rate(transfer_rate: Figure, encoding: str) -> Figure:
-    payload, _, line = encoding.partition("/")
-    if transfer_rate.value is None:
-        return Figure(None, "formula", f"unknown x {encoding} / 8")
-    return Figure(
-        transfer_rate.value * int(payload) / int(line) / 8,
-        "formula",
-        f"{transfer_rate.value / 1e9:.10g} GT/s x {encoding} / 8",
-    )
 
 
 def _text(node: Mapping, key: str, report: Report) -> str:

@@ -11,18 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from topo.catalogue.cables import read_medium
 from topo.catalogue.part import Catalogue, Medium, Part
 from topo.catalogue.parts import read_part
 from topo.document.nodes import Mapping as MappingNode
-from topo.document.nodes import Report, Scalar
+from topo.document.nodes import Node, Report, Scalar
 from topo.errors import DescriptionError
-
-if TYPE_CHECKING:
-    from topo.document.nodes import Node
-
 
 T = TypeVar("T")
 DATA: Final = Path(__file__).parent / "data"

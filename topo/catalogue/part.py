@@ -6,18 +6,16 @@ The same types serve the shipped catalogue and a user's own `parts:` and `media:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from topo.catalogue.kinds import HasKind
+from topo.catalogue.fields import FIGURE_KEYS, FLAG_KEYS
+from topo.catalogue.kinds import HasKind, Kind
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from topo.catalogue.kinds import Kind
     from topo.errors import Place
-
 
 FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
 Reach = Literal["host", "memory", "network", "gpu"]
@@ -218,8 +216,6 @@ class Part(HasKind):
         KeyError
             If no part can have such a key: a misspelt key must not read as "not stated".
         """
-        from topo.catalogue.fields import FIGURE_KEYS
-
         if key not in FIGURE_KEYS:
             raise KeyError(key)
         return self.figures.get(key)
@@ -232,8 +228,6 @@ class Part(HasKind):
         KeyError
             If no part can have such a key.
         """
-        from topo.catalogue.fields import FLAG_KEYS
-
         if key not in FLAG_KEYS:
             raise KeyError(key)
         return self.flags.get(key)

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Table
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Any, Final
 
 from topo.catalogue.cables import LANES, parse_cable
-from topo.catalogue.fields import (
-    CAPS,
-    FIELDS,
+from topo.catalogue.fields import CAPS, FIELDS, PART_WORDS, PORTS, SLOT, TEXT, Field, keys_of
+from topo.catalogue.kinds import KINDS, Kind
+from topo.catalogue.part import Figure, FigureKind, Medium, Part, PeerCaps, Ports, Slot
+from topo.catalogue.values import (
     HERE,
-    PART_WORDS,
-    PORTS,
-    SLOT,
-    TEXT,
-    Field,
     Origin,
-    keys_of,
-    open_value,
+    Word,
     origin_of,
     read_caps,
     read_figure,
     read_flag,
     read_text,
+    read_value,
     rejoin,
 )
-from topo.catalogue.kinds import KINDS
-from topo.catalogue.part import Figure, Part, Ports, Slot
-from topo.document.nodes import Mapping, Scalar
+from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, near_names
 from topo.units import parse_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import FigureKind, Medium, PeerCaps
-    from topo.document.nodes import Node, Report
-
 
 # Words people write for one of ours.
 _HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
@@ -80,7 +68,7 @@ def read_part(
     """
     if isinstance(node, Scalar):
         base = find_part(node, parts, report)
-        return None if base is None else _Draft(name, base.kind, base).part(node)
+        return None if base is None else replace(base, name=name, place=node.place)
     if not isinstance(node, Mapping):
         report.add(
             node, "wrong-shape", f"`{name}` is a list", help=f"write {name}: {{like: ..., ...}}"
@@ -91,10 +79,8 @@ def read_part(
     device_kind = base.kind if base is not None else _kind(name, node, parts, report)
     if device_kind is None:
         return None
-    draft = _Draft(name, device_kind, base)
-    origin = origin_of(node, report=report, origin=Origin(kind=kind))
-    draft.overlay(node.entries, media=media, report=report, origin=origin)
-    return draft.part(node)
+    part = replace(base or Part(name, device_kind), name=name, place=node.place)
+    return _overlay(part, node, media=media, report=report, kind=kind)
 
 
 def vary_part(
@@ -123,11 +109,8 @@ def vary_part(
     changes = tuple(entries)
     if not changes:
         return part
-    draft = _Draft(part.name, part.kind, part)
     node = Mapping(changes, changes[0][0].place)
-    origin = origin_of(node, report=report, origin=Origin(kind=kind))
-    draft.overlay(changes, media=media, report=report, origin=origin)
-    return draft.part(None)
+    return _overlay(part, node, media=media, report=report, kind=kind)
 
 
 def find_part(name: Scalar, parts: Table[str, Part], report: Report) -> Part | None:
@@ -208,129 +191,84 @@ def _kindless(name: str, node: Mapping, parts: Table[str, Part], report: Report)
     )
 
 
-class _Draft:
-    """A part being read: the base's values with the part's own laid over them."""
-
-    def __init__(self, name: str, kind: Kind, base: Part | None) -> None:
-        self.name = name
-        self.kind: Kind = kind
-        self.title = base.title if base else ""
-        self.source = base.source if base else ""
-        self.base = base
-        self.figures: dict[str, Figure] = dict(base.figures) if base else {}
-        self.flags: dict[str, bool | None] = dict(base.flags) if base else {}
-        self.facts: dict[str, str] = dict(base.facts) if base else {}
-        self.sources: dict[str, str] = dict(base.sources) if base else {}
-        self.slot: Slot | None = base.slot if base else None
-        self.ports: dict[str, Ports | None] = {
-            "ports": base.ports if base else None,
-            "fabric": base.fabric if base else None,
-        }
-        self.peer_caps: PeerCaps | None = base.peer_caps if base else None
-
-    def part(self, node: Node | None) -> Part:
-        """Return the part as read, with the place of `node` or, without one, of its base."""
-        place = node.place if node is not None else self.base.place if self.base else None
-        return Part(
-            name=self.name,
-            kind=self.kind,
-            title=self.title,
-            figures=self.figures,
-            flags=self.flags,
-            facts=self.facts,
-            sources=self.sources,
-            slot=self.slot,
-            ports=self.ports["ports"],
-            fabric=self.ports["fabric"],
-            peer_caps=self.peer_caps,
-            source=self.source,
-            place=place,
-        )
-
-    def overlay(
-        self,
-        entries: tuple[tuple[Scalar, Node], ...],
-        *,
-        media: Table[str, Medium],
-        report: Report,
-        origin: Origin,
-    ) -> None:
-        """Lay the entries over what is there."""
-        self.source = origin.source or self.source
-        stated = {name.text for name, _ in entries}
-        for name, node in entries:
-            field = FIELDS.get(name.text)
-            if name.text == "title":
-                word = read_text(node, report=report)
-                self.title = word.text if word else self.title
-            elif name.text in PART_WORDS or name.text.startswith("x-"):
-                continue
-            elif field is None:
-                self._refuse(name, report)
-            elif self.kind not in field.kinds:
-                self._misplaced(name, field, report)
-            else:
-                self._set(field, node, media=media, report=report, origin=origin)
-        # A stated speed is what the memory runs at, however it is populated.
-        if "transfer-rate" in stated and "transfer-rate-2dpc" not in stated:
-            self.figures.pop("transfer-rate-2dpc", None)
-
-    def _refuse(self, name: Scalar, report: Report) -> None:
-        habit = _HABITS.get(name.text)
-        keys = keys_of(self.kind)
-        report.add(
-            name,
-            "unknown-key",
-            f"`{name.text}` is no key of a part",
-            help=f"write `{habit}:`"
-            if habit
-            else did_you_mean(name.text, (*keys, *PART_WORDS))
-            or f"keys of `{self.kind}`: {', '.join(keys)}",
-        )
-
-    def _misplaced(self, name: Scalar, field: Field, report: Report) -> None:
-        few = field.kinds if len(field.kinds) <= _FEW else (*field.kinds[:_FEW], "and others")
-        kinds = ", ".join(few)
-        report.add(
-            name,
-            "misplaced-key",
-            f"`{name.text}` is no key of the kind `{self.kind}`: it is for {kinds}",
-            help=f"keys of `{self.kind}`: {', '.join(keys_of(self.kind))}",
-        )
-
-    def _set(
-        self, field: Field, node: Node, *, media: Table[str, Medium], report: Report, origin: Origin
-    ) -> None:
-        """Read a key's value; what cannot be read is reported and left as it was."""
-        name, quantity = field.name, field.quantity
-        if quantity is SLOT:
-            if isinstance(node, Scalar) and node.text.strip() == "unknown":
-                self.slot = None
-            else:
-                slot = read_slot(node, media=media, report=report, origin=origin)
-                self.slot = slot or self.slot
-        elif quantity is PORTS:
-            base = self.ports[name]
-            ports = read_ports(
-                node, media=media, report=report, origin=origin, base=base, name=name
-            )
-            self.ports[name] = ports or base
-        elif quantity is CAPS and isinstance(node, Mapping) and node.get("value") is None:
-            self.peer_caps = read_caps(node, report=report, origin=origin) or self.peer_caps
-        elif quantity.unit:
-            figure = read_figure(
-                node, quantity, report=report, origin=origin, unlimited=field.unlimited, name=name
-            )
-            if figure is not None:
-                self.figures[name] = figure
-        elif quantity is TEXT:
-            word = read_text(node, report=report, origin=origin, words=field.words)
-            if word is not None:
-                self.facts[name], self.sources[name] = word.text, word.source
+def _overlay(
+    part: Part, node: Mapping, *, media: Table[str, Medium], report: Report, kind: FigureKind
+) -> Part:
+    """Lay a mapping's keys over a part; what cannot be read is reported and left as it was."""
+    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    figures, flags = dict(part.figures), dict(part.flags)
+    facts, sources = dict(part.facts), dict(part.sources)
+    changes: dict[str, Any] = {"source": origin.source or part.source}
+    for name, value in node:
+        key, field = name.text, FIELDS.get(name.text)
+        if key == "title":
+            title = read_text(value, report=report)
+            changes["title"] = title.text if title else part.title
+        elif key in PART_WORDS or key.startswith("x-"):
+            continue
+        elif field is None or part.kind not in field.kinds:
+            _refuse_key(name, field, part.kind, report)
+        elif (
+            field.quantity is SLOT and isinstance(value, Scalar) and value.text.strip() == "unknown"
+        ):
+            changes["slot"] = None
         else:
-            word = read_flag(node, report=report, origin=origin)
-            if word is not None:
-                self.flags[name], self.sources[name] = word.flag, word.source
+            ports = changes.get(key, getattr(part, key)) if field.quantity is PORTS else None
+            content = _read_field(field, value, media, report, origin, ports)
+            if isinstance(content, Figure):
+                figures[key] = content
+            elif isinstance(content, Word):
+                sources[key] = content.source
+                if field.quantity is TEXT:
+                    facts[key] = content.text
+                else:
+                    flags[key] = content.flag
+            elif content is not None:
+                changes[{"pcie": "slot", "p2p": "peer_caps"}.get(key, key)] = content
+    # A stated speed is what the memory runs at, however it is populated.
+    if node.get("transfer-rate") is not None and node.get("transfer-rate-2dpc") is None:
+        figures.pop("transfer-rate-2dpc", None)
+    return replace(part, figures=figures, flags=flags, facts=facts, sources=sources, **changes)
+
+
+def _read_field(
+    field: Field,
+    node: Node,
+    media: Table[str, Medium],
+    report: Report,
+    origin: Origin,
+    ports: Ports | None,
+) -> Figure | Word | Slot | Ports | PeerCaps | None:
+    """Read a key's value as its quantity asks; `ports` are those that a bare count belongs to."""
+    name, quantity = field.name, field.quantity
+    if quantity is SLOT:
+        return read_slot(node, media=media, report=report, origin=origin)
+    if quantity is PORTS:
+        return read_ports(node, media=media, report=report, origin=origin, base=ports, name=name)
+    if quantity is CAPS and isinstance(node, Mapping) and node.get("value") is None:
+        return read_caps(node, report=report, origin=origin)
+    if quantity.unit:
+        return read_figure(
+            node, quantity, report=report, origin=origin, unlimited=field.unlimited, name=name
+        )
+    if quantity is TEXT:
+        return read_text(node, report=report, origin=origin, words=field.words)
+    return read_flag(node, report=report, origin=origin)
+
+
+def _refuse_key(name: Scalar, field: Field | None, kind: Kind, report: Report) -> None:
+    """Report a key that no part has, or that only parts of other kinds have."""
+    keys = keys_of(kind)
+    of_this_kind = f"keys of `{kind}`: {', '.join(keys)}"
+    if field is not None:
+        few = field.kinds if len(field.kinds) <= _FEW else (*field.kinds[:_FEW], "and others")
+        message = f"`{name.text}` is no key of the kind `{kind}`: it is for {', '.join(few)}"
+        report.add(name, "misplaced-key", message, help=of_this_kind)
+        return
+    habit = _HABITS.get(name.text)
+    near = f"write `{habit}:`" if habit else did_you_mean(name.text, (*keys, *PART_WORDS))
+    message = f"`{name.text}` is no key of a part"
+    report.add(name, "unknown-key", message, help=near or of_this_kind)
 
 
 class UserParts(Table[str, Part]):
@@ -379,22 +317,21 @@ class UserParts(Table[str, Part]):
                 raise KeyError(name)
             self._chain.append(name)
             key, node = self._nodes[name]
-            self._read[name] = self._part(key, node)
+            if not _NAME.fullmatch(name):
+                self._report.add(
+                    key,
+                    "bad-name",
+                    f"`{name}` is no name for a part",
+                    help="letters, digits, `-`, `_` and `.`, beginning with a letter or digit",
+                )
+            self._read[name] = read_part(
+                name, node, parts=self, media=self._media, report=self._report
+            )
             self._chain.pop()
         part = self._read[name]
         if part is None:
             raise KeyError(name)
         return part
-
-    def _part(self, key: Scalar, node: Node) -> Part | None:
-        if not _NAME.fullmatch(key.text):
-            self._report.add(
-                key,
-                "bad-name",
-                f"`{key.text}` is no name for a part",
-                help="letters, digits, `-`, `_` and `.`, beginning with a letter or digit",
-            )
-        return read_part(key.text, node, parts=self, media=self._media, report=self._report)
 
     def _cycle(self, name: str) -> None:
         ring = [*self._chain[self._chain.index(name) :], name]
@@ -451,47 +388,31 @@ def read_slot(
     node: Node, *, media: Table[str, Medium], report: Report, origin: Origin = HERE
 ) -> Slot | None:
     """Read a PCIe generation and perhaps a width: ``5 x16``, ``5``."""
-    opened = open_value(node, report=report, origin=origin)
-    if opened is None:
-        return None
-    scalar, origin = opened
-    try:
-        return parse_slot(scalar.text, media, source=origin.at(scalar), origin=origin)
-    except UnitError as error:
-        report.unit(scalar, error)
-        return None
 
+    def parse(scalar: Scalar, origin: Origin) -> Slot:
+        text = scalar.text.strip()
+        written = re.fullmatch(r"([0-9]{1,2})(?:\s+x([0-9]{1,3}))?", text)
+        if written is None:
+            raise UnitError(
+                "bad-slot",
+                f"`{text}` is no PCIe generation and width",
+                _likely_slot(text) or "write the generation and the lanes: 5 x16",
+            )
+        generation, lanes = int(written[1]), written[2] and int(written[2])
+        if f"pcie {generation}" not in media:
+            generations = [name.partition(" ")[2] for name in media if name.startswith("pcie ")]
+            raise UnitError(
+                "unknown-medium",
+                f"there is no PCIe {generation}",
+                f"generations are {', '.join(generations)}",
+            )
+        if lanes is not None and lanes not in LANES:
+            raise UnitError(
+                "bad-slot", f"PCIe has no x{lanes}", "a link has 1, 2, 4, 8 or 16 lanes: 5 x16"
+            )
+        return Slot(generation, lanes or None, origin.at(scalar), origin.kind)
 
-def parse_slot(
-    text: str, media: Table[str, Medium], *, source: str = "", origin: Origin = HERE
-) -> Slot:
-    """Read ``5 x16`` or ``5``.
-
-    Raises
-    ------
-    UnitError
-        With the code `bad-slot` or `unknown-medium`.
-    """
-    written = re.fullmatch(r"([0-9]{1,2})(?:\s+x([0-9]{1,3}))?", text.strip())
-    if written is None:
-        raise UnitError(
-            "bad-slot",
-            f"`{text.strip()}` is no PCIe generation and width",
-            _likely_slot(text) or "write the generation and the lanes: 5 x16",
-        )
-    generation, lanes = int(written[1]), written[2] and int(written[2])
-    if f"pcie {generation}" not in media:
-        generations = [name.partition(" ")[2] for name in media if name.startswith("pcie ")]
-        raise UnitError(
-            "unknown-medium",
-            f"there is no PCIe {generation}",
-            f"generations are {', '.join(generations)}",
-        )
-    if lanes is not None and lanes not in LANES:
-        raise UnitError(
-            "bad-slot", f"PCIe has no x{lanes}", "a link has 1, 2, 4, 8 or 16 lanes: 5 x16"
-        )
-    return Slot(generation, lanes or None, source, origin.kind)
+    return read_value(node, parse, report=report, origin=origin)
 
 
 def _likely_slot(text: str) -> str:
@@ -517,51 +438,26 @@ def read_ports(
     name: str = "ports",
 ) -> Ports | None:
     """Read ``4``, ``2x 400 Gb/s``, ``4x infiniband ndr``; a bare count keeps what `base` says."""
-    opened = open_value(node, report=report, origin=origin)
-    if opened is None:
-        return None
-    scalar, origin = opened
-    try:
-        return parse_ports(
-            scalar.text, media, source=origin.at(scalar), origin=origin, base=base, name=name
-        )
-    except UnitError as error:
-        report.unit(scalar, error)
-        return None
 
+    def parse(scalar: Scalar, origin: Origin) -> Ports:
+        text, source = scalar.text.strip(), origin.at(scalar)
+        words = text.split()
+        times = re.fullmatch(r"([0-9]{1,9})(x?)", words[0])
+        if times is not None and int(times[1]) == 0:
+            raise UnitError("zero-capacity", f"`{name}` is zero", "leave the key out, or `unknown`")
+        rate, medium = (base.rate, base.medium) if base is not None else (None, None)
+        if text == "unknown":
+            return Ports(None, rate, medium, source, origin.kind)
+        if times is not None and len(words) == 1 and not times[2]:
+            return Ports(int(times[1]), rate, medium, source, origin.kind)
+        port = words[1:] if times is not None and times[2] else words
+        if not port or port[1:2] == ["x"]:
+            message = f"`{text}` does not say what the ports are"
+            raise UnitError("bad-ports", message, _PORT_EXAMPLES)
+        rate, medium = _port(" ".join(port), media, source, origin, name)
+        return Ports(int(times[1]) if times and times[2] else 1, rate, medium, source, origin.kind)
 
-def parse_ports(
-    text: str,
-    media: Table[str, Medium],
-    *,
-    source: str = "",
-    origin: Origin = HERE,
-    base: Ports | None = None,
-    name: str = "ports",
-) -> Ports:
-    """Read a number of ports with their rate or medium.
-
-    Raises
-    ------
-    UnitError
-        With the code `bad-ports`, `zero-capacity`, `unknown-medium`, or one of a rate's.
-    """
-    words = text.split()
-    times = re.fullmatch(r"([0-9]{1,9})(x?)", words[0]) if words else None
-    if times is not None and int(times[1]) == 0:
-        raise UnitError("zero-capacity", f"`{name}` is zero", "leave the key out, or `unknown`")
-    rate, medium = (base.rate, base.medium) if base is not None else (None, None)
-    if text.strip() == "unknown":
-        return Ports(None, rate, medium, source, origin.kind)
-    if times is not None and len(words) == 1 and not times[2]:
-        return Ports(int(times[1]), rate, medium, source, origin.kind)
-    port = words[1:] if times is not None and times[2] else words
-    if not port or port[1:2] == ["x"]:
-        raise UnitError(
-            "bad-ports", f"`{text.strip()}` does not say what the ports are", _PORT_EXAMPLES
-        )
-    rate, medium = _port(" ".join(port), media, source, origin, name)
-    return Ports(int(times[1]) if times and times[2] else 1, rate, medium, source, origin.kind)
+    return read_value(node, parse, report=report, origin=origin)
 
 
 def _port(

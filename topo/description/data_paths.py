@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from topo.catalogue.fields import HERE
 from topo.catalogue.part import Figure
+from topo.catalogue.values import HERE
 from topo.description.description import DataPath, Move, Mover, Over
 from topo.description.keys import DATA_PATH, MOVE
 from topo.description.names import is_name

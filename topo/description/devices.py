@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.fields import FIELDS, rejoin
+from topo.catalogue.fields import FIELDS
 from topo.catalogue.parts import find_part, vary_part
+from topo.catalogue.values import rejoin
 from topo.description.description import Device
 from topo.description.keys import DEVICE
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of

@@ -12,8 +12,8 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.cables import read_cable
-from topo.catalogue.fields import HERE
 from topo.catalogue.part import Figure
+from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED
 from topo.description.names import MOST, ranged

@@ -12,7 +12,7 @@ from collections.abc import Mapping as MappingOf
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from topo.catalogue.fields import SENTENCES, rejoin
+from topo.catalogue.values import SENTENCES, rejoin
 from topo.description.keys import ON_OFF
 from topo.document.nodes import Document, Mapping, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError

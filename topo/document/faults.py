@@ -11,12 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from topo.document.text import QUOTE_IT, Reading, capped, short
-from topo.document.tokens import tokenize
+from topo.document.tokens import Token, TokenizedText, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topo.document.tokens import Token, TokenizedText
     from topo.errors import Finding
 
 

@@ -5,16 +5,12 @@ Every scalar is still text, every node knows its place.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from topo.errors import DescriptionError, Finding, Place
+from topo.errors import DescriptionError, Finding, Place, Severity, TopoError, UnitError
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from topo.errors import Severity, TopoError, UnitError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import gc
 import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
 from topo.document.text import before_parsing, capped, character, read_text, short
 from topo.errors import DocumentError, Finding, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 MAX_CHARACTERS: Final = 4_000_000
 """Longest text read: 100,000 lines, in a second; what is larger is written with ranges."""

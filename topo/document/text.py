@@ -9,18 +9,13 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from topo.document.tokens import Token, tokenize
+from topo.document.tokens import Token, TokenizedText, tokenize
 from topo.errors import DocumentError, Finding, Place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from topo.document.tokens import TokenizedText
-
 
 # Longest first: the UTF-32 mark begins with the UTF-16 one.
 _MARKS: Final = (
