@@ -22,7 +22,7 @@ from topo.errors import Finding, SolverError
 from topo.records import dataclass
 from topo.solve.arrays import Arrays, Matrix, floats, pointers
 from topo.solve.certificates import certify_total, require
-from topo.solve.equivalence import Classes, pair_colours, partition, quotient
+from topo.solve.equivalence import pair_colours, partition, quotient
 from topo.solve.system import TIE, Allocation, check, plain
 
 if TYPE_CHECKING:
@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
 _GAP = 1e-7
 """A larger relative gap than this is no answer."""
+_TOLERANCE = 1e-9
+"""Of HiGHS, absolute, on numbers scaled to at most `_SCALED`."""
+_SCALED = 1024.0
+
+_SIMPLEX_ENTRIES = 12_000
+"""Up to so many matrix entries simplex is done at once, and its answer is exact."""
+_IPM_ENTRIES = 120_000
+"""With more of them a tangled matrix is too much for factorising."""
+_TANGLED = 8.0
+"""Entries a row from which a matrix is tangled: a random one has 24, a fabric 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,7 @@ def largest_total(
         low=np.full(arrays.capacities.size, -math.inf),
         high=arrays.capacities,
     )
-    answer = _proven(arrays, worth, solve(program, time_limit=time_limit, method=method))
+    answer = _proven(system, arrays, worth, solve(program, time_limit=time_limit, method=method))
     require(certify_total(system, answer, worths=worths), "rates of the largest total")
     return replace(answer, allocation=replace(answer.allocation, certified=True))
 
@@ -131,7 +141,11 @@ def largest_total(
 def full_stops(system: System, rates: Sequence[float]) -> Allocation:
     """Describe rates that are not meant to be fair: every full resource stops its users."""
     starts, resources = plain(system.starts), plain(system.resources)
-    loads = _loads(system, rates)
+    multiplicities = plain(system.multiplicities)
+    loads = [0.0] * len(system.capacities)
+    for demand, rate in enumerate(rates):
+        for entry in range(starts[demand], starts[demand + 1]):
+            loads[resources[entry]] += multiplicities[entry] * rate
     full = [
         load >= capacity * (1.0 - TIE)
         for load, capacity in zip(loads, plain(system.capacities), strict=True)
@@ -140,20 +154,10 @@ def full_stops(system: System, rates: Sequence[float]) -> Allocation:
         tuple(r for r in resources[starts[demand] : starts[demand + 1]] if full[r])
         for demand in range(len(rates))
     )
-    return Allocation(rates=tuple(rates), loads=loads, stops=stops, rule="largest-total")
+    return Allocation(rates=tuple(rates), loads=tuple(loads), stops=stops, rule="largest-total")
 
 
-def _loads(system: System, rates: Sequence[float]) -> tuple[float, ...]:
-    starts, resources = plain(system.starts), plain(system.resources)
-    multiplicities = plain(system.multiplicities)
-    loads = [0.0] * len(system.capacities)
-    for demand, rate in enumerate(rates):
-        for entry in range(starts[demand], starts[demand + 1]):
-            loads[resources[entry]] += multiplicities[entry] * rate
-    return tuple(loads)
-
-
-def _proven(arrays: Arrays, worth: Floats, optimum: Optimum) -> LinearAnswer:
+def _proven(system: System, arrays: Arrays, worth: Floats, optimum: Optimum) -> LinearAnswer:
     """Make the answer exactly possible, its prices exactly sufficient, and measure the gap."""
     rates = _possible(arrays, optimum.values)
     prices, limit_prices = _sufficient(arrays, worth, np.maximum(optimum.prices, 0.0))
@@ -169,7 +173,7 @@ def _proven(arrays: Arrays, worth: Floats, optimum: Optimum) -> LinearAnswer:
             )
         )
     return LinearAnswer(
-        allocation=_described(arrays, rates),
+        allocation=full_stops(system, rates.tolist()),
         total=total,
         prices=tuple(prices.tolist()),
         limit_prices=tuple(limit_prices.tolist()),
@@ -215,32 +219,6 @@ def _value(amounts: Floats, prices: Floats) -> float:
     return float(amounts[priced] @ prices[priced])
 
 
-def _described(arrays: Arrays, rates: Floats) -> Allocation:
-    from topo.flows.system import System
-
-    system = System(
-        capacities=arrays.capacities.tolist(),
-        starts=arrays.uses.starts.tolist(),
-        resources=arrays.uses.columns.tolist(),
-        multiplicities=arrays.uses.values.tolist(),
-        weights=(),
-        limits=(),
-    )
-    return full_stops(system, rates.tolist())
-
-
-_TOLERANCE = 1e-9
-"""Of HiGHS, absolute, on numbers scaled to at most `_SCALED`."""
-_SCALED = 1024.0
-
-_SIMPLEX_ENTRIES = 12_000
-"""Up to so many matrix entries simplex is done at once, and its answer is exact."""
-_IPM_ENTRIES = 120_000
-"""With more of them a tangled matrix is too much for factorising."""
-_TANGLED = 8.0
-"""Entries a row from which a matrix is tangled: a random one has 24, a fabric 4."""
-
-
 @dataclass(frozen=True, slots=True)
 class Program:
     """Maximise ``worths @ x`` over ``low <= A x <= high``, ``0 <= x <= bounds``.
@@ -284,9 +262,19 @@ def solve(program: Program, *, time_limit: float, method: Method | None = None) 
     SolverError
         It has no optimum, or none was found in time.
     """
-    variables, rows = _classes_of(program)
-    small = _merged(program, variables, rows)
-    answer = _solve_scaled(small, time_limit, method)
+    variables, rows = partition(
+        program.columns,
+        pair_colours(program.worths, program.bounds),
+        pair_colours(program.low, program.high),
+    )
+    merged = Program(
+        worths=program.worths[variables.first] * variables.sizes,
+        bounds=program.bounds[variables.first],
+        columns=quotient(program.columns, variables, rows),
+        low=program.low[rows.first],
+        high=program.high[rows.first],
+    )
+    answer = _solve_scaled(merged, time_limit, method)
     return Optimum(
         values=answer.values[variables.of],
         # One of n like rows takes an equal part of the price of all.
@@ -295,56 +283,46 @@ def solve(program: Program, *, time_limit: float, method: Method | None = None) 
     )
 
 
-def _classes_of(program: Program) -> tuple[Classes, Classes]:
-    return partition(
-        program.columns,
-        pair_colours(program.worths, program.bounds),
-        pair_colours(program.low, program.high),
-    )
-
-
-def _merged(program: Program, variables: Classes, rows: Classes) -> Program:
-    return Program(
-        worths=program.worths[variables.first] * variables.sizes,
-        bounds=program.bounds[variables.first],
-        columns=quotient(program.columns, variables, rows),
-        low=program.low[rows.first],
-        high=program.high[rows.first],
-    )
-
-
 def _solve_scaled(program: Program, time_limit: float, method: Method | None) -> Optimum:
     """Fold rows into bounds, scale, solve, and give the prices of the folded rows back."""
     by_row = program.columns.transpose()
-    single = _bounding_rows(program, by_row)
+    # Rows that say no more than that one variable is at most so much.
+    single: Bools = (np.diff(by_row.starts) == 1) & (program.low == -np.inf)
+    single[single] = by_row.values[by_row.starts[:-1][single]] > 0.0
     bounds, owners = _folded_bounds(program, by_row, single)
-    never = (program.low == -np.inf) & (_most(by_row, bounds) <= program.high)
-    remaining: Bools = ~single & ~never
-    scale = _scale(np.concatenate((bounds, program.high[remaining])))
+    # What each row can come to at most: negative entries count when nothing is on them.
+    rising = by_row.values > 0.0
+    amounts = np.where(rising, by_row.values, 0.0) * np.where(rising, bounds[by_row.columns], 0.0)
+    most = np.bincount(by_row.owners(), weights=amounts, minlength=by_row.height)
+    remaining: Bools = ~single & ~((program.low == -np.inf) & (most <= program.high))
+    # A power of two, so that dividing is exact.
+    numbers = np.concatenate((bounds, program.high[remaining]))
+    largest = float(numbers[np.isfinite(numbers)].max(initial=1.0))
+    scale = float(2.0 ** np.ceil(np.log2(largest / _SCALED)))
+    columns = program.columns
+    chosen = remaining[columns.columns]
     reduced = Program(
         worths=program.worths,
         bounds=bounds / scale,
-        columns=_with_rows(program.columns, remaining),
+        columns=Matrix(
+            starts=pointers(np.bincount(columns.owners()[chosen], minlength=columns.height)),
+            columns=(np.cumsum(remaining) - 1)[columns.columns[chosen]],
+            values=columns.values[chosen],
+            width=int(remaining.sum()),
+        ),
         low=program.low[remaining] / scale,
         high=program.high[remaining] / scale,
     )
-    chosen = method or _method(reduced.columns)
-    values, duals = _run(reduced, chosen, time_limit)
+    method = method or _method(reduced.columns)
+    values, duals = _run(reduced, method, time_limit)
     prices = np.zeros(program.high.size)
     prices[remaining] = duals
     # What a variable at its bound is still worth is the price of the row that gave the bound.
-    gain = program.worths - program.columns.times(prices)
+    gain = program.worths - columns.times(prices)
     mine = (gain > 0.0) & (owners >= 0)
     entry = owners[mine]
     np.add.at(prices, by_row.owners()[entry], gain[mine] / by_row.values[entry])
-    return Optimum(values=values * scale, prices=prices, method=chosen)
-
-
-def _bounding_rows(program: Program, by_row: Matrix) -> Bools:
-    """Find the rows that say no more than that one variable is at most so much."""
-    single: Bools = (np.diff(by_row.starts) == 1) & (program.low == -np.inf)
-    single[single] = by_row.values[by_row.starts[:-1][single]] > 0.0
-    return single
+    return Optimum(values=values * scale, prices=prices, method=method)
 
 
 def _folded_bounds(program: Program, by_row: Matrix, single: Bools) -> tuple[Floats, Ints]:
@@ -359,32 +337,6 @@ def _folded_bounds(program: Program, by_row: Matrix, single: Bools) -> tuple[Flo
         if implied[place] <= bounds[variable] and implied[place] < np.inf:
             bounds[variable], owners[variable] = implied[place], entries[place]
     return bounds, owners
-
-
-def _most(by_row: Matrix, bounds: Floats) -> Floats:
-    """Give the most that each row can come to: negative entries count when nothing is on them."""
-    rising = np.where(by_row.values > 0.0, by_row.values, 0.0)
-    amounts = np.where(by_row.values > 0.0, bounds[by_row.columns], 0.0)
-    sums = np.bincount(by_row.owners(), weights=rising * amounts, minlength=by_row.height)
-    return np.asarray(sums, np.float64)
-
-
-def _with_rows(columns: Matrix, remaining: Bools) -> Matrix:
-    chosen = remaining[columns.columns]
-    number = np.cumsum(remaining) - 1
-    return Matrix(
-        starts=pointers(np.bincount(columns.owners()[chosen], minlength=columns.height)),
-        columns=number[columns.columns[chosen]],
-        values=columns.values[chosen],
-        width=int(remaining.sum()),
-    )
-
-
-def _scale(numbers: Floats) -> float:
-    """Give a power of two (so that dividing is exact) that makes the largest at most 1024."""
-    finite = numbers[np.isfinite(numbers)]
-    largest = float(finite.max(initial=1.0))
-    return float(2.0 ** np.ceil(np.log2(largest / _SCALED)))
 
 
 def _method(columns: Matrix) -> Method:

@@ -74,7 +74,13 @@ def check(system: System) -> None:
     """
     if len(system.resources) > _MANY and _is_fine(system):
         return
-    findings = tuple(_nonsense(system))
+    findings = (
+        *_wrong_numbers("capacity", "resource", plain(system.capacities), most=math.inf),
+        *_wrong_numbers("weight", "demand", plain(system.weights)),
+        *_wrong_numbers("limit", "demand", plain(system.limits), most=math.inf),
+        *_wrong_numbers("multiplicity", "entry", plain(system.multiplicities)),
+        *_wrong_rows(system),
+    )
     if findings:
         raise SolverError(findings)
     endless = unbounded_demands(system)
@@ -139,14 +145,6 @@ def _all_bounded(arrays: Arrays) -> bool:
     finite = np.isfinite(arrays.capacities)[arrays.uses.columns]
     met = np.bincount(arrays.uses.owners()[finite], minlength=arrays.limits.size)
     return bool(((met > 0) | np.isfinite(arrays.limits)).all())
-
-
-def _nonsense(system: System) -> Iterator[Finding]:
-    yield from _wrong_numbers("capacity", "resource", plain(system.capacities), most=math.inf)
-    yield from _wrong_numbers("weight", "demand", plain(system.weights))
-    yield from _wrong_numbers("limit", "demand", plain(system.limits), most=math.inf)
-    yield from _wrong_numbers("multiplicity", "entry", plain(system.multiplicities))
-    yield from _wrong_rows(system)
 
 
 def _wrong_numbers(
