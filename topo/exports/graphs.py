@@ -33,14 +33,10 @@ def write_json(topology: Topology) -> Exported:
     for entries, first in (("nodes", ("id",)), ("edges", ("source", "target", "key"))):
         document[entries] = [
             {name: entry[name] for name in first}
-            | {name: _finite(value) for name, value in entry.items()}
+            | {name: "unlimited" if value == math.inf else value for name, value in entry.items()}
             for entry in document[entries]
         ]
     return Exported(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _finite(value: object) -> object:
-    return "unlimited" if isinstance(value, float) and math.isinf(value) else value
 
 
 def write_graphml(topology: Topology) -> Exported:

@@ -17,20 +17,18 @@ from topo.catalogue.identities import (
     transfer_rate,
     vendor_of_processor,
 )
-from topo.catalogue.kinds import CARDS
+from topo.catalogue.kinds import CARDS, Kind
 from topo.discovery.pci import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
-from topo.graph import breadth_first
 from topo.records import dataclass
+from topo.topology.locality import Attachment, linked_hosts, socket_of
 from topo.topology.nccl_paths import cpu_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topo.catalogue.kinds import Kind
     from topo.description.description import Device
-    from topo.topology.locality import Attachment
     from topo.topology.topology import Link, Topology
 
 
@@ -146,10 +144,18 @@ class _Writer:
                 below.setdefault(attachment.bridges[0], []).append(name)
             elif (attachment.socket, attachment.node) in nodes:
                 nodes[attachment.socket, attachment.node].append(name)
-        fabric = [link.cable.family for links in self._fabric.values() for link in links]
-        root = _Element("system", {"version": "2" if "xgmi" in fabric else "1"})
+        families = {link.cable.family for links in self._fabric.values() for link in links}
+        root = _Element("system", {"version": "2" if "xgmi" in families else "1"})
         for (cpu_name, side), members in nodes.items():
-            element = self._cpu(self._topology[cpu_name], side)
+            device = self._topology[cpu_name]
+            vendor, family, model = cpu_numbers(self._topology, device)
+            numa = side.removeprefix("numa") or (str(device.numa[0]) if device.numa else "-1")
+            element = _Element("cpu", {"numaid": numa})
+            if vendor == "arm":
+                element.attributes["arch"] = "arm64"
+            elif cpuid_vendor := vendor_of_processor(vendor):
+                numbers = {"familyid": str(family), "modelid": str(model)}
+                element.attributes |= {"arch": "x86_64", "vendor": cpuid_vendor, **numbers}
             for name in members:
                 element.children += self._pci(name, attachments, below)
             root.children.append(element)
@@ -157,37 +163,19 @@ class _Writer:
 
     def _hosts(self) -> list[Device]:
         topology = self._topology
-        roots = []
-        for root in topology.of_kind("root-complex"):
-            attachment = topology.tree.attachment(root.name)
-            if attachment and attachment.socket == root.name:
-                roots.append(root)
-        hosts = [*topology.of_kind("cpu"), *roots]
+        roots = topology.of_kind("root-complex")
+        alone = [root for root in roots if socket_of(topology, root.name) == root.name]
+        hosts = [*topology.of_kind("cpu"), *alone]
         if not hosts:
             message = "NCCL's XML begins at CPUs, and this machine has none"
             raise ExchangeError(Finding("not-held", message))
 
-        def neighbours(name: str) -> list[str]:
-            targets = [step.target for step in topology.steps[name]]
-            return [target for target in targets if topology[target].is_host]
-
-        joined = breadth_first([hosts[0].name], neighbours)
+        joined = linked_hosts(topology, hosts[0].name)
         apart = [host.name for host in hosts if host.name not in joined]
         if apart:
             message = f"NCCL's XML holds one host, and {apart[0]} is of another"
             raise ExchangeError(Finding("not-held", message, help="export a file of one server"))
         return hosts
-
-    def _cpu(self, device: Device, side: str) -> _Element:
-        vendor, family, model = cpu_numbers(self._topology, device)
-        numa = side.removeprefix("numa") or (str(device.numa[0]) if device.numa else "")
-        attributes = {"numaid": numa or "-1"}
-        if vendor == "arm":
-            attributes["arch"] = "arm64"
-        elif cpuid_vendor := vendor_of_processor(vendor):
-            numbers = {"familyid": str(family), "modelid": str(model)}
-            attributes |= {"arch": "x86_64", "vendor": cpuid_vendor, **numbers}
-        return _Element("cpu", attributes)
 
     # --- PCI functions ------------------------------------------------------------------------
 
@@ -204,10 +192,9 @@ class _Writer:
         ]
         if device.kind == "pcie-switch":
             return [_Element("pci", {"busid": self._addresses[name], **_BRIDGE, **speed}, inner)]
-        if device.kind == "gpu":
-            functions = [self._gpu(device, speed)]
-        else:
-            functions = self._card(device, speed)
+        functions = (
+            [self._gpu(device, speed)] if device.kind == "gpu" else self._card(device, speed)
+        )
         if inner:  # a card with two levels of switches inside
             outer = {"busid": self._next_address(name), **_BRIDGE, **speed}
             lower = _Element("pci", {**outer, "busid": self._next_address(name)}, inner)

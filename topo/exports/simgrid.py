@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 from topo.exports.formats import Exported, not_held
 
 if TYPE_CHECKING:
-    from topo.topology.topology import Link, Topology
+    from topo.topology.topology import Topology
 
 
 _COMPUTE: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")  # hosts to SimGrid
@@ -25,8 +25,15 @@ def write_simgrid(topology: Topology) -> Exported:
         tag = 'host id={} speed="1Gf"' if device.kind in _COMPUTE else "router id={}"
         lines.append(f"    <{tag.format(quoteattr(name))}/>")
     for number, link in enumerate(topology.links):
+        resource = link.forward
+        if resource is None:  # a memory's link: its bus is the limit
+            buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
+            resource = next(filter(None, buses), None)
+        # Unknown and unlimited rates never bind.
+        rate = resource.capacity.rate("theoretical") if resource else math.inf
+        bandwidth = _FREE if math.isinf(rate) else f"{rate:.0f}Bps"
         lines.append(
-            f'    <link id="l{number}" bandwidth="{_bandwidth(topology, link)}" latency="0us" '
+            f'    <link id="l{number}" bandwidth="{bandwidth}" latency="0us" '
             'sharing_policy="SPLITDUPLEX"/>'
         )
     for number, link in enumerate(topology.links):
@@ -38,13 +45,3 @@ def write_simgrid(topology: Topology) -> Exported:
     text = "\n".join([*lines, "  </zone>", "</platform>"]) + "\n"
     caps = "caps inside devices (chips, memory buses' shared directions, peer-to-peer)"
     return Exported(text, not_held("a SimGrid platform", caps))
-
-
-def _bandwidth(topology: Topology, link: Link) -> str:
-    """Return a link's bandwidth in bytes/s; unknown and unlimited ones never bind."""
-    resource = link.forward
-    if resource is None:  # a memory's link: its bus is the limit
-        buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
-        resource = next(filter(None, buses), None)
-    rate = resource.capacity.rate("theoretical") if resource else math.inf
-    return _FREE if math.isinf(rate) else f"{rate:.0f}Bps"

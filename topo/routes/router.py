@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import is_ram
 from topo.errors import Finding, UnknownNameError
-from topo.routes.route import Policy, Reason, Route, Subflow, Transfer, merged, waypoints
+from topo.routes.route import (
+    Direction,
+    EqualCostPaths,
+    Policy,
+    Reason,
+    Route,
+    Subflow,
+    Transfer,
+    merged,
+    waypoints,
+)
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import UseBuilder, measured_pairs, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
-from topo.topology.topology import Step
+from topo.topology.topology import Step, Topology
 
 if TYPE_CHECKING:
     from topo.description.description import DataPath, Move
-    from topo.routes.route import Direction, EqualCostPaths
-    from topo.topology.topology import Topology
 
 
 class Router:

@@ -6,18 +6,16 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from topo.catalogue.kinds import CARDS
+from topo.catalogue.kinds import CARDS, Kind
 from topo.graph import breadth_first
 from topo.routes.route import EqualCostPaths
 from topo.topology.locality import forwards, locality, rank, socket_of
-from topo.topology.topology import Step
+from topo.topology.topology import Layer, Step, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from topo.catalogue.kinds import Kind
     from topo.description.description import Device
-    from topo.topology.topology import Layer, Topology
 
 
 _TIE = 1e-9

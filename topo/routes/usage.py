@@ -11,16 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.catalogue.part import Figure
-from topo.records import dataclass
 from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import PeerCap, PeerCaps
     from topo.description.description import DataPath, Measurement
-    from topo.errors import Place
     from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology.topology import Topology
 
@@ -73,23 +70,13 @@ def transaction_of(topology: Topology, transfer: Transfer) -> Literal["posted", 
     return "posted" if topology[transfer.target].kind == "gpu" else "non-posted"
 
 
-@dataclass(frozen=True, slots=True)
-class StatedCap:
-    """A cap that a place on a peer transfer states, and its share of the transfer's bytes."""
+def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resource, float]]:
+    """Yield the caps that places on a peer transfer state, with their shares of its bytes.
 
-    name: str
-    cap: PeerCap
-    share: float
-    device: str
-    place: Place
-
-
-def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[StatedCap]:
-    """Yield the caps on a peer transfer, in its direction: of both ends and of what is between."""
-    posted = transaction_of(topology, transfer) == "posted"
-
-    def in_direction(caps: PeerCaps | None) -> PeerCap | None:
-        return None if caps is None else caps.posted if posted else caps.non_posted
+    In its direction, of both ends and of what is between.
+    """
+    transaction = transaction_of(topology, transfer)
+    gpu = transfer.target if transaction == "posted" else transfer.source
 
     in_host = [(step, share) for step, share in transfer.shares if step.link.layer == "host"]
     passed: dict[str, float] = {}
@@ -98,14 +85,32 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[StatedCap]:
     for end in (transfer.engine, transfer.source, transfer.target):
         if topology[end].kind not in ("storage", "memory"):
             passed.setdefault(end, 1.0)
-    for name, share in passed.items():
-        cap = in_direction(topology[name].part.peer_caps)
-        if cap is not None:
-            yield StatedCap(name, cap, share, name, topology[name].place)
-    for step, share in in_host:
-        cap = in_direction(step.link.cable.p2p)
-        if cap is not None and step.resource is not None:
-            yield StatedCap(step.resource.name, cap, share, step.source, step.link.place)
+    caps_by_place = [
+        (name, topology[name].part.peer_caps, name, topology[name].place, share)
+        for name, share in passed.items()
+    ]
+    caps_by_place += [
+        (step.resource.name, step.link.cable.p2p, step.source, step.link.place, share)
+        for step, share in in_host
+        if step.resource is not None
+    ]
+    for name, caps, device, place, share in caps_by_place:
+        if caps is None:
+            continue
+        cap = caps.posted if transaction == "posted" else caps.non_posted
+        if cap is None:
+            continue
+        flow = f" ({transfer.engine}, {gpu})" if cap.per_flow else ""
+        capped = Resource(
+            name=f"{name}/p2p{flow}",
+            direction=transaction,
+            kind="peer-to-peer",
+            capacity=Capacity(theoretical=cap.rate),
+            device=device,
+            limited_by="stated peer-to-peer cap",
+            place=place,
+        )
+        yield capped, share
 
 
 # --- the use of one route -------------------------------------------------------------------------
@@ -169,7 +174,8 @@ class UseBuilder:
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0
         if is_peer(self._topology, transfer):
-            yield from self._peer_caps(transfer)
+            for cap, share in stated_caps(self._topology, transfer):
+                yield self._add(cap), share
         if self._pairs:
             yield from self._measured(transfer)
         # The stage's own rate where the data path states one that all workers share.
@@ -183,22 +189,6 @@ class UseBuilder:
                 place=self._path.place,
             )
             yield self._add(stage), 1.0
-
-    def _peer_caps(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
-        transaction = transaction_of(self._topology, transfer)
-        gpu = transfer.target if transaction == "posted" else transfer.source
-        for stated in stated_caps(self._topology, transfer):
-            flow = f" ({transfer.engine}, {gpu})" if stated.cap.per_flow else ""
-            resource = Resource(
-                name=f"{stated.name}/p2p{flow}",
-                direction=transaction,
-                kind="peer-to-peer",
-                capacity=Capacity(theoretical=stated.cap.rate),
-                device=stated.device,
-                limited_by="stated peer-to-peer cap",
-                place=stated.place,
-            )
-            yield self._add(resource), stated.share
 
     def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""

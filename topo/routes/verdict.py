@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.kinds import CARDS, STORAGE
+from topo.catalogue.kinds import CARDS, STORAGE, Kind
 from topo.phrases import listed
-from topo.routes.route import Reason, Verdict
+from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from topo.catalogue.kinds import Kind
     from topo.description.description import DataPath, Device, Settings
-    from topo.routes.route import Direction, Effect, Subflow, Transfer
     from topo.topology.topology import Topology
 
 

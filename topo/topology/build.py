@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from topo.catalogue.kinds import CARDS, HOSTS
 from topo.description import loading
-from topo.description.description import End
+from topo.description.description import Description, Device, End, Measurement
 from topo.topology import physics
-from topo.topology.resources import Resource, cable_capacity, device_resources
+from topo.topology.resources import Resource, ResourceClass, cable_capacity, device_resources
 from topo.topology.topology import Layer, Link, Topology
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.part import Figure
-    from topo.description.description import Description, Device, Measurement
-    from topo.topology.resources import ResourceClass
 
 
 def build_topology(description: Description) -> Topology:

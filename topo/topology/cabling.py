@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
+from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES, Kind
 from topo.description.names import ranged
 from topo.phrases import counted, listed
 from topo.records import dataclass
@@ -17,7 +17,6 @@ from topo.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator
 
-    from topo.catalogue.kinds import Kind
     from topo.catalogue.part import Cable, Ports, Slot
     from topo.description.description import Device, End
     from topo.document.nodes import Report

@@ -279,91 +279,87 @@ def nccl_graph(topology: Topology, *, release: str = NEWEST) -> Graph:
     UnknownNameError
         If there are no numbers of that release.
     """
-    builder = _GraphBuilder(topology, nccl_numbers(release))
-    builder.add_tree()
-    builder.add_sockets()
-    builder.add_fabric()
-    builder.add_networks()
-    return builder.graph
+    graph, numbers = Graph(), nccl_numbers(release)
+    sockets = _add_tree(graph, topology, numbers)
+    _add_sockets(graph, topology, numbers, sockets)
+    _add_fabric(graph, topology, numbers, sockets)
+    # The network behind each card whose ports' rate is known.
+    for card in topology.of_kind(*CARDS):
+        ports = card.part.ports
+        if card.name in graph.kinds and ports and ports.rate and ports.rate.value:
+            network = f"{card.name}/net"
+            graph.add_node(network, "NET")
+            graph.join(card.name, network, "NET", ports.rate.value / _GIGA)
+    return graph
 
 
-class _GraphBuilder:
-    def __init__(self, topology: Topology, numbers: NcclNumbers) -> None:
-        self._topology = topology
-        self._numbers = numbers
-        self.graph = Graph()
-        self._sockets: dict[str, str] = {}  # by NUMA node
+def _add_tree(graph: Graph, topology: Topology, numbers: NcclNumbers) -> dict[str, str]:
+    """Add GPUs, cards and switches with the links above them; return sockets by NUMA node."""
+    sockets: dict[str, str] = {}
+    kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
+    for device in topology.of_kind("pcie-switch", "gpu", *CARDS):
+        attachment = topology.tree.attachment(device.name)
+        if attachment is None:
+            continue
+        graph.add_node(device.name, kinds.get(device.kind, "NIC"))
+        parent = (*attachment.bridges, attachment.root)[0]
+        if attachment.bridges:
+            in_card = topology[parent].kind != "pcie-switch"
+            above = f"{parent}{_BELOW}" if in_card else parent
+            graph.add_node(above, "PCI")
+        else:
+            socket = attachment.socket
+            above = f"{socket}/{attachment.node}" if attachment.node else socket
+            graph.add_node(above, "CPU")
+            sockets[above] = socket
+        bandwidth = numbers.inside
+        for step in topology.steps[device.name]:
+            if step.target == parent and step.link.cable.family == "pcie":
+                bandwidth = numbers.pcie(step.link.cable)
+                break
+        top = device.name
+        if device.part.flag("bridge"):
+            top, lower = f"{device.name}{_SWITCH}", f"{device.name}{_BELOW}"
+            graph.add_node(top, "PCI")
+            graph.add_node(lower, "PCI")
+            graph.join(device.name, top, "PCI", bandwidth)
+            graph.join(lower, top, "PCI", bandwidth)
+        graph.join(top, above, "PCI", bandwidth)
+    return sockets
 
-    def add_tree(self) -> None:
-        """Add GPUs, cards and switches with the links above them."""
-        kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
-        for device in self._topology.of_kind("pcie-switch", "gpu", *CARDS):
-            attachment = self._topology.tree.attachment(device.name)
-            if attachment is None:
-                continue
-            self.graph.add_node(device.name, kinds.get(device.kind, "NIC"))
-            parent = (*attachment.bridges, attachment.root)[0]
-            if attachment.bridges:
-                in_card = self._topology[parent].kind != "pcie-switch"
-                above = f"{parent}{_BELOW}" if in_card else parent
-                self.graph.add_node(above, "PCI")
-            else:
-                socket = attachment.socket
-                above = f"{socket}/{attachment.node}" if attachment.node else socket
-                self.graph.add_node(above, "CPU")
-                self._sockets[above] = socket
-            bandwidth = self._numbers.inside
-            for step in self._topology.steps[device.name]:
-                if step.target == parent and step.link.cable.family == "pcie":
-                    bandwidth = self._numbers.pcie(step.link.cable)
-                    break
-            top = device.name
-            if device.part.flag("bridge"):
-                top, lower = f"{device.name}{_SWITCH}", f"{device.name}{_BELOW}"
-                self.graph.add_node(top, "PCI")
-                self.graph.add_node(lower, "PCI")
-                self.graph.join(device.name, top, "PCI", bandwidth)
-                self.graph.join(lower, top, "PCI", bandwidth)
-            self.graph.join(top, above, "PCI", bandwidth)
 
-    def add_sockets(self) -> None:
-        """Join every two NUMA nodes of one host."""
-        for device in self._topology.of_kind("cpu"):
-            if device.name not in self._sockets.values():
-                self.graph.add_node(device.name, "CPU")
-                self._sockets[device.name] = device.name
-        topology, numbers = self._topology, self._numbers
-        sockets = dict.fromkeys(self._sockets.values())
-        hosts = {name: linked_hosts(topology, name) for name in sockets}
-        rates = {name: numbers.sockets(*cpu_numbers(topology, topology[name])) for name in sockets}
-        for (a, socket), (b, other_socket) in combinations(self._sockets.items(), 2):
-            if other_socket in hosts[socket]:
-                self.graph.add_edge(a, b, "SYS", rates[socket])
-                self.graph.add_edge(b, a, "SYS", rates[other_socket])
+def _add_sockets(
+    graph: Graph, topology: Topology, numbers: NcclNumbers, sockets: dict[str, str]
+) -> None:
+    """Join every two NUMA nodes of one host."""
+    for device in topology.of_kind("cpu"):
+        if device.name not in sockets.values():
+            graph.add_node(device.name, "CPU")
+            sockets[device.name] = device.name
+    hosts = {name: linked_hosts(topology, name) for name in dict.fromkeys(sockets.values())}
+    rates = {name: numbers.sockets(*cpu_numbers(topology, topology[name])) for name in hosts}
+    for (a, socket), (b, other_socket) in combinations(sockets.items(), 2):
+        if other_socket in hosts[socket]:
+            graph.add_edge(a, b, "SYS", rates[socket])
+            graph.add_edge(b, a, "SYS", rates[other_socket])
 
-    def add_fabric(self) -> None:
-        """Add links between GPUs, to NVSwitches, and to a CPU's chip."""
-        # The first NUMA node of each CPU.
-        nodes = {socket: node for node, socket in reversed(self._sockets.items())}
-        for link in self._topology.links:
-            ends = (self._topology[link.a.device], self._topology[link.b.device])
-            kinds = {device.kind for device in ends}
-            if link.cable.family == "nvlink-c2c":
-                a, b = (nodes.get(end.name, end.name) for end in ends)
-                rate = (link.cable.rate.value or 0.0) * link.cable.count / _GIGA
-                if a in self.graph.kinds and b in self.graph.kinds and rate:
-                    self.graph.join(a, b, "C2C", rate)
-            elif "gpu" in kinds and kinds <= {"gpu", "nvswitch"}:
-                a, b = (_NVS if end.kind == "nvswitch" else end.name for end in ends)
-                for node in (a, b):
-                    self.graph.add_node(node, "NVS" if node == _NVS else "GPU")
-                self.graph.join(a, b, "NVL", self._numbers.links(link.cable))
 
-    def add_networks(self) -> None:
-        """Add the network behind each card whose ports' rate is known."""
-        for card in self._topology.of_kind(*CARDS):
-            ports = card.part.ports
-            if card.name in self.graph.kinds and ports and ports.rate and ports.rate.value:
-                network = f"{card.name}/net"
-                self.graph.add_node(network, "NET")
-                self.graph.join(card.name, network, "NET", ports.rate.value / _GIGA)
+def _add_fabric(
+    graph: Graph, topology: Topology, numbers: NcclNumbers, sockets: dict[str, str]
+) -> None:
+    """Add links between GPUs, to NVSwitches, and to a CPU's chip."""
+    # The first NUMA node of each CPU.
+    nodes = {socket: node for node, socket in reversed(sockets.items())}
+    for link in topology.links:
+        ends = (topology[link.a.device], topology[link.b.device])
+        kinds = {device.kind for device in ends}
+        if link.cable.family == "nvlink-c2c":
+            a, b = (nodes.get(end.name, end.name) for end in ends)
+            rate = (link.cable.rate.value or 0.0) * link.cable.count / _GIGA
+            if a in graph.kinds and b in graph.kinds and rate:
+                graph.join(a, b, "C2C", rate)
+        elif "gpu" in kinds and kinds <= {"gpu", "nvswitch"}:
+            a, b = (_NVS if end.kind == "nvswitch" else end.name for end in ends)
+            for node in (a, b):
+                graph.add_node(node, "NVS" if node == _NVS else "GPU")
+            graph.join(a, b, "NVL", numbers.links(link.cable))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.kinds import CARDS, HOSTS
+from topo.catalogue.kinds import CARDS, HOSTS, Kind
 from topo.description.names import stem_of
 from topo.document.nodes import Report
-from topo.errors import DescriptionError
+from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
 from topo.phrases import listed
 from topo.topology.cabling import (
@@ -32,9 +32,7 @@ from topo.topology.cabling import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from topo.catalogue.kinds import Kind
     from topo.description.description import Device
-    from topo.errors import Finding, Place
     from topo.topology.topology import Link, Topology
 
 

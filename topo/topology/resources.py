@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.catalogue.part import Figure, memory_bus_rate, memory_headline_rate
+from topo.catalogue.part import Cable, Figure, Ports, memory_bus_rate, memory_headline_rate
 from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import Cable, Ports
     from topo.description.description import Basis, Device
     from topo.errors import Place
     from topo.topology.topology import Topology

@@ -6,7 +6,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from topo.errors import Finding, UnknownNameError
+from topo.errors import Finding, Place, UnknownNameError
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Cable
     from topo.description.description import Description, Device, End, Override, Settings
     from topo.description.names import Names
-    from topo.errors import Place
     from topo.topology.locality import Tree
     from topo.topology.resources import Resource
 
