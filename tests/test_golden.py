@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import topo
-from topo.description.read import read_description
+from topo.description.loading import read_description
 from topo.document.parse import parse
 from topo.errors import Finding, TopoError
 from topo.topology.build import build_topology

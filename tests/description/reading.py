@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.description.read import describe
+from topo.description.loading import describe
 from topo.document.nodes import Report
 from topo.document.parse import parse
 from topo.errors import TopoError

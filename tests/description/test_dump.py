@@ -10,9 +10,8 @@ from hypothesis import given
 from tests.description.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examples, plain, read
 from tests.description.strategies import machines
 from topo.description.dump import to_document
-from topo.description.loading import builtin_names, load
-from topo.description.read import describe
-from topo.description.shape import document_of
+from topo.description.keys import document_of
+from topo.description.loading import builtin_names, describe, load
 from topo.document.nodes import Report
 
 

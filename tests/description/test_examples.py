@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import EXAMPLES, SHARED, needs_examples
-from topo.description.loading import load
-from topo.description.read import read_description
+from topo.description.loading import load, read_description
 from topo.document.parse import parse
 from topo.errors import TopoError
 from topo.topology.build import build_topology

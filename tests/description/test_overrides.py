@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.description.reading import BOX, CABLED, read
-from topo.description.loading import loads
-from topo.description.read import vary
+from topo.description.loading import loads, vary
 from topo.errors import DescriptionError, DocumentError, UnknownNameError
 from topo.topology.build import build_topology
 

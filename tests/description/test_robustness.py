@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.description.reading import BOX, CABLED
 from tests.description.strategies import documents, values
 from topo.description.description import Description
-from topo.description.loading import build, loads
-from topo.description.read import read_description
+from topo.description.loading import build, loads, read_description
 from topo.description.schema import json_schema
 from topo.document.parse import parse
 from topo.errors import TopoError

@@ -14,10 +14,9 @@ from topo.catalogue.cables import _CABLE_KEYS
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.description import keys as tables
 from topo.description.dump import to_document
-from topo.description.loading import build, builtin_names, builtin_text, load
-from topo.description.read import describe
+from topo.description.keys import document_of
+from topo.description.loading import build, builtin_names, builtin_text, describe, load
 from topo.description.schema import VALUES, WORDS, json_schema
-from topo.description.shape import document_of
 from topo.document.nodes import Mapping, Report, Sequence
 from topo.document.parse import parse
 
@@ -106,6 +105,23 @@ def test_what_does_not_load_is_not_valid(judge, document):
     with pytest.raises(Exception, match="error"):
         build(document)
     assert complaints(judge, document)
+
+
+def test_a_move_over_links_of_a_kind_is_valid(judge):
+    moves = ["peer -> staging-gpu by nic", {"staging-gpu -> gpu by gpu over gpu-links": "9 GB/s"}]
+    host = ["peer -> gpu by gpu over pcie"]
+    document = {
+        "topo": 1,
+        "devices": {"gpu0": "l40s"},
+        "data-paths": {
+            "own": {"moves": moves},
+            "host": {"moves": host},
+        },
+    }
+    description = build(document)
+    assert complaints(judge, document) == []
+    assert complaints(judge, to_document(description)) == []
+    assert build(to_document(description)).data_paths["host"].moves[0].over == "pcie"
 
 
 def test_every_key_of_every_table_is_in_it():

@@ -9,9 +9,8 @@ from tests.description.reading import EXAMPLES, SHARED, needs_examples
 from tests.description.strategies import machines
 from topo.description.dump import to_document
 from topo.description.format import format_text
-from topo.description.loading import builtin_names, load
-from topo.description.read import describe
-from topo.description.shape import document_of
+from topo.description.keys import document_of
+from topo.description.loading import builtin_names, describe, load
 from topo.description.write import Comments, to_yaml
 from topo.document.nodes import Report
 from topo.document.parse import parse

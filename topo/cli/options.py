@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from topo.cli.output import Session
+from topo.description.description import BASES, Basis
 from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from topo.description.description import Basis
     from topo.routes.route import Policy
     from topo.topology.topology import Topology
 
 
 _Verb: TypeAlias = "Callable[..., int]"
-_BASES = ("theoretical", "achievable", "measured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def asks_how(verb: _Verb) -> _Verb:
 
     @click.option(
         "--at",
-        type=click.Choice(_BASES),
+        type=click.Choice(BASES),
         default="theoretical",
         show_default=True,
         help="Which figure of each capacity to use.",

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
+from topo.description.description import NOT_RAM, DataPath, Description
 from topo.document.nodes import Mapping as MappingNode
 from topo.document.nodes import Report
 from topo.document.parse import parse
@@ -15,8 +16,6 @@ from topo.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from topo.description.description import DataPath, Description
 
 
 @cache
@@ -73,8 +72,6 @@ def _unknown(name: str, names: Iterable[str]) -> UnknownNameError:
 
 # --- counts ---------------------------------------------------------------------------------------
 
-_NOT_RAM = ("storage", "peer", "gpu", "staging-gpu")
-
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -112,7 +109,7 @@ class Counts:
 
 def is_ram(place: str) -> bool:
     """Whether a move's end is a buffer in system RAM."""
-    return place not in _NOT_RAM
+    return place not in NOT_RAM
 
 
 def count(path: DataPath) -> Counts:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
-from topo.description.description import DataPath, Move, Mover, Over
-from topo.description.keys import DATA_PATH, MOVE
-from topo.description.names import is_name
-from topo.description.shape import (
+from topo.description.description import NOT_RAM, DataPath, Move, Mover, Over
+from topo.description.keys import (
+    DATA_PATH,
+    MOVE,
     entries_of,
     is_extension,
     kind_of,
@@ -23,6 +23,7 @@ from topo.description.shape import (
     value_of,
     values_of,
 )
+from topo.description.names import is_name
 from topo.document.nodes import Mapping, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 _BUILT_IN: Final = Path(__file__).parents[1] / "datapaths" / "data"
 _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
 _ORDER: Final = re.compile(r"[0-9]+-")
-_PLACES = ("storage", "peer", "gpu", "staging-gpu")
 _MOVERS: Final = get_args(Mover)
 _OVER: Final = get_args(Over)
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"
@@ -93,7 +93,7 @@ def read_data_paths(
     """Return the file's own data paths, and what it changes in built-in ones."""
     paths: dict[str, DataPath] = {}
     overrides: dict[str, Mapping] = {}
-    mapping = mapping_of(node, "`data-paths:`", report) if node is not None else None
+    mapping = mapping_of(node, "`data-paths:`", report)
     for key, value in mapping or ():
         if is_extension(key.text):
             continue
@@ -143,8 +143,8 @@ def _parse_move(text: str) -> Move:
         raise UnitError("bad-move", f"`{text}` is not a move", _MOVE_ADVICE)
     source, target, mover, over = match.groups()
     for place in (source, target):
-        if place not in _PLACES and not place.endswith("-buffer"):
-            near = did_you_mean(place, _PLACES)
+        if place not in NOT_RAM and not place.endswith("-buffer"):
+            near = did_you_mean(place, NOT_RAM)
             advice = near or "storage, peer, gpu, staging-gpu, or any name-buffer"
             raise UnitError("bad-move", f"data cannot rest in `{place}`", advice)
     if mover not in _MOVERS:

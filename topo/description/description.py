@@ -5,16 +5,14 @@ Nothing here is computed from physics yet; that is `topo.topology`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from topo.catalogue.kinds import HasKind
-from topo.description.keys import ROUTING
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.catalogue.kinds import Kind
     from topo.catalogue.part import Cable, Figure, Medium, Part
     from topo.document.nodes import Document, Node
@@ -26,6 +24,11 @@ Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
 Direction = Literal["read", "write", "copy"]
 Basis = Literal["theoretical", "achievable", "measured"]
+BASES: Final[tuple[Basis, ...]] = get_args(Basis)
+# Where data rests that is no buffer in system RAM; a buffer has any name ending in `-buffer`.
+NOT_RAM: Final = ("storage", "peer", "gpu", "staging-gpu")
+# cuFile's routing policies, in the order that it ships with.
+ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
 # What a caller changes: a text as ``--set`` has it, or a node that knows where it was said.
 Override: TypeAlias = "str | Node"
 
@@ -265,7 +268,7 @@ class Description:
         Warnings and notes; errors would have stopped the reading.
     document, overrides
         What it was read from, so that it can be read again with changes
-        (`topo.description.read.vary`).
+        (`topo.description.loading.vary`).
     """
 
     name: str

@@ -12,10 +12,17 @@ from topo.catalogue.fields import FIELDS
 from topo.catalogue.parts import find_part, vary_part
 from topo.catalogue.values import rejoin
 from topo.description.description import Device
-from topo.description.keys import DEVICE
+from topo.description.keys import (
+    DEVICE,
+    a_kind,
+    is_extension,
+    mapping_of,
+    text_of,
+    texts_of,
+    value_of,
+)
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import with_entry
-from topo.description.shape import a_kind, is_extension, mapping_of, text_of, texts_of, value_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.errors import Place, UnitError
 from topo.phrases import counted, did_you_mean, listed
@@ -74,7 +81,7 @@ class Group:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def expand_devices(node: Node, report: Report) -> tuple[Group, ...]:
+def expand_devices(node: Node | None, report: Report) -> tuple[Group, ...]:
     """Return the entries of `devices:` with the names that each defines."""
     mapping = mapping_of(node, "`devices:`", report, help="write `name: part`, one a line")
     groups: list[Group] = []

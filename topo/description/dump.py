@@ -81,6 +81,7 @@ def _data_path(path: DataPath) -> Plain:
     moves: list[Any] = []
     for move in path.moves:
         text = f"{move.source} -> {move.target} by {move.mover}"
+        text += f" over {move.over}" if move.over else ""
         if move.rate is None or move.rate.value is None:
             moves.append(text)
             continue

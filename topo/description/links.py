@@ -15,10 +15,9 @@ from topo.catalogue.cables import read_cable
 from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
-from topo.description.keys import MEASURED
+from topo.description.keys import MEASURED, entries_of, items_of, kind_of, text_of, value_of
 from topo.description.names import MOST, ranged
-from topo.description.shape import entries_of, kind_of, text_of, value_of
-from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.document.nodes import Mapping, Scalar
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
 from topo.records import dataclass
@@ -62,15 +61,10 @@ class Line:
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def read_lines(node: Node, section: str, report: Report) -> tuple[Line, ...]:
+def read_lines(node: Node | None, section: str, report: Report) -> tuple[Line, ...]:
     """Read the lines of a section, ``- a -- b: value`` or ``- a -> b: value``."""
-    if not isinstance(node, Sequence):
-        if isinstance(node, Scalar) and not node.text:
-            return ()
-        message = f"`{section}:` is a list, not {kind_of(node)}"
-        report.add(node, "wrong-shape", message, help="start each line with `- `")
-        return ()
-    lines = (_read_line(item, section, report) for item in node.items)
+    items = items_of(node, f"`{section}:` is a list", report, help="start each line with `- `")
+    lines = (_read_line(item, section, report) for item in items)
     return tuple(line for line in lines if line is not None)
 
 

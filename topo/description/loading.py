@@ -1,25 +1,79 @@
-"""Where a topology comes from: a file, a built-in by name, standard input, text, or a `dict`."""
+"""Where a topology comes from, and its reading into a `Description`.
+
+It comes from a file, a built-in by name, standard input, a text, or a `dict`. It is read in phases:
+version, shape, references. Each phase says all of its mistakes at once, and the next begins only
+when there are none, so that one cause gives one message.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping as MappingOf
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
-from topo.description.read import read_description
-from topo.description.shape import document_of
+from topo.catalogue.cables import read_media
+from topo.catalogue.load import catalogue
+from topo.catalogue.parts import read_parts
+from topo.description import workloads as work
+from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
+from topo.description.description import Description, Device, Override, Settings
+from topo.description.devices import (
+    Group,
+    Shelf,
+    check_devices,
+    copied_groups,
+    expand_devices,
+    read_devices,
+)
+from topo.description.keys import (
+    SETTINGS,
+    TOP,
+    check_commas,
+    document_of,
+    entries_of,
+    is_extension,
+    kind_of,
+    mapping_of,
+    text_of,
+    values_of,
+)
+from topo.description.links import (
+    change_links,
+    copied_links,
+    read_lines,
+    read_links,
+    read_measured,
+    resolve_links,
+    resolve_measured,
+)
+from topo.description.names import Names
+from topo.description.overrides import (
+    Changes,
+    read_changes,
+    sort_changes,
+    split_copies,
+    with_entry,
+)
+from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
-from topo.errors import Finding, TopoError, UnknownNameError
-from topo.phrases import did_you_mean
+from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
+from topo.phrases import did_you_mean, near_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from topo.catalogue.part import Medium
 
-    from topo.description.description import Description
-
-
+VERSION: Final = "1"
+_FOREIGN_FILES: Final = {
+    "services": "a Compose file",
+    "apiVersion": "a Kubernetes manifest",
+    "topology": "a containerlab or netlab file",
+    "openapi": "an OpenAPI description",
+}
 _SUFFIXES: Final = (".yaml", ".yml")
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 # In a wheel the worked machines lie in the catalogue; in a checkout at the top.
@@ -27,7 +81,7 @@ _FOLDERS: Final = (_PACKAGE / "catalogue" / "topologies", _PACKAGE.parent / "top
 
 
 def load(
-    path_or_name: str | os.PathLike[str], *, overrides: Mapping[str, str] | None = None
+    path_or_name: str | os.PathLike[str], *, overrides: MappingOf[str, str] | None = None
 ) -> Description:
     """Load a topology from a file, from standard input or from those that topo ships.
 
@@ -59,7 +113,7 @@ def load(
 
 
 def loads(
-    text: str | bytes, *, name: str = "<text>", overrides: Mapping[str, str] | None = None
+    text: str | bytes, *, name: str = "<text>", overrides: MappingOf[str, str] | None = None
 ) -> Description:
     """Load a topology from YAML text.
 
@@ -151,7 +205,7 @@ def read_file(text: str, most: int = -1) -> bytes:
 
 
 def build(
-    document: Mapping[str, Any], *, overrides: Mapping[str, str] | None = None
+    document: MappingOf[str, Any], *, overrides: MappingOf[str, str] | None = None
 ) -> Description:
     """Build a topology from a `dict` of the same shape as the YAML.
 
@@ -168,3 +222,256 @@ def build(
     'gpu0'
     """
     return read_description(document_of(document), name="topology", overrides=overrides)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_description(
+    document: Document, *, name: str = "", overrides: MappingOf[str, Override] | None = None
+) -> Description:
+    """Read a document.
+
+    Parameters
+    ----------
+    document
+        The parsed text.
+    name
+        What the topology is called if the file does not say.
+    overrides
+        What to change on the way, by target: ``{"slot1.part": "connectx-8"}``.
+
+    Raises
+    ------
+    DescriptionError
+        With every mistake of the first phase that has any.
+    UnknownNameError
+        If an override changes something that is not there.
+    """
+    report = Report(document)
+    description = describe(document, report, name=name, overrides=overrides)
+    if not description.devices:
+        report.add(
+            Place(document.name, 1, 1),
+            "no-devices",
+            "there are no devices, so there is nothing to ask about",
+            help="add `devices:` with one `name: part` a line",
+            severity="warning",
+        )
+    return replace(
+        description,
+        findings=report.findings,
+        document=document,
+        overrides=dict(overrides or {}),
+    )
+
+
+def vary(description: Description, overrides: MappingOf[str, Override]) -> Description:
+    """Return what the same text says with other overrides laid over those it was read with.
+
+    Parameters
+    ----------
+    description
+        A description that was read from a text or a `dict`.
+    overrides
+        What to change, by target: ``{"slot1.part": "connectx-8"}``.
+
+    Raises
+    ------
+    DescriptionError, UnknownNameError
+        As for `read_description`.
+    """
+    assert description.document is not None, "only what was read can be read again"
+    return read_description(
+        description.document,
+        name=description.name,
+        overrides={**description.overrides, **overrides},
+    )
+
+
+def describe(
+    document: Document,
+    report: Report,
+    *,
+    name: str = "",
+    overrides: MappingOf[str, Override] | None = None,
+) -> Description:
+    """Read a document through every phase."""
+    check_commas(document.root, report)
+    report.stop(DescriptionError)
+    sections = _read_version(document, report)
+    report.stop(DescriptionError)
+    groups = expand_devices(sections.get("devices"), report)
+    names = [name for group in groups for name in group.names]
+    copies, changed = split_copies(overrides or {}, names)
+    groups += copied_groups(copies, groups)
+    changes = Changes()
+    if changed:
+        # An override is not to blame for a device that could not be read.
+        report.stop(DescriptionError)
+        sections, changes = _with_overrides(sections, groups, changed)
+    description = _read_sections(document, sections, groups, copies, changes, report)
+    report.stop(DescriptionError)
+    return replace(description, name=description.name or name)
+
+
+# --- version --------------------------------------------------------------------------------------
+
+
+def _read_version(document: Document, report: Report) -> dict[str, Node]:
+    root = document.root
+    if not isinstance(root, Mapping):
+        message = f"a topology begins with `topo: {VERSION}`; here stands {kind_of(root)}"
+        report.add(root, "wrong-shape", message, help=f"write `topo: {VERSION}` as the first line")
+        return {}
+    stated = root.get("topo")
+    if stated is not None:
+        text = stated.text if isinstance(stated, Scalar) else ""
+        if text != VERSION:
+            message = (
+                f"this topo reads version {VERSION} of the format, "
+                f"and here stands {text or kind_of(stated)}"
+            )
+            report.add(stated, "version", message, help=f"write `topo: {VERSION}`")
+        return entries_of(root, TOP, "a topology", report) if text == VERSION else {}
+    foreign = next((key for key in _FOREIGN_FILES if root.get(key)), "")
+    message = f"the first line of a topology is `topo: {VERSION}`, and it is not there"
+    if foreign:
+        kind = _FOREIGN_FILES[foreign]
+        message = f"this is {kind}, not a topology, whose first line is `topo: {VERSION}`"
+    at = root.key(foreign) or (root.entries[0][0] if root.entries else root)
+    near = isinstance(at, Scalar) and "topo" in near_names(at.text, TOP)
+    advice = f"write `topo: {VERSION}`" if near else f"add `topo: {VERSION}` at the top"
+    report.add(at, "version", message, help="" if foreign else advice)
+    return {}
+
+
+def _with_overrides(
+    sections: dict[str, Node], groups: tuple[Group, ...], overrides: MappingOf[str, Override]
+) -> tuple[dict[str, Node], Changes]:
+    """Return the sections with the changes to their entries laid in, and all changes."""
+    keys = {
+        section: tuple(key.text for key, _ in node)
+        for section, node in sections.items()
+        if isinstance(node, Mapping)
+    }
+    changes = sort_changes(
+        read_changes(overrides),
+        names=Names((name for group in groups for name in group.names), {}),
+        entries={
+            "parts": keys.get("parts", ()),
+            "media": (*keys.get("media", ()), *catalogue().media),
+            "workloads": keys.get("workloads", ()),
+            "data-paths": (*keys.get("data-paths", ()), *built_in_files()),
+        },
+    )
+    changed = dict(sections)
+    for section, section_changes in changes.sections.items():
+        for change in section_changes:
+            if not section:
+                changed[change.keys[0].text] = change.value
+                continue
+            old = changed.get(section)
+            mapping = old if isinstance(old, Mapping) else Mapping((), change.place)
+            changed[section] = with_entry(mapping, change)
+    return changed, changes
+
+
+def _read_sections(
+    document: Document,
+    sections: dict[str, Node],
+    groups: tuple[Group, ...],
+    copies: MappingOf[str, str],
+    changes: Changes,
+    report: Report,
+) -> Description:
+    """Read keys and values, then look up the devices, workloads and data paths that they name."""
+    built_in = catalogue()
+    own_media = _without_extensions(sections.get("media"), "`media:`", report)
+    media: MappingOf[str, Medium] = built_in.media
+    if own_media is not None:
+        media = read_media(own_media, media=media, report=report)
+    own_parts = _without_extensions(sections.get("parts"), "`parts:`", report)
+    parts = read_parts(own_parts, parts=built_in.parts, media=media, report=report)
+    likes = {
+        key.text: value.get("like") if isinstance(value, Mapping) else value
+        for key, value in own_parts or ()
+    }
+    comment = takewhile(lambda line: line.startswith("#"), document.lines)
+    data_paths, path_overrides = read_data_paths(sections.get("data-paths"), report)
+    description = Description(
+        name=text_of(sections.get("name"), "`name:`", report) or "",
+        title=text_of(sections.get("title"), "`title:`", report) or "",
+        devices=read_devices(groups, changes.devices, Shelf(parts, media), report),
+        links=(),
+        settings=_read_settings(sections.get("settings"), report),
+        parts=parts.own,
+        likes={name: node.text.strip() for name, node in likes.items() if isinstance(node, Scalar)},
+        media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
+        data_paths=data_paths,
+        data_path_overrides=path_overrides,
+        comment="\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment),
+        file=document.name,
+    )
+    cabled = read_links(
+        read_lines(sections.get("links"), "links", report), media=media, report=report
+    )
+    measured = read_measured(read_lines(sections.get("measured"), "measured", report), report)
+    drafts = work.read_workloads(sections.get("workloads"), report)
+    claims = work.read_expectations(sections.get("expect"), report)
+    report.stop(DescriptionError)
+
+    devices = description.devices
+    names = _names(devices)
+    # A stem in `links:` means what the file names: a copy is cabled as its model is.
+    named = _names(tuple(device for device in devices if device.name not in copies))
+    check_devices(devices, report)
+    check_fallbacks(data_paths.values(), report)
+    path_names = (*built_in_files(), *data_paths)
+    links = copied_links(copies, resolve_links(cabled, named, report))
+    workloads = work.resolve_workloads(
+        drafts,
+        names=names,
+        kinds={device.name: device.kind for device in devices},
+        data_paths=path_names,
+        report=report,
+    )
+    return replace(
+        description,
+        links=change_links(links, changes.links, names=names, media=media, report=report),
+        workloads=workloads,
+        expectations=work.resolve_expectations(
+            claims,
+            names=names,
+            workloads={workload.name: workload for workload in workloads},
+            data_paths=path_names,
+            report=report,
+        ),
+        measurements=resolve_measured(measured, names, report),
+    )
+
+
+def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping | None:
+    """Return a section without the writer's own `x-` keys."""
+    mapping = mapping_of(node, what, report)
+    if mapping is None:
+        return None
+    entries = ((key, value) for key, value in mapping if not is_extension(key.text))
+    return Mapping(tuple(entries), mapping.place)
+
+
+def _read_settings(node: Node | None, report: Report) -> Settings:
+    """Read the facts of the host; each knows its place."""
+    mapping = mapping_of(node, "`settings:`", report, help="write it like `{iommu: off}`")
+    if mapping is None:
+        return Settings()
+    entries = entries_of(mapping, SETTINGS, "`settings:`", report)
+    places = {key: value.place for key, value in entries.items()}
+    return Settings(**values_of(entries, SETTINGS, report), places=places)
+
+
+def _names(devices: tuple[Device, ...]) -> Names:
+    return Names(
+        (device.name for device in devices),
+        {device.name: device.numa for device in devices if device.numa},
+    )

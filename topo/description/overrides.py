@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS
-from topo.description.shape import node_of
+from topo.description.keys import node_of
 from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError

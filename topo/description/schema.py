@@ -21,7 +21,7 @@ from topo.catalogue.fields import (
     SIZE_PATTERN,
 )
 from topo.catalogue.load import part_names
-from topo.description.description import Direction, Mover
+from topo.description.description import Direction, Mover, Over
 from topo.description.keys import (
     CABLE,
     DATA_PATH,
@@ -211,7 +211,8 @@ def _mapping(properties: Mapping[str, Schema], **more: str) -> Schema:
     }
 
 
-_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(get_args(Mover))})$"
+_OVER: Final = rf"( over ({'|'.join(get_args(Over))}))?"
+_MOVE: Final = rf"^\S+ -> \S+ by ({'|'.join(get_args(Mover))}){_OVER}$"
 _PART_WORDS_OF_DEVICE: Final = ("title", "source", "source-kind")
 
 

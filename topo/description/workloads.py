@@ -15,19 +15,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from topo.catalogue.kinds import CARDS, STORAGE
-from topo.description.description import Basis, Direction, Expectation, Workload
-from topo.description.keys import WORKLOAD
-from topo.description.names import is_name
-from topo.description.shape import (
+from topo.description.description import BASES, Direction, Expectation, Workload
+from topo.description.keys import (
+    WORKLOAD,
     a_kind,
     entries_of,
     is_extension,
+    items_of,
     kind_of,
     mapping_of,
     value_of,
     values_of,
 )
-from topo.document.nodes import Scalar, Sequence
+from topo.description.names import is_name
+from topo.document.nodes import Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
 from topo.records import dataclass
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 
 _DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
-_BASES: Final[tuple[Basis, ...]] = get_args(Basis)
 _PEERS: Final = ("gpu", *CARDS)
 # Which kinds a workload may have at its `from` and its `to`.
 _ENDS: Final[dict[Direction, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -92,7 +92,7 @@ class Claim:
 # --- workloads: shape -----------------------------------------------------------------------------
 
 
-def read_workloads(node: Node, report: Report) -> tuple[Draft, ...]:
+def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
     """Read the entries of `workloads:`, without looking names up."""
     mapping = mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
     drafts = (
@@ -240,15 +240,12 @@ def _check_ends(
 # --- expectations: shape --------------------------------------------------------------------------
 
 
-def read_expectations(node: Node, report: Report) -> tuple[Claim, ...]:
+def read_expectations(node: Node | None, report: Report) -> tuple[Claim, ...]:
     """Read the sentences of `expect:`, without looking names up."""
-    if not isinstance(node, Sequence):
-        if isinstance(node, Scalar) and not node.text:
-            return ()
-        message = f"`expect:` is a list of sentences, not {kind_of(node)}"
-        report.add(node, "wrong-shape", message, help="start each sentence with `- `")
-        return ()
-    claims = (_read_sentence(item, report) for item in node.items)
+    items = items_of(
+        node, "`expect:` is a list of sentences", report, help="start each sentence with `- `"
+    )
+    claims = (_read_sentence(item, report) for item in items)
     return tuple(claim for claim in claims if claim is not None)
 
 
@@ -261,10 +258,10 @@ def _read_sentence(node: Node, report: Report) -> Claim | None:
     text = " ".join(node.text.split())
     match = _AT.fullmatch(text)
     sentence, word = (match["sentence"], match["basis"]) if match else (text, "")
-    basis = next((basis for basis in _BASES if basis == word), None)
+    basis = next((basis for basis in BASES if basis == word), None)
     if word and basis is None:
         message = f"there is no basis `{word}`"
-        advice = did_you_mean(word, _BASES) or f"write at {listed(_BASES, 'or')}"
+        advice = did_you_mean(word, BASES) or f"write at {listed(BASES, 'or')}"
         report.add(node, "bad-expectation", message, help=advice)
         return None
     try:

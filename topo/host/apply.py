@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from topo.description.keys import GDS_SUPPORT, ROUTING
+from topo.description.description import ROUTING
+from topo.description.keys import GDS_SUPPORT
 from topo.description.names import ranged
 from topo.errors import Finding
 from topo.host.facts import HostFact, HostSetting

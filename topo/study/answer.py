@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from topo.catalogue.kinds import MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import count, data_paths
 from topo.description.description import Basis, DataPath, Direction, Workload
-from topo.description.shape import a_kind
+from topo.description.keys import a_kind
 from topo.errors import DescriptionError, Finding, UnboundedError, UnknownNameError
 from topo.flows.demands import Demand, at_basis, core_copy_rate, demands_of, ends_of
 from topo.flows.system import System, UseMatrix, use_matrix

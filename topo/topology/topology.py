@@ -198,7 +198,7 @@ class Topology:
         >>> machine.resources["ram0/bus"].capacity.theoretical.value
         300000000000.0
         """
-        from topo.description.read import vary
+        from topo.description.loading import vary
 
         assert self.build is not None, "only what was built from a description is built again"
         return self.build(vary(self.description, changes))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from topo.description.description import BASES, Basis, Workload
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.sentences import (
@@ -38,7 +39,6 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.description.description import Basis, Workload
     from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 _NONE: Final = "-"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
-_BASES: Final[tuple[Basis, ...]] = ("theoretical", "achievable", "measured")
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
     "overhead not. --at achievable and --at measured take the other figures.",
@@ -150,7 +149,7 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
         column["cores busy copying"] = f"{cores.cores:.3g} ({kind}: {per_core} a core)"
     serial = path.serial_rate
     column["one worker a GPU"] = "" if serial is None else format_rate(serial)
-    for other_basis in _BASES:
+    for other_basis in BASES:
         if other_basis != basis:
             rate = path.rate_at(other_basis)
             words = "nothing measured" if rate is None else format_rate(rate)
