@@ -38,8 +38,12 @@ def catalogue() -> Catalogue:
     '32 GT/s x 128/130 / 8'
     """
     media: _Shelf[Medium] = _Shelf(("media",), _medium)
-    parts: _Shelf[Part] = _Shelf(PART_FILES, lambda *entry: _part(*entry, media=media))
-    return Catalogue(parts, media)
+
+    def decode(name: str, node: Node, report: Report, parts: Mapping[str, Part]) -> Part | None:
+        part = read_part(name, node, parts=parts, media=media, report=report, kind="datasheet")
+        return None if part is None else replace(part, place=None)
+
+    return Catalogue(_Shelf(PART_FILES, decode), media)
 
 
 @cache
@@ -62,8 +66,18 @@ class _Shelf(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._decoded:
+            from topo.document.parse import parse
+
             file, text = self._texts[name]
-            self._decoded[name] = self._read(name, file, text)
+            document = parse(text, name=f"catalogue/{file}.yaml")
+            report = Report(document)
+            root = document.root
+            node = root.get(name) if isinstance(root, MappingNode) else None
+            entry = self._decode(name, node, report, self) if node is not None else None
+            report.stop(DescriptionError)
+            if entry is None:
+                raise KeyError(name)
+            self._decoded[name] = entry
         return self._decoded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -75,19 +89,6 @@ class _Shelf(Mapping[str, T], Generic[T]):
     def __len__(self) -> int:
         return len(self._texts)
 
-    def _read(self, name: str, file: str, text: str) -> T:
-        from topo.document.parse import parse
-
-        document = parse(text, name=f"catalogue/{file}.yaml")
-        report = Report(document)
-        root = document.root
-        node = root.get(name) if isinstance(root, MappingNode) else None
-        entry = self._decode(name, node, report, self) if node is not None else None
-        report.stop(DescriptionError)
-        if entry is None:
-            raise KeyError(name)
-        return entry
-
 
 def _medium(name: str, node: Node, report: Report, media: Mapping[str, Medium]) -> Medium | None:
     # Without a base of its own name: that is how a user's medium changes a shipped one.
@@ -95,18 +96,6 @@ def _medium(name: str, node: Node, report: Report, media: Mapping[str, Medium]) 
     base = base_name.text if isinstance(base_name, Scalar) else ""
     bases = {base: media[base]} if base in media else {}
     return read_medium(name, node, media=bases, report=report, kind="datasheet")
-
-
-def _part(
-    name: str,
-    node: Node,
-    report: Report,
-    parts: Mapping[str, Part],
-    *,
-    media: Mapping[str, Medium],
-) -> Part | None:
-    part = read_part(name, node, parts=parts, media=media, report=report, kind="datasheet")
-    return None if part is None else replace(part, place=None)
 
 
 def _entries(file: str) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -124,19 +124,19 @@ class _Failure(Reading):
         ]
         if not any(bracket.start == self.at for _, bracket in ranges):
             return []
-        return capped(self._range(token, bracket) for token, bracket in ranges)
-
-    def _range(self, token: Token, bracket: Token) -> Finding:
-        word = self.of(token).rsplit(" ", 1)[-1]
-        start = token.end - len(word)
-        closer = self.source.closers.get(bracket.start, bracket)
-        tail = _RANGE_END.match(self.source.text, closer.end)
-        end = tail.end() if tail else closer.end
-        selection = short(self.source.text[start:end])
-        message = f"the range `{selection}` inside {{ }} or [ ] needs quotes"
-        stem = re.split(r"[\[.]", word)[0]
-        advice = f'write "{selection}"; all of them is just `{stem}`'
-        return self.find("range-in-braces", message, (start, end), advice)
+        findings = []
+        for token, bracket in ranges:
+            word = self.of(token).rsplit(" ", 1)[-1]
+            start = token.end - len(word)
+            closer = self.source.closers.get(bracket.start, bracket)
+            tail = _RANGE_END.match(text, closer.end)
+            end = tail.end() if tail else closer.end
+            selection = short(text[start:end])
+            message = f"the range `{selection}` inside {{ }} or [ ] needs quotes"
+            stem = re.split(r"[\[.]", word)[0]
+            advice = f'write "{selection}"; all of them is just `{stem}`'
+            findings.append(self.find("range-in-braces", message, (start, end), advice))
+        return capped(findings)
 
     def brackets(self) -> Finding | None:
         """Answer for brackets: never closed, closed by the other kind, or closing nothing."""
@@ -339,8 +339,16 @@ class _Failure(Reading):
         if token is None or token.depth or self.source.before_on_line(token):
             return None
         line, column = self.source.place(token.start)
-        indents = self._indents_above(line)
         word = short(self.of(token))
+        indents: list[int] = []  # that are open above, the deepest first
+        for number in range(line - 1, max(0, line - 10_000), -1):
+            text = self.source.line(number)
+            content = text.lstrip(" ")
+            indent = len(text) - len(content)
+            if content and content[0] != "#" and (not indents or indent < indents[-1]):
+                indents.append(indent)
+                if indent == 0:
+                    break
         if not indents:
             return None
         if column - 1 not in indents:
@@ -355,19 +363,6 @@ class _Failure(Reading):
             message = f"`{word}` is not an item of the list above it"
             advice = "start it with `- `, or indent it less"
         return self.find("indentation", message, token, advice)
-
-    def _indents_above(self, line: int) -> list[int]:
-        """Return the indents that are open above `line`, the deepest first."""
-        indents: list[int] = []
-        for number in range(line - 1, max(0, line - 10_000), -1):
-            text = self.source.line(number)
-            content = text.lstrip(" ")
-            indent = len(text) - len(content)
-            if content and content[0] != "#" and (not indents or indent < indents[-1]):
-                indents.append(indent)
-                if indent == 0:
-                    break
-        return indents
 
 
 # What the YAML library says (its two parsers use the same words for a context) and the causes that

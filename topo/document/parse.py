@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -178,8 +177,15 @@ class _Tree:
 
     def read(self, parser: Callable[[str], Any]) -> Document:
         """Drain `parser` over the source; raise `_Refused` or `DocumentError`."""
-        with _collector_paused(len(self._source)):
+        # Over a long text the garbage collector would find nothing, in a third of the time.
+        pause = len(self._source) >= _LONG and gc.isenabled()
+        if pause:
+            gc.disable()
+        try:
             self._drain(parser)
+        finally:
+            if pause:
+                gc.enable()
         if self._findings:
             raise DocumentError(capped(self._findings))
         if self._root is None or self._root == Scalar("", self._root.place):
@@ -208,18 +214,16 @@ class _Tree:
                     handler(event)
         except (YAMLError, ValueError, OverflowError) as error:
             # The last two: the pure parser lets chr() complain about an escape like "\UFFFFFFFF".
-            raise _Refused(self._diagnosis(error, reader)) from None
+            from topo.document.faults import explain  # good texts do not pay for it
 
-    def _diagnosis(self, error: Exception, reader: Any) -> list[Finding]:
-        from topo.document.faults import explain  # good texts do not pay for it
-
-        begun = getattr(error, "context_mark", None)
-        mark = getattr(error, "problem_mark", None) or begun or reader.get_mark()
-        # Without a context it is the pure parser's chr(), which did not like an escape.
-        problem = getattr(error, "problem", "while scanning a double-quoted scalar")
-        problem = getattr(error, "context", None) or problem or ""
-        key = begun.index if begun and problem == "while scanning a simple key" else -1
-        return explain(self._source, self._name, problem, at=mark.index, key=key)
+            begun = getattr(error, "context_mark", None)
+            mark = getattr(error, "problem_mark", None) or begun or reader.get_mark()
+            # Without a context it is the pure parser's chr(), which did not like an escape.
+            problem = getattr(error, "problem", "while scanning a double-quoted scalar")
+            problem = getattr(error, "context", None) or problem or ""
+            key = begun.index if begun and problem == "while scanning a simple key" else -1
+            findings = explain(self._source, self._name, problem, at=mark.index, key=key)
+            raise _Refused(findings) from None
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -236,20 +240,14 @@ class _Tree:
             self._find("bad-escape", message, place, "leave it out")
         node = Scalar(text, place, bool(event.style))
         if event.anchor is not None:
-            node = self._anchored_scalar(event, node)
+            if not node.quoted and start.line == end.line:
+                # Plain text on one line is verbatim, so it begins its own length before its end.
+                column = place.end_column - len(text)
+                node = Scalar(text, Place(self._name, line, column, place.end_column))
+            self._open_anchor(event.anchor, place)
+            self._anchors[event.anchor] = _Anchored(node, 1, 0, place)
         self._grow(1, place)
         self._attach(node, 1, 0)
-
-    def _anchored_scalar(self, event: Any, node: Scalar) -> Scalar:
-        """Remember a scalar that has a name, and place it behind that name."""
-        place = node.place
-        if not node.quoted and event.start_mark.line == event.end_mark.line:
-            # Plain text on one line is verbatim, so it begins its own length before its end.
-            column = place.end_column - len(node.text)
-            node = Scalar(node.text, Place(self._name, place.line, column, place.end_column))
-        self._open_anchor(event.anchor, place)
-        self._anchors[event.anchor] = _Anchored(node, 1, 0, place)
-        return node
 
     def _alias(self, event: Any) -> None:
         place = self._place(event.start_mark, event.end_mark)
@@ -310,7 +308,11 @@ class _Tree:
             frame.key = self._key(node, frame.places, alias)
         else:
             if type(node) is Scalar and not node.text and not node.quoted:
-                node = self._nothing(frame.key)
+                # An empty value stands behind its key's colon; the parsers have two opinions.
+                at = frame.key.place
+                column = self._line(at).find(":", at.end_column - 1) + 2
+                column = column if column > 1 else at.end_column
+                node = Scalar("", Place(self._name, at.line, column, column))
                 if frame.flow and frame.entries:
                     self._check_comma(frame.entries[-1][1], frame.key)
             frame.entries.append((frame.key, node))
@@ -334,14 +336,6 @@ class _Tree:
             message = "`<<` merges mappings in other YAML; topo has no merge keys"
             self._find("merge-key", message, node.place, "start a part from another with `like:`")
         return node
-
-    def _nothing(self, key: Scalar) -> Scalar:
-        """Put an empty value right behind its key's colon; the parsers have two opinions."""
-        line = self._line(key.place)
-        end = key.place.end_column
-        column = line.find(":", end - 1) + 2
-        column = column if column > 1 else end
-        return Scalar("", Place(self._name, key.place.line, column, column))
 
     def _check_comma(self, previous: Node, key: Scalar) -> None:
         """Refuse ``{read: 1,5 TB}``, which YAML reads as two entries."""
@@ -417,16 +411,3 @@ class _Tree:
 
 _PLAIN_KEY: Final = "a key is one plain text: `gpu0: h100-sxm-80gb`"
 _BEGIN: Final = "begin with `topo: 1`; `topo new` writes a first file"
-
-
-@contextmanager
-def _collector_paused(size: int) -> Iterator[None]:
-    """Pause the garbage collector over a long text: it finds nothing, in a third of the time."""
-    if size < _LONG or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -134,41 +134,35 @@ class TokenizedText:
         """Cut the text into tokens."""
         position = _blank_end(self.text, self._begin)
         while position < self.stop and len(self.tokens) < MAX_TOKENS:
-            token = self._next(position)
+            kind, end = self._classify(position)
+            depth = len(self._openers)
+            token = Token(kind, position, end, depth)
+            if kind == "open":
+                self._openers.append(position)
+            elif kind == "close" and self._openers:
+                self.closers[self._openers.pop()] = token
+                token = token._replace(depth=depth - 1)
+            # The column that a block of text must be deeper than: its key's or dash's.
+            elif kind == "dash" and depth == 0:
+                self._indent = self.place(position)[1] - 1
+            elif kind == "colon" and depth == 0 and self.tokens:
+                self._indent = self.place(self.tokens[-1].start)[1] - 1
+            elif kind == "marker" and depth == 0:
+                self._indent = -1
             self.tokens.append(token)
-            position = _blank_end(self.text, token.end)
+            position = _blank_end(self.text, end)
         self.stop = min(self.stop, position)
-
-    def _next(self, start: int) -> Token:
-        kind, end = self._classify(start)
-        depth = len(self._openers)
-        token = Token(kind, start, end, depth)
-        if kind == "open":
-            self._openers.append(start)
-        elif kind == "close" and self._openers:
-            self.closers[self._openers.pop()] = token
-            token = token._replace(depth=depth - 1)
-        elif depth == 0:
-            self._note_indent(kind, start)
-        return token
-
-    def _note_indent(self, kind: Kind, start: int) -> None:
-        """Remember the column that a block of text must be deeper than: its key's or dash's."""
-        if kind == "dash":
-            self._indent = self.place(start)[1] - 1
-        elif kind == "colon" and self.tokens:
-            self._indent = self.place(self.tokens[-1].start)[1] - 1
-        elif kind == "marker":
-            self._indent = -1
 
     def _classify(self, start: int) -> tuple[Kind, int]:
         """Say what begins at `start` and where it ends."""
         text, char = self.text, self.text[start]
-        if char in "-." and (marker := _MARKER.match(text, start)) and self._at_line_start(start):
+        at_line_start = start == 0 or text[start - 1] == "\n"
+        if char in "-." and at_line_start and (marker := _MARKER.match(text, start)):
             return "marker", marker.end()
         if char == "#":
-            return "comment", _LINE_END.match(text, start).end()  # type: ignore[union-attr]
+            return "comment", self.line_end(start)
         inside = bool(self._openers)
+        kind: Kind = "plain"
         if not self._continues(start, inside=inside):
             if char in _BRACKETS:
                 return _BRACKETS[char], start + 1
@@ -177,9 +171,24 @@ class TokenizedText:
                 return ("quoted", match.end()) if match else ("unclosed", len(text))
             if char in _INDICATORS and self._indicates(start, inside=inside):
                 return _INDICATORS[char], start + 1
+            if char in "|>" and not inside and (header := _HEADER.match(text, start)):
+                # Up to the last line below that is deeper than the block's key.
+                deeper = re.compile(
+                    rf"\n(?:[ ]{{{max(self._indent + 1, 1)},}}[^\n]*|[ ]*(?=\n|\Z))"
+                )
+                end = header.end()
+                while match := deeper.match(text, end):
+                    end = match.end()
+                return "block", end
+            if char in _NAMED:
+                return _NAMED[char], _WORD.match(text, start + 1).end()  # type: ignore[union-attr]
             if char in _SIGNS:
-                return self._sign(start, inside=inside)
-        return "plain", self._plain_end(start, inside=inside)
+                kind = "sign"
+        match = (_FLOW_END if inside else _BLOCK_END).search(text, start + 1)
+        end = match.start() if match else len(text)
+        while text[end - 1] in " \t" and end > start + 1:
+            end -= 1
+        return kind, end
 
     def _continues(self, start: int, *, inside: bool) -> bool:
         """Whether unquoted text of the line above goes on here, where any sign is just text."""
@@ -203,41 +212,15 @@ class TokenizedText:
             return inside
         if follower in {"", " ", "\t", "\n"}:
             return True
-        return inside and (char == "?" or (char == ":" and self._after_key(start, follower)))
-
-    def _after_key(self, start: int, follower: str) -> bool:
-        """Whether a colon right before `follower` still ends a key, as in ``{"a":1}``."""
-        if follower in ",[]{}":
+        if not inside or char not in "?:":
+            return False
+        if char == "?" or follower in ",[]{}":
             return True
+        # A colon that touches what follows still ends a key that cannot go on, as in `{"a":1}`.
         previous = self.tokens[-1] if self.tokens else None
         return (
             previous is not None and previous.kind in {"quoted", "close"} and previous.end == start
         )
-
-    def _sign(self, start: int, *, inside: bool) -> tuple[Kind, int]:
-        """Read what begins with a character that is no text: a block, an anchor, a mistake."""
-        char = self.text[start]
-        if char in "|>" and not inside and (header := _HEADER.match(self.text, start)):
-            return "block", self._block_end(header.end())
-        if char in "&*!":
-            end = _WORD.match(self.text, start + 1).end()  # type: ignore[union-attr]
-            return {"&": "anchor", "*": "alias", "!": "tag"}[char], end  # type: ignore[return-value]
-        return "sign", self._plain_end(start, inside=inside)
-
-    def _block_end(self, position: int) -> int:
-        """Return the end of the lines below a block's header that are deeper than its key."""
-        least = max(self._indent + 1, 1)
-        deeper = re.compile(rf"\n(?:[ ]{{{least},}}[^\n]*|[ ]*(?=\n|\Z))")
-        while match := deeper.match(self.text, position):
-            position = match.end()
-        return position
-
-    def _plain_end(self, start: int, *, inside: bool) -> int:
-        match = (_FLOW_END if inside else _BLOCK_END).search(self.text, start + 1)
-        end = match.start() if match else len(self.text)
-        while self.text[end - 1] in " \t" and end > start + 1:
-            end -= 1
-        return end
 
 
 def tokenize(text: str, begin: int = 0, end: int = sys.maxsize) -> TokenizedText:
@@ -254,7 +237,6 @@ def _blank_end(text: str, start: int) -> int:
 
 _BLANK: Final = re.compile(r"[ \t\n]*")
 _COMMENT: Final = re.compile(r"[ \t]#")
-_LINE_END: Final = re.compile(r"[^\n]*")
 _MARKER: Final = re.compile(r"(?:---|\.\.\.)(?=[ \t\n]|\Z)")
 _HEADER: Final = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#[^\n]*|[ \t]*)(?=\n|\Z)")
 _WORD: Final = re.compile(r"[^ \t\n,\[\]{}]*")
@@ -264,7 +246,8 @@ _QUOTED: Final = {
 }
 _BLOCK_END: Final = re.compile(r"\n|:(?=[ \t\n]|\Z)|(?<=[ \t])#")
 _FLOW_END: Final = re.compile(r"\n|:(?=[ \t\n,\[\]{}]|\Z)|(?<=[ \t])#|[,\[\]{}]")
-_SIGNS: Final = frozenset("&*!|>%@`")
+_NAMED: Final[dict[str, Kind]] = {"&": "anchor", "*": "alias", "!": "tag"}
+_SIGNS: Final = frozenset("|>%@`")
 _BRACKETS: Final[dict[str, Kind]] = {"[": "open", "{": "open", "]": "close", "}": "close"}
 _INDICATORS: Final[dict[str, Kind]] = {
     ",": "comma",
