@@ -95,8 +95,8 @@ class Affinities:
     users: Mapping[Purpose, Mapping[str, tuple[str, ...]]]
 
 
-# The nearest devices of a GPU, and how near they are.
-_Nearest: TypeAlias = "dict[str, Nearness]"
+# How near a GPU and another device are, `None` when nothing joins them.
+Measure: TypeAlias = "Callable[[str, str], Nearness | None]"
 
 
 def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities:
@@ -122,11 +122,25 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
     [('compute', 'nic0', 'PXB'), ('storage', 'slot2', 'NODE')]
     """
     gpus = [device.name for device in topology.of_kind("gpu")]
-    servers = _servers(topology)
+
+    def inside(name: str) -> Iterator[str]:
+        for step in topology.steps[name]:
+            if step.link.layer in ("host", "memory"):
+                yield step.target
+
+    # the number of each device's server: what links inside hosts join
+    servers = {
+        name: number
+        for number, names in enumerate(components(topology.devices, inside))
+        for name in names
+    }
     users: dict[Purpose, Mapping[str, tuple[str, ...]]] = {}
     choices: dict[str, list[Choice]] = {gpu: [] for gpu in gpus}
     for purpose, devices in _by_purpose(topology).items():
-        nearest = _nearest(topology, gpus, devices, servers, _rules_for(purpose, rules))
+        # NCCL knows no drives
+        by_class = purpose == "drive" and rules == "nccl"
+        measure = nearness_by(topology, "nvidia-smi" if by_class else rules)
+        nearest = _nearest(gpus, devices, servers, measure)
         dealt = semi_matching({gpu: list(near) for gpu, near in nearest.items() if near})
         users[purpose] = {
             device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
@@ -150,18 +164,13 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
 
 
 def _nearest(
-    topology: Topology,
-    gpus: Sequence[str],
-    devices: Sequence[str],
-    servers: Mapping[str, int],
-    rules: Rules,
-) -> dict[str, _Nearest]:
+    gpus: Sequence[str], devices: Sequence[str], servers: Mapping[str, int], measure: Measure
+) -> dict[str, dict[str, Nearness]]:
     """Return for each GPU the devices of its server that none is nearer than."""
-    measure = nearness_by(topology, rules)
     by_server: dict[int, list[str]] = {}
     for name in devices:
         by_server.setdefault(servers[name], []).append(name)
-    nearest: dict[str, _Nearest] = {}
+    nearest: dict[str, dict[str, Nearness]] = {}
     for gpu in gpus:
         joined = {
             name: nearness
@@ -173,17 +182,20 @@ def _nearest(
     return nearest
 
 
-def _rules_for(purpose: Purpose, rules: Rules) -> Rules:
-    """Return the rules for a purpose: NCCL knows no drives."""
-    return "nvidia-smi" if purpose == "drive" and rules == "nccl" else rules
-
-
 def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
     """Return the cards and drives of each purpose that the machine has, in the file's order.
 
     A card that is cabled to storage and has the role `compute` is for both.
     """
-    to_storage = _cabled_to_storage(topology)
+
+    def cabled(name: str) -> Iterator[str]:
+        if topology[name].kind in ("storage", "network-switch"):
+            for step in topology.steps[name]:
+                if step.link.layer == "network":
+                    yield step.target
+
+    # what network cables join with storage, directly or through switches
+    to_storage = breadth_first((device.name for device in topology.of_kind("storage")), cabled)
     devices: dict[Purpose, list[str]] = {purpose: [] for purpose in PURPOSES}
     for card in topology.of_kind(*CARDS):
         compute = "compute" in card.role.lower()
@@ -198,41 +210,15 @@ def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
     return {purpose: names for purpose, names in devices.items() if names}
 
 
-def _cabled_to_storage(topology: Topology) -> Mapping[str, int]:
-    """Return what network cables join with storage, directly or through switches."""
-
-    def cabled(name: str) -> Iterator[str]:
-        if topology[name].kind in ("storage", "network-switch"):
-            for step in topology.steps[name]:
-                if step.link.layer == "network":
-                    yield step.target
-
-    return breadth_first((device.name for device in topology.of_kind("storage")), cabled)
-
-
-def _servers(topology: Topology) -> dict[str, int]:
-    """Return the number of each device's server: what links inside hosts join."""
-
-    def inside(name: str) -> Iterator[str]:
-        for step in topology.steps[name]:
-            if step.link.layer in ("host", "memory"):
-                yield step.target
-
-    servers = components(topology.devices, inside)
-    return {name: number for number, names in enumerate(servers) for name in names}
-
-
 # --- how near, by whose rules ---------------------------------------------------------------------
 
 
-def nearness_by(topology: Topology, rules: Rules) -> Callable[[str, str], Nearness | None]:
+def nearness_by(topology: Topology, rules: Rules) -> Measure:
     """Return a function of a GPU and another device: how near, `None` when nothing joins them."""
-    if rules == "nccl":
-        return _by_nccl(topology)
-    return _by_gds(topology) if rules == "gds" else _by_class(topology)
+    return {"nvidia-smi": _by_class, "nccl": _by_nccl, "gds": _by_gds}[rules](topology)
 
 
-def _by_class(topology: Topology) -> Callable[[str, str], Nearness | None]:
+def _by_class(topology: Topology) -> Measure:
     search = Search(topology, ("host", "memory"), passes_host)
 
     def measure(gpu: str, device: str) -> Nearness | None:
@@ -247,7 +233,7 @@ def _by_class(topology: Topology) -> Callable[[str, str], Nearness | None]:
     return measure
 
 
-def _by_nccl(topology: Topology) -> Callable[[str, str], Nearness | None]:
+def _by_nccl(topology: Topology) -> Measure:
     paths = nccl_matrix(topology)
 
     def measure(gpu: str, device: str) -> Nearness | None:
@@ -260,7 +246,7 @@ def _by_nccl(topology: Topology) -> Callable[[str, str], Nearness | None]:
     return measure
 
 
-def _by_gds(topology: Topology) -> Callable[[str, str], Nearness | None]:
+def _by_gds(topology: Topology) -> Measure:
     ranking = gds_ranking(topology)
     peers = {(gpu, peer.name): peer for gpu, ranked in ranking.items() for peer in ranked}
 
@@ -301,7 +287,17 @@ def semi_matching(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     dealt: dict[str, str] = {}
     users: dict[str, list[str]] = {name: [] for names in candidates.values() for name in names}
     for asker in candidates:
-        takers = _takers(asker, candidates, users)
+        # everything that the asker could free or take, with the one who would take it
+        takers: dict[str, str] = {}
+        front, met = deque([asker]), {asker}
+        while front:
+            taker = front.popleft()
+            for device in candidates[taker]:
+                if device in takers:
+                    continue
+                takers[device] = taker
+                front.extend(user for user in users[device] if user not in met)
+                met.update(users[device])
         device = min(takers, key=lambda name: len(users[name]))  # the first of the least loaded
         while True:
             taker = takers[device]
@@ -313,23 +309,3 @@ def semi_matching(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
             users[before].remove(taker)
             device = before
     return dealt
-
-
-def _takers(
-    asker: str, candidates: Mapping[str, Sequence[str]], users: Mapping[str, Sequence[str]]
-) -> dict[str, str]:
-    """Return everything that `asker` could free or take, with the one who would take it."""
-    takers: dict[str, str] = {}
-    front = deque([asker])
-    met = {asker}
-    while front:
-        taker = front.popleft()
-        for device in candidates[taker]:
-            if device in takers:
-                continue
-            takers[device] = taker
-            for user in users[device]:
-                if user not in met:
-                    met.add(user)
-                    front.append(user)
-    return takers

@@ -241,11 +241,26 @@ def answer(
     time, certified = None, allocation.certified
     if workload.sized:
         time, certified = _time(matrix, allocation)
+    # what stops the demands that no full resource stops, each once
+    own_limits: dict[OwnLimit, None] = {}
+    for demand, stops in zip(demands, allocation.stops, strict=True):
+        if not stops:
+            stated = demand.limit >= demand.own_limit
+            limit = OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")
+            own_limits[limit] = None
     time_range = None
     if workload.efficiency and basis == "theoretical" and time is not None:
         # Rounded to 15 digits, so that 1.4 s at 80 % is 1.75 s and not the float next to it.
         slow, fast = (float(f"{time / ratio:.15g}") for ratio in workload.efficiency)
         time_range = (fast, slow)
+    serial_rate = None
+    if len(path.moves) > 1:  # else nothing would change
+        serial = replace(path, stages="serial", workers=1)
+        serial_rate = _rate_at(
+            topology,
+            [replace(each, route=replace(each.route, data_path=serial)) for each in demands],
+            basis,
+        )
     figures = {resource.id: resource.capacity.at(basis).value for resource in matrix.resources}
     unknowns = tuple(name for name, value in figures.items() if value is None)
     return replace(
@@ -266,11 +281,11 @@ def answer(
         ),
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation),
-        own_limits=_own_limits(matrix, allocation),
+        own_limits=tuple(own_limits),
         by_basis={
             each: rate if each == basis else _rate_at(topology, demands, each) for each in _BASES
         },
-        serial_rate=_serial_rate(topology, demands, basis),
+        serial_rate=serial_rate,
         cores=_cores(topology, routed, rate),
         matrix=matrix,
         certified=certified,
@@ -391,17 +406,6 @@ def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottlenec
     )
 
 
-def _own_limits(matrix: UseMatrix, allocation: Allocation) -> tuple[OwnLimit, ...]:
-    """Return what stops the demands that no full resource stops, each once."""
-    limits: dict[OwnLimit, None] = {}
-    for demand, stops in zip(matrix.demands, allocation.stops, strict=True):
-        if not stops:
-            path = demand.route.data_path
-            stated = demand.limit >= demand.own_limit
-            limits[OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")] = None
-    return tuple(limits)
-
-
 def shared(system: System) -> Allocation:
     """Return the max-min fair rates; like demands of a large system are solved as one."""
     if len(system.resources) <= _MOST_ENTRIES_ONE_BY_ONE:
@@ -415,20 +419,6 @@ def _rate_at(topology: Topology, demands: Sequence[Demand], basis: Basis) -> flo
     """Return the total at a basis, where one worker's stages have other rates as well."""
     at = [at_basis(topology, demand, basis) for demand in demands]
     return math.fsum(shared(use_matrix(topology, at, basis=basis).system).rates)
-
-
-def _serial_rate(topology: Topology, demands: tuple[Demand, ...], basis: Basis) -> float | None:
-    """Return the total with one worker a GPU that does one stage after another.
-
-    `None` where there is only one stage: nothing would change.
-    """
-    if len(demands[0].route.data_path.moves) < 2:  # noqa: PLR2004
-        return None
-    serial = []
-    for demand in demands:
-        path = replace(demand.route.data_path, stages="serial", workers=1)
-        serial.append(replace(demand, route=replace(demand.route, data_path=path)))
-    return _rate_at(topology, serial, basis)
 
 
 def _time(matrix: UseMatrix, allocation: Allocation) -> tuple[float, bool]:

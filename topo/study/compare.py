@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -98,13 +98,7 @@ def compare(
     else:
         workloads = chosen_workloads(topology, workload)
     answers = tuple(_workload_answer(router, workload, tuple(via), at) for workload in workloads)
-    return Comparison(
-        topology=topology,
-        basis=at,
-        policy=policy,
-        workloads=answers,
-        findings=tuple(_findings(answers, at)),
-    )
+    return Comparison(topology, at, policy, answers, tuple(_findings(answers, at)))
 
 
 def _workload_answer(
@@ -144,16 +138,15 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
     for result in answers:
         for path in result.paths:
             by_path.setdefault(path.name, []).append(path)
-    yield from _unknown(by_path)
-    yield from _assumed(by_path)
-
-
-def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
-    """Yield the unknown capacities, once for all data paths that meet the same."""
+    # each is said once for all data paths that meet the same
     paths_by_unknowns: dict[tuple[str, ...], list[str]] = {}
+    paths_by_reason: dict[Reason, list[str]] = {}
     for name, paths in by_path.items():
         unknowns = tuple(dict.fromkeys(unknown for path in paths for unknown in path.unknowns))
         paths_by_unknowns.setdefault(unknowns, []).append(name)
+        for reason in merged(reason for path in paths for reason in path.reasons):
+            if reason.effect == "assumed":
+                paths_by_reason.setdefault(reason, []).append(name)
     for unknowns, names in paths_by_unknowns.items():
         if unknowns:
             yield Finding(
@@ -162,15 +155,6 @@ def _unknown(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
                 f"{listed(unknowns, most=_MOST)}",
                 severity="warning",
             )
-
-
-def _assumed(by_path: Mapping[str, list[PathAnswer]]) -> Iterator[Finding]:
-    """Yield the assumptions, once for all data paths that rest on the same."""
-    paths_by_reason: dict[Reason, list[str]] = {}
-    for name, paths in by_path.items():
-        for reason in merged(reason for path in paths for reason in path.reasons):
-            if reason.effect == "assumed":
-                paths_by_reason.setdefault(reason, []).append(name)
     for reason, names in paths_by_reason.items():
         text = f"{listed(names, most=_MOST)}: {reason.text}"
         yield Finding(reason.code, text, severity="note", place=reason.place)
@@ -191,8 +175,7 @@ def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
         best = min(solved, key=lambda path: path.counts.ram_traversals > 0)
         for path in solved:
             if path is not best:
-                yield _against(best, path)
-                yield from _as_measured(best, path)
+                yield from _against(best, path)
     unlimited: set[Insight] = set()
     for path in solved:
         if path.counts.ram_traversals:
@@ -203,29 +186,27 @@ def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
 
 
-def _against(path: PathAnswer, rival: PathAnswer) -> Insight:
+def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
+    """Yield which of two is faster, and by what was measured, where that is another."""
     assert path.rate is not None
     assert rival.rate is not None
     ratio = path.rate / rival.rate
     if abs(ratio - 1) <= _AS_FAST:
         full = {bottleneck.resource.id for bottleneck in path.bottlenecks}
         resources = [bottleneck.resource for bottleneck in rival.bottlenecks]
-        return NoFaster(
+        yield NoFaster(
             path,
             rival,
             shared=tuple(resource for resource in resources if resource.id in full),
             only_rival=tuple(resource for resource in resources if resource.id not in full),
         )
-    return Faster(path, rival, ratio) if ratio > 1 else Slower(path, rival)
-
-
-def _as_measured(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
-    """Yield who wins by what was measured, where that is not who wins by the figures asked for."""
+    else:
+        yield Faster(path, rival, ratio) if ratio > 1 else Slower(path, rival)
     matrices = [side.matrix for side in (path, rival) if side.matrix]
     if any(resource.capacity.measured for matrix in matrices for resource in matrix.resources):
         rates = (path.by_basis["measured"], rival.by_basis["measured"])
         result = _result(*rates)
-        if result != _result(path.rate or 0.0, rival.rate or 0.0):
+        if result != _result(path.rate, rival.rate):
             yield MeasuredOtherwise(path, rival, rates, result)
 
 
@@ -300,16 +281,14 @@ def paths(
         far_ends = {"peer" if workload.direction == "copy" else "storage" for workload in workloads}
         wanted = tuple(path for path in data_paths(description) if path.far_end in far_ends)
     router = Router(topology, policy)
+
+    def routed(workload: Workload, path: DataPath) -> RoutedPath:
+        demands = chosen_split(router, demands_of(router, workload, path, basis=at), at)
+        routes = tuple(demand.route for demand in demands)
+        reasons = reasons_of(topology, workload, path, routes)
+        return RoutedPath(workload, verdict_of(reasons), reasons, routes)
+
     return tuple(
-        PathRoutes(
-            path, count(path), tuple(_routed(router, workload, path, at) for workload in workloads)
-        )
+        PathRoutes(path, count(path), tuple(routed(workload, path) for workload in workloads))
         for path in wanted
     )
-
-
-def _routed(router: Router, workload: Workload, path: DataPath, basis: Basis) -> RoutedPath:
-    demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
-    routes = tuple(demand.route for demand in demands)
-    reasons = reasons_of(router.topology, workload, path, routes)
-    return RoutedPath(workload, verdict_of(reasons), reasons, routes)

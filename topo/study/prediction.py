@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.datapaths.registry import data_path
@@ -83,7 +83,7 @@ class Reading:
 
     sample: Sample
     forecast: Forecast
-    judged: Judged = "unknown"
+    judged: Judged
 
     @property
     def ratio(self) -> float | None:
@@ -104,12 +104,13 @@ def read_samples(topology: Topology, samples: Iterable[Sample]) -> tuple[Reading
     ('fits', 63.02)
     """
     predictor = Predictor(topology)
-    readings = (Reading(sample, predictor.forecast(sample)) for sample in samples)
-    return tuple(replace(reading, judged=_judged(reading)) for reading in readings)
+    forecasts = ((sample, predictor.forecast(sample)) for sample in samples)
+    return tuple(
+        Reading(sample, forecast, _judged(sample.rate, forecast)) for sample, forecast in forecasts
+    )
 
 
-def _judged(reading: Reading) -> Judged:
-    forecast, rate = reading.forecast, reading.sample.rate
+def _judged(rate: float, forecast: Forecast) -> Judged:
     if forecast.refused:
         return "impossible"
     if forecast.theoretical is None or forecast.achievable is None:
@@ -186,7 +187,11 @@ class Predictor:
         label = locality(self.topology, sample.source[0], sample.target[0])
         redirected = ""
         if path:
-            route = self._route(sample, path)
+            to_gpu = self.topology[sample.target[0]].kind == "gpu"
+            ends = (sample.source, sample.target)
+            far, (gpu, *_) = ends if to_gpu else reversed(ends)
+            definition = data_path(self.topology.description, path)
+            route = self.router.route(definition, far, gpu, "read" if to_gpu else "write")
             if route.verdict == "refused":
                 refused = (reason for reason in route.reasons if reason.effect == "refused")
                 why = "; ".join(reason.text for reason in refused)
@@ -197,20 +202,28 @@ class Predictor:
             label = label or locality(self.topology, transfers[0].engine, route.gpu)
         else:
             use = self._copy_use(sample)
-        self._add_port(use, sample)
+        # the card's chip and the port by which a network test went
+        for direction, names in (("out", sample.target), ("in", sample.source)):
+            for name in names:
+                if self.topology[name].is_nic:
+                    port = sample.port or f"{name}/p1"
+                    use.weights[f"{name}/chip {direction}"] = 1.0
+                    use.weights[f"{port} {direction}"] = 1.0
         return self._limits(use, label, redirected, both=sample.both)
-
-    def _route(self, sample: Sample, path: str) -> Route:
-        to_gpu = self.topology[sample.target[0]].kind == "gpu"
-        gpu, far = (sample.target, sample.source) if to_gpu else (sample.source, sample.target)
-        definition = data_path(self.topology.description, path)
-        return self.router.route(definition, far, gpu[0], "read" if to_gpu else "write")
 
     def _copy_use(self, sample: Sample) -> _Use:
         """Return the use of one copy between RAM and something else."""
         ends = (*sample.source, *sample.target)
         if any(self.topology[name].is_storage for name in ends):
-            return self._storage_copy_use(sample)
+            # a read into RAM, or a write from it: one move of a data path
+            gpus = self.topology.of_kind("gpu")
+            if not gpus:
+                return _Use()
+            to_ram = self.topology[sample.target[0]].is_memory
+            storages = sample.source if to_ram else sample.target
+            path = data_path(self.topology.description, "odirect-pinned")
+            route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
+            return _route_use(route, only=storages)
         use = _Use()
         share = 1.0 / (len(sample.source) * len(sample.target))
         for source in sample.source:
@@ -224,26 +237,6 @@ class Predictor:
                     use.add(f"{end}/bus", share)
                     use.add(f"{end}/hbm", share)
         return use
-
-    def _storage_copy_use(self, sample: Sample) -> _Use:
-        """Return the use of a read into RAM, or a write from it: one move of a data path."""
-        gpus = self.topology.of_kind("gpu")
-        if not gpus:
-            return _Use()
-        to_ram = self.topology[sample.target[0]].is_memory
-        storages = sample.source if to_ram else sample.target
-        path = data_path(self.topology.description, "odirect-pinned")
-        route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
-        return _route_use(route, only=storages)
-
-    def _add_port(self, use: _Use, sample: Sample) -> None:
-        """Add the card's chip and the port by which a network test went."""
-        for direction, names in (("out", sample.target), ("in", sample.source)):
-            for name in names:
-                if self.topology[name].is_nic:
-                    port = sample.port or f"{name}/p1"
-                    use.weights[f"{name}/chip {direction}"] = 1.0
-                    use.weights[f"{port} {direction}"] = 1.0
 
     def _limits(self, use: _Use, label: str, redirected: str, *, both: bool) -> Forecast:
         used = [

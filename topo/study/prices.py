@@ -199,12 +199,34 @@ def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) ->
     if each:
         rows = [(index,) for index in range(len(matrix.demands))]
         columns = [(index,) for index in range(len(matrix.resources))]
+    total = math.fsum(allocation.rates)
+    fair = allocation if rule == "max-min" else max_min(matrix.system)
     return Explanation(
         matrix=matrix,
         allocation=allocation,
-        shares=_shares(matrix, allocation, rows),
+        shares=tuple(
+            Share(
+                demands=tuple(matrix.demands[index] for index in members),
+                rate=allocation.rates[members[0]],
+                share=allocation.rates[members[0]] / (total or 1.0),
+                stopped_by=_resources(
+                    matrix, sorted({stop for index in members for stop in allocation.stops[index]})
+                ),
+            )
+            for members in rows
+        ),
         uses=_uses(matrix, allocation, columns),
-        prices=_prices(matrix, allocation, resources, rule),
+        prices=Prices(
+            rule=rule,
+            total=total,
+            fair_total=math.fsum(fair.rates),
+            classes=tuple(
+                _class_price(matrix, allocation, members, rule)
+                for members in resources
+                if math.isfinite(matrix.system.capacities[members[0]])
+            ),
+            tie=_tied_price(matrix, allocation, rule),
+        ),
     )
 
 
@@ -259,23 +281,6 @@ def _equal(matrix: UseMatrix, allocation: Allocation) -> tuple[_Groups, _Groups]
     )
 
 
-def _shares(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[Share, ...]:
-    """Return what the demands get."""
-    total = math.fsum(allocation.rates) or 1.0
-    return tuple(
-        Share(
-            demands=tuple(matrix.demands[index] for index in members),
-            rate=allocation.rates[members[0]],
-            share=allocation.rates[members[0]] / total,
-            stopped_by=tuple(
-                matrix.resources[index]
-                for index in sorted({stop for index in members for stop in allocation.stops[index]})
-            ),
-        )
-        for members in classes
-    )
-
-
 def _uses(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[Use, ...]:
     """Return what is used of the resources, the fullest first."""
     system = matrix.system
@@ -298,27 +303,10 @@ def _uses(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[
                 ),
             )
         )
-
-    def fullness(use: Use) -> float:
-        return -1.0 if use.utilisation is None else round(use.utilisation, 9)
-
-    return tuple(sorted(uses, key=fullness, reverse=True))
-
-
-def _prices(matrix: UseMatrix, allocation: Allocation, classes: _Groups, rule: Rule) -> Prices:
-    """Return the price of every class of equal resources that the demands use."""
-    fair = allocation if rule == "max-min" else max_min(matrix.system)
-    return Prices(
-        rule=rule,
-        total=math.fsum(allocation.rates),
-        fair_total=math.fsum(fair.rates),
-        classes=tuple(
-            _class_price(matrix, allocation, members, rule)
-            for members in classes
-            if math.isfinite(matrix.system.capacities[members[0]])
-        ),
-        tie=_tied_price(matrix, allocation, rule),
+    uses.sort(
+        key=lambda use: -1.0 if use.utilisation is None else round(use.utilisation, 9), reverse=True
     )
+    return tuple(uses)
 
 
 def _class_price(

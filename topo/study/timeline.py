@@ -20,7 +20,7 @@ from topo.study.answer import DEFAULT_PATHS, chosen_split, chosen_workloads, nam
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
-    from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
+    from topo.study.answers import Comparison, PathAnswer
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
 
@@ -153,7 +153,13 @@ def simulate(
     for workload in running:
         path = data_path(topology.description, paths[workload.name])
         routed = demands_of(router, workload, path, basis=at)
-        _refuse_refused(workload, path.name, routed)
+        reasons = merged(reason for demand in routed for reason in demand.route.reasons)
+        refused = [reason.text for reason in reasons if reason.effect == "refused"]
+        if refused:
+            instead = next((reason.instead for reason in reasons if reason.instead), "")
+            advice = f"what is taken instead: --via {instead}" if instead else ""
+            message = f"{workload.name} cannot go by {path.name}: {listed(refused, most=4)}"
+            raise NoRouteError(Finding("refused", message, help=advice))
         demands.extend(routed)
     return _run(topology, running, paths, chosen_split(router, tuple(demands), at), at)
 
@@ -194,16 +200,6 @@ def simulate_each(
         )
         for name in via
     )
-
-
-def _refuse_refused(workload: Workload, path: str, demands: tuple[Demand, ...]) -> None:
-    reasons = merged(reason for demand in demands for reason in demand.route.reasons)
-    refused = [reason.text for reason in reasons if reason.effect == "refused"]
-    if refused:
-        instead = next((reason.instead for reason in reasons if reason.instead), "")
-        advice = f"what is taken instead: --via {instead}" if instead else ""
-        message = f"{workload.name} cannot go by {path}: {listed(refused, most=4)}"
-        raise NoRouteError(Finding("refused", message, help=advice))
 
 
 def _run(
@@ -324,15 +320,15 @@ def at_once(comparison: Comparison) -> AtOnce | None:
         return None
     # the data paths of storage, beside which a copy keeps to its own
     leading = [answer for answer in answers if answer.workload.direction != "copy"] or answers
-    by_path = {
-        path.name: [_answer_by(path.name, comparison.topology, answer) for answer in answers]
-        for path in (path for answer in leading for path in answer.paths)
-    }
-    possible = {
-        name: paths
-        for name, paths in by_path.items()
-        if all(path.matrix is not None for path in paths)
-    }
+    possible: dict[str, list[PathAnswer]] = {}
+    for name in dict.fromkeys(path.name for answer in leading for path in answer.paths):
+        paths = []
+        for answer in answers:  # by this data path; what was not asked by it, by its own
+            by_name = {path.name: path for path in answer.paths}
+            own_path = path_of(comparison.topology, answer.workload, "")
+            paths.append(by_name.get(name) or by_name.get(own_path) or answer.paths[0])
+        if all(path.matrix is not None for path in paths):
+            possible[name] = paths
     if not possible:
         return None
     return AtOnce(
@@ -341,13 +337,6 @@ def at_once(comparison: Comparison) -> AtOnce | None:
             name for name, paths in possible.items() if any(path.at_most for path in paths)
         ),
     )
-
-
-def _answer_by(name: str, topology: Topology, answer: WorkloadAnswer) -> PathAnswer:
-    """Return a workload's answer by a data path; if it was not asked by it, by its own."""
-    by_name = {path.name: path for path in answer.paths}
-    own_path = path_of(topology, answer.workload, "")
-    return by_name.get(name) or by_name.get(own_path) or answer.paths[0]
 
 
 def _run_answers(comparison: Comparison, paths: list[PathAnswer]) -> Simulation:

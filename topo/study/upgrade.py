@@ -152,11 +152,13 @@ class Upgrades:
         """The ranking with what comes out the same on one line: a title for all, and which."""
         groups: list[list[Upgrade]] = []
         for upgrade in self.ranked:
-            group = next((group for group in groups if _joins(upgrade, group)), None)
-            if group is None:
-                groups.append([upgrade])
+            for group in groups:  # of the same effect, and all of it differs in one thing only
+                differing = _differing([*group, upgrade])
+                if _effect(upgrade) == _effect(group[0]) and len(differing) <= 1:
+                    group.append(upgrade)
+                    break
             else:
-                group.append(upgrade)
+                groups.append([upgrade])
         return tuple((_shared_title(group), tuple(group)) for group in groups)
 
     @property
@@ -229,7 +231,11 @@ def upgrades(
     now = ask(topology, via)
     singles: list[Upgrade] = []
     rejected: list[tuple[Candidate, str]] = []
-    routes = _routes(topology, workloads, via, at, policy)
+    routes: list[Route] = []
+    for each in workloads:
+        path = path_of(topology, each, "") if each.direction == "copy" else via
+        asked = compare(topology, workload=each.name, via=(path,), at=at, policy=policy)
+        routes += asked[path].routes
     for candidate in candidates(topology, routes, via):
         try:
             outcome = ask(_changed(topology, candidate), candidate.via or via)
@@ -238,26 +244,39 @@ def upgrades(
         else:
             singles.append(Upgrade((candidate,), outcome))
     ranked = list(singles)
-    promising = _promising(singles, now)
+    # To combine: no slower than now, the best of each kind of change first. A candidate that gains
+    # nothing alone can gain with another (two things that bind in a tie).
+    promising = [
+        upgrade.parts[0]
+        for upgrade in sorted(singles, key=_order)
+        if upgrade.outcome.time <= now.time * (1 + TIE)
+    ]
     for size in range(2, combine + 1):
-        for group in filter(_fit, combinations(promising, size)):
-            path = next((candidate.via for candidate in group if candidate.via), via)
+        for group in combinations(promising[:_MOST_COMBINED], size):
+            keys = [key for candidate in group for key in candidate.changes]
+            paths = [candidate.via for candidate in group if candidate.via]
+            if len(set(keys)) < len(keys) or len(paths) > 1:  # two of them change the same thing
+                continue
             try:
-                outcome = ask(_changed(topology, *group), path)
+                outcome = ask(_changed(topology, *group), *(paths or [via]))
             except TopoError:  # together they break a rule
                 continue
             # nothing in it is for nothing: it beats each of its members alone
             alone = [single.outcome.time for single in singles if single.parts[0] in group]
             if outcome.time < min(alone) * (1 - TIE):
                 ranked.append(Upgrade(group, outcome))
-    priced = (replace(upgrade, cost=_cost(upgrade.parts, costs or {})) for upgrade in ranked)
+    if costs:
+        for place, upgrade in enumerate(ranked):
+            if all(part.kind in costs for part in upgrade.parts):
+                cost = sum(costs[part.kind] * part.count for part in upgrade.parts)
+                ranked[place] = replace(upgrade, cost=cost)
     return Upgrades(
         topology=topology,
         workloads=workloads,
         via=via,
         basis=at,
         now=now,
-        ranked=tuple(sorted(priced, key=_order)),
+        ranked=tuple(sorted(ranked, key=_order)),
         rejected=tuple(rejected),
     )
 
@@ -285,45 +304,9 @@ def _outcome(
     return Outcome({name: answer.time}, tuple(full), answer.certified)
 
 
-def _routes(
-    topology: Topology, workloads: tuple[Workload, ...], via: str, at: Basis, policy: Policy | None
-) -> Iterator[Route]:
-    """Yield every route in use."""
-    for workload in workloads:
-        path = path_of(topology, workload, "") if workload.direction == "copy" else via
-        comparison = compare(topology, workload=workload.name, via=(path,), at=at, policy=policy)
-        yield from comparison[path].routes
-
-
 def _changed(topology: Topology, *parts: Candidate) -> Topology:
     changes = {key: value for part in parts for key, value in part.changes.items()}
     return topology.replace(changes) if changes else topology
-
-
-def _fit(group: Sequence[Candidate]) -> bool:
-    """Whether candidates can be taken together: no two of them change the same thing."""
-    keys = [key for candidate in group for key in candidate.changes]
-    paths = [candidate.via for candidate in group if candidate.via]
-    return len(set(keys)) == len(keys) and len(paths) <= 1
-
-
-def _promising(singles: Sequence[Upgrade], now: Outcome) -> list[Candidate]:
-    """Return the candidates to combine: no slower than now, the best of each kind of change first.
-
-    A candidate that gains nothing alone can gain with another (two things that bind in a tie).
-    """
-    kept = [
-        upgrade
-        for upgrade in sorted(singles, key=_order)
-        if upgrade.outcome.time <= now.time * (1 + TIE)
-    ]
-    return [upgrade.parts[0] for upgrade in kept[:_MOST_COMBINED]]
-
-
-def _cost(parts: tuple[Candidate, ...], costs: Mapping[str, float]) -> float | None:
-    if not costs or any(part.kind not in costs for part in parts):
-        return None
-    return sum(costs[part.kind] * part.count for part in parts)
 
 
 def _order(upgrade: Upgrade) -> tuple[float, float, int, float, str]:
@@ -339,12 +322,6 @@ def _round(value: float) -> float:
 
 
 # --- several on one line --------------------------------------------------------------------------
-
-
-def _joins(upgrade: Upgrade, group: Sequence[Upgrade]) -> bool:
-    """Whether it has the same effect, and all of the group would differ in one thing only."""
-    same = _effect(upgrade) == _effect(group[0])
-    return same and len(_differing([*group, upgrade])) <= 1
 
 
 def _effect(upgrade: Upgrade) -> tuple[object, ...]:
@@ -410,7 +387,7 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
     return (
         *_other_cards(topology, cards),
         *_another_card(topology, cards),
-        *_pcie_generation(topology, cards),
+        *_faster_pcie(topology, cards),
         *_faster_memory(memories),
         *_other_socket(topology, cards),
         *(Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via),
@@ -464,7 +441,10 @@ def _another_card(topology: Topology, cards: Sequence[Device]) -> Iterator[Candi
     for part, same in _by_part(cards):
         if part.flag("bridge"):
             continue
-        names = _free_names(topology, same[0].name, len(same))
+        stem = re.sub(r"\d+$", "", same[0].name)
+        matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", name) for name in topology.devices)
+        first = max((int(match[1]) for match in matches if match), default=0) + 1
+        names = [f"{stem}{number}" for number in range(first, first + len(same))]
         if len(same) > 1:
             every = {name: card.name for name, card in zip(names, same, strict=True)}
             title = f"a second {part.name} beside each ({', '.join(every)})"
@@ -478,14 +458,7 @@ def _another_card(topology: Topology, cards: Sequence[Device]) -> Iterator[Candi
             )
 
 
-def _free_names(topology: Topology, name: str, count: int) -> list[str]:
-    stem = re.sub(r"\d+$", "", name)
-    matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", name) for name in topology.devices)
-    first = max((int(match[1]) for match in matches if match), default=0) + 1
-    return [f"{stem}{number}" for number in range(first, first + count)]
-
-
-def _pcie_generation(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
+def _faster_pcie(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
     """Yield the next PCIe generation for the cards' slots where the cards themselves have it."""
     for part, same in _by_part(cards):
         generation = part.slot.generation if part.slot else 0
