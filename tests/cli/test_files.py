@@ -291,7 +291,7 @@ def test_draw_into_nowhere_is_a_finding(topo, box):
 
 def test_the_themes_are_the_pictures_own():
     from topo.cli.draw import command
-    from topo.views.diagram.themes import THEMES
+    from topo.views.diagram.picture import THEMES
 
     (theme,) = (one for one in command.params if one.name == "theme")
     assert set(theme.type.choices) == set(THEMES)

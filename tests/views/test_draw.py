@@ -24,10 +24,9 @@ from topo.topology.topology import Topology
 from topo.views.diagram import picture as pictures
 from topo.views.diagram.hops import hops_of
 from topo.views.diagram.paint import BAND, Painter, bands, label_blocks
-from topo.views.diagram.picture import Canvas, Picture
+from topo.views.diagram.picture import THEMES, Canvas, Picture
 from topo.views.diagram.polylines import crossings, hop_lines
 from topo.views.diagram.sheet import WIDEST, Sheet, arranged, draw, legend_rows, legend_signs
-from topo.views.diagram.themes import THEMES
 
 MACHINES = sorted(path.stem for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 
@@ -529,7 +528,7 @@ def test_two_drives_join_at_one_port_of_the_buffer():
 def test_hops_in_and_out_of_one_buffer_stand_side_by_side(small):
     route = routes_of(small, "odirect-pinned")["odirect-pinned"]
     (scene,) = scenes(small, odirect=route)
-    (name,) = [buffer.name for buffer in scene.buffers["ram0"]]
+    (name,) = scene.buffers["ram0"]
     rect = hop_lines(scene).buffers["ram0"][name]
     drawn = hop_lines(scene).polylines
     ends = [x for one in drawn for points in one.pieces for x, y in points if y == rect.bottom]

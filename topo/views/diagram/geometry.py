@@ -21,7 +21,7 @@ Tone = Literal["ink", "soft", "alarm"]
 _LEADING = 1.22  # line height over font size
 _BOLD = 1.08
 _ALARM = 12.0  # what the ground of an alarm adds, above and below and at the sides
-_WIDE, _UNLISTED = 1.0, 0.72
+_WIDE, _UNLISTED = 1.0, 0.72  # over font size: East Asian letters, and others that no line has
 _WIDTHS = {
     **dict.fromkeys("ijl'", 0.222),
     **dict.fromkeys(" !/,.:;I[]\\ft·", 0.278),

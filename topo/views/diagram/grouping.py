@@ -11,15 +11,14 @@ bar as wide as what hangs on it, so that links are straight lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
-from topo.graph import breadth_first, components, refine
+from topo.graph import breadth_first, components, groups, refine
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
     from topo.views.diagram.geometry import Side
@@ -103,20 +102,23 @@ class Grouping:
 
 def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -> Grouping:
     """Return boxes and wires of `topology`; devices of `alone` are never drawn with others."""
-    classes: Mapping[str, object]
-    if level == 0:
-        classes = {name: name for name in topology.devices}
-    else:
-        classes = refine(
-            {name: _by_itself(topology, name, level, alone) for name in topology.devices},
-            lambda name, classes: tuple(
-                sorted((_cable(step.link), classes[step.target]) for step in topology.steps[name])
-            ),
+    classes = refine(
+        {name: _by_itself(topology, name, level, alone) for name in topology.devices},
+        lambda name, classes: tuple(
+            sorted((_cable(step.link), classes[step.target]) for step in topology.steps[name])
+        ),
+    )
+    boxes: dict[str, Box] = {}
+    for members in groups(classes):
+        names = [name.rpartition(".") for name in members]
+        servers = tuple(dict.fromkeys(server for server, _, _ in names))
+        boxes[members[0]] = Box(
+            key=members[0],
+            name=_compressed(dict.fromkeys(local for _, _, local in names)),
+            devices=tuple(topology[name] for name in members),
+            server=_compressed(servers),
+            servers=len(servers),
         )
-    members: dict[object, list[Device]] = {}
-    for name, device in topology.devices.items():
-        members.setdefault(classes[name], []).append(device)
-    boxes = {devices[0].name: _box(tuple(devices)) for devices in members.values()}
     box_of = {device.name: box.key for box in boxes.values() for device in box.devices}
     bundles: dict[tuple[object, ...], list[Link]] = {}
     for link in topology.links:
@@ -125,18 +127,23 @@ def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -
     wires = []
     for key, links in enumerate(bundles.values()):
         a, b = box_of[links[0].a.device], box_of[links[0].b.device]
-        servers = boxes[a].servers if boxes[a].server == boxes[b].server else 1
-        wires.append(Wire(key, a, b, tuple(links), len(links) // servers))
+        copies = boxes[a].servers if boxes[a].server == boxes[b].server else 1
+        wires.append(Wire(key, a, b, tuple(links), len(links) // copies))
     return Grouping(boxes, tuple(wires), box_of)
 
 
 def _by_itself(topology: Topology, name: str, level: int, alone: frozenset[str]) -> object:
     """Return what a device is by itself, or its name where it stands for itself."""
+    if level == 0 or name in alone:
+        return name
     device = topology[name]
     server, _, local = name.rpartition(".")
-    if name in alone:
-        return name
-    if _stands_alone(topology, device, level):
+    stands_alone = device.is_host or (device.kind == "pcie-switch" and level < _SWITCHES)
+    if device.kind == "network-switch" and level < _LEAVES:
+        stands_alone = level < SERVERS or any(
+            topology[step.target].kind not in _NETWORK for step in topology.steps[name]
+        )
+    if stands_alone:
         return name if level < SERVERS else ("one", local)
     figures = tuple((key, figure.value) for key, figure in sorted(device.part.figures.items()))
     stem = local.rstrip("0123456789")
@@ -144,33 +151,9 @@ def _by_itself(topology: Topology, name: str, level: int, alone: frozenset[str])
     return (device.kind, device.part.name, figures, device.role, device.outside, server, stem)
 
 
-def _stands_alone(topology: Topology, device: Device, level: int) -> bool:
-    if device.is_host:
-        return True
-    if device.kind == "pcie-switch":
-        return level < _SWITCHES
-    if device.kind != "network-switch" or level >= _LEAVES:
-        return False
-    return level < SERVERS or any(
-        topology[step.target].kind not in _NETWORK for step in topology.steps[device.name]
-    )
-
-
 def _cable(link: Link) -> tuple[object, ...]:
     cable = link.cable
     return (link.layer, cable.medium, cable.lanes or 0, cable.count, str(cable.rate.value))
-
-
-def _box(devices: tuple[Device, ...]) -> Box:
-    names = [device.name.rpartition(".") for device in devices]
-    servers = tuple(dict.fromkeys(server for server, _, _ in names))
-    return Box(
-        key=devices[0].name,
-        name=_compressed(dict.fromkeys(local for _, _, local in names)),
-        devices=devices,
-        server=_compressed(servers),
-        servers=len(servers),
-    )
 
 
 def _compressed(names: Iterable[str], limit: int = 3) -> str:
@@ -299,18 +282,18 @@ def sort_into_zones(grouping: Grouping) -> Zones:
     )
 
 
-def _neighbours(grouping: Grouping, *layers: str) -> dict[str, list[str]]:
-    neighbours: dict[str, list[str]] = {key: [] for key in grouping.boxes}
-    for wire in grouping.wires:
-        if wire.layer in layers:
-            neighbours[wire.a].append(wire.b)
-            neighbours[wire.b].append(wire.a)
+def _neighbours(boxes: Iterable[str], wires: Iterable[Wire]) -> dict[str, list[str]]:
+    neighbours: dict[str, list[str]] = {key: [] for key in boxes}
+    for wire in wires:
+        neighbours[wire.a].append(wire.b)
+        neighbours[wire.b].append(wire.a)
     return neighbours
 
 
 def _parents(grouping: Grouping, hosts: list[str]) -> dict[str, str]:
     """Return the box that each box hangs on, walking down from the hosts in breadth."""
-    neighbours = _neighbours(grouping, "host", "memory")
+    wires = (wire for wire in grouping.wires if wire.layer in ("host", "memory"))
+    neighbours = _neighbours(grouping.boxes, wires)
     parent: dict[str, str] = {}
     front = list(hosts)
     for key in front:
@@ -367,7 +350,8 @@ def _south_node(
 def _network_rows(grouping: Grouping, network: list[str]) -> tuple[tuple[str, ...], ...]:
     """Return rows of network boxes by their distance from the servers, storage in the last."""
     servers = [key for key in grouping.boxes if key not in network]
-    distance = breadth_first(servers, _neighbours(grouping, "network").__getitem__)
+    wires = (wire for wire in grouping.wires if wire.layer == "network")
+    distance = breadth_first(servers, _neighbours(grouping.boxes, wires).__getitem__)
     last = max((distance.get(key, 1) for key in network), default=0)
     rows: list[list[str]] = [[] for _ in range(last + 1)]
     for key in network:
@@ -382,12 +366,8 @@ def _meshes(grouping: Grouping) -> tuple[Mesh, ...]:
         wire for wire in grouping.wires if wire.layer == "gpu" and grouping.kinds(wire) == {"gpu"}
     ]
     ends = [end for wire in wires for end in (wire.a, wire.b)]
-    joined: dict[str, list[str]] = {end: [] for end in ends}
-    for wire in wires:
-        joined[wire.a].append(wire.b)
-        joined[wire.b].append(wire.a)
     meshes = []
-    for gpus in components(ends, joined.__getitem__):
+    for gpus in components(ends, _neighbours(ends, wires).__getitem__):
         boxes = tuple(key for key in grouping.boxes if key in gpus)
         inside = tuple(wire for wire in wires if wire.a in gpus)
         meshes.append(Mesh(f"mesh of {boxes[0]}", inside, boxes))
@@ -468,18 +448,17 @@ def wiring_of(grouping: Grouping, zones: Zones) -> Wiring:
 
 def _wire_ends(grouping: Grouping, zones: Zones, ranks: Mapping[str, int], wire: Wire) -> WireEnds:
     a, b = wire.a, wire.b
+    sides: tuple[Side, Side]
     hosts = [host.box for host in zones.hosts()]
     if a in hosts and b in hosts:
         steps = hosts.index(b) - hosts.index(a)
         if abs(steps) > 1:
             return WireEnds(wire.key, a, b, "bottom", "bottom", aside=True)
-        sides: tuple[Side, Side] = ("right", "left") if steps > 0 else ("left", "right")
+        sides = ("right", "left") if steps > 0 else ("left", "right")
         return WireEnds(wire.key, a, b, *sides)
-    tree = zones.parent.get(a) == b or zones.parent.get(b) == a
-    outside = {*_NETWORK, "nvswitch"} & grouping.kinds(wire)
-    aside = not tree and not outside
     if ranks[a] == ranks[b]:
         return WireEnds(wire.key, a, b, "top", "top", aside=True)
-    if ranks[a] > ranks[b]:
-        return WireEnds(wire.key, a, b, "top", "bottom", aside=aside)
-    return WireEnds(wire.key, a, b, "bottom", "top", aside=aside)
+    tree = zones.parent.get(a) == b or zones.parent.get(b) == a
+    aside = not tree and not {*_NETWORK, "nvswitch"} & grouping.kinds(wire)
+    sides = ("top", "bottom") if ranks[a] > ranks[b] else ("bottom", "top")
+    return WireEnds(wire.key, a, b, sides[0], sides[1], aside=aside)

@@ -7,6 +7,7 @@ three, however many links each of them walks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from topo.datapaths.registry import is_ram
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from topo.routes.route import Route, Subflow, Transfer
     from topo.topology.topology import Step, Topology
     from topo.views.diagram.geometry import Side
@@ -45,14 +44,6 @@ class Hop:
     onward: Step | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """A RAM buffer that a route fills, and which traversal of RAM it is."""
-
-    number: int
-    name: str
-
-
 # --- of a route -----------------------------------------------------------------------------------
 
 
@@ -61,27 +52,21 @@ def hops_of(topology: Topology, subflow: Subflow) -> tuple[Hop, ...]:
     hops: list[Hop] = []
     number = 1
     for transfer in subflow.transfers:
-        cuts = _waypoints(topology, transfer)
-        hops += _hops_of_transfer(transfer, cuts, number)
+        cuts: list[int] = []  # links walked before each waypoint: the card, the medium
+        ends = (transfer.source, transfer.target)
+        if transfer.move.mover in ("nic", "drive") and transfer.engine not in ends:
+            names = [step.target for step in transfer.walk]
+            cuts.append(names.index(transfer.engine) + 1 if transfer.engine in names else 0)
+        if transfer.walk and topology[transfer.source].kind == "gpu":
+            cuts.append(1)
+        elif transfer.walk and topology[transfer.target].kind == "gpu":
+            cuts.append(len(transfer.walk) - 1)
+        hops += _hops_of_transfer(transfer, sorted(cuts), number)
         number += len(cuts) + 1
     return tuple(hops)
 
 
-def _waypoints(topology: Topology, transfer: Transfer) -> tuple[int, ...]:
-    """Return where a walk passes a waypoint: links walked before the card, before the medium."""
-    cuts: list[int] = []
-    ends = (transfer.source, transfer.target)
-    if transfer.move.mover in ("nic", "drive") and transfer.engine not in ends:
-        names = [step.target for step in transfer.walk]
-        cuts.append(names.index(transfer.engine) + 1 if transfer.engine in names else 0)
-    if transfer.walk and topology[transfer.source].kind == "gpu":
-        cuts.append(1)
-    elif transfer.walk and topology[transfer.target].kind == "gpu":
-        cuts.append(len(transfer.walk) - 1)
-    return tuple(sorted(cuts))
-
-
-def _hops_of_transfer(transfer: Transfer, cuts: tuple[int, ...], number: int) -> Iterator[Hop]:
+def _hops_of_transfer(transfer: Transfer, cuts: list[int], number: int) -> Iterator[Hop]:
     source = transfer.move.source if is_ram(transfer.move.source) else ""
     target = transfer.move.target if is_ram(transfer.move.target) else ""
     if not transfer.walk:
@@ -114,14 +99,15 @@ def _hops_of_transfer(transfer: Transfer, cuts: tuple[int, ...], number: int) ->
 class DrawnRoute:
     """One route to draw: its label, which look it has, its hops, what it runs through.
 
-    `devices` and `links` (by `id`) are what its data is in or passes, `buffers` in which boxes.
+    `devices` and `links` (by `id`) are what its data is in or passes; `buffers` are the RAM buffers
+    that it fills, each with its box, its name and which traversal of RAM it is.
     """
 
     label: str
     look: int
     route: Route
     hops: tuple[Hop, ...]
-    buffers: tuple[tuple[str, Buffer], ...]
+    buffers: tuple[tuple[str, str, int], ...]
     devices: frozenset[str]
     links: frozenset[int]
 
@@ -139,7 +125,7 @@ def drawn_route(
                 devices |= {step.source, step.target}
                 links.add(id(step.link))
     hops: dict[object, Hop] = {}
-    buffers: list[tuple[str, Buffer]] = []
+    buffers: list[tuple[str, str, int]] = []
     for subflow in route.subflows[:_SUBFLOWS]:
         for hop in hops_of(topology, subflow):
             ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
@@ -152,16 +138,9 @@ def drawn_route(
                 if is_ram(end):
                     memories.setdefault(end, grouping.box_of[device])
         for number, (name, box) in enumerate(memories.items(), 1):
-            buffers.append((box, Buffer(number, name)))
-    return DrawnRoute(
-        label,
-        look,
-        route,
-        tuple(hops.values()),
-        tuple(buffers),
-        frozenset(devices),
-        frozenset(links),
-    )
+            buffers.append((box, name, number))
+    shown = (tuple(hops.values()), tuple(buffers))
+    return DrawnRoute(label, look, route, *shown, frozenset(devices), frozenset(links))
 
 
 @dataclass(frozen=True, slots=True)

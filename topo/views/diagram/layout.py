@@ -9,17 +9,15 @@ that they can be compared line by line.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from topo.records import dataclass
-from topo.views.diagram.geometry import Rect, free_place, spread, width
+from topo.views.diagram.geometry import Point, Rect, free_place, spread, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from topo.views.diagram.geometry import Point
-    from topo.views.diagram.grouping import Node, Server, WireEnds, WireKey, Wiring, Zones
+    from topo.views.diagram.grouping import Node, WireEnds, WireKey, Wiring, Zones
 
 
 GAP = 12.0  # between columns
@@ -234,29 +232,26 @@ class Columns:
         left = 0.0
         for server in self.zones.servers:
             framed = _FRAME if server.name else 0.0
-            left = self._put_server(server, left + framed) + framed + _SERVERS
-
-    def _put_server(self, server: Server, left: float) -> float:
-        """Place a server and return its right side."""
-        start = left
-        for place, host in enumerate(server.hosts):
-            if place:  # the label of the link between two sockets fits
-                pair = {server.hosts[place - 1].box, host.box}
-                wires = [
-                    ends.wire for ends in self.wiring.ends.values() if {ends.a, ends.b} == pair
-                ]
-                labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
-                left += max(labels, default=_SOCKETS)
-            mirrored = place * 2 >= len(server.hosts) > 1
-            width = self._put_host(host, left + _FRAME, mirrored=mirrored)
-            self.sockets[host.box] = (left, left + width + 2 * _FRAME)
-            left += width + 2 * _FRAME
-        for number, box in enumerate(server.loose):
-            left += GAP if number or server.hosts else 0.0
-            self._put(box, left, self.column(box), bar=False)
-            left += self.column(box)
-        self.servers[server.name] = (start, left)
-        return left
+            left = start = left + framed
+            for place, host in enumerate(server.hosts):
+                if place:  # the label of the link between two sockets fits
+                    pair = {server.hosts[place - 1].box, host.box}
+                    ends = self.wiring.ends.values()
+                    wires = [
+                        wire_ends.wire for wire_ends in ends if {wire_ends.a, wire_ends.b} == pair
+                    ]
+                    labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
+                    left += max(labels, default=_SOCKETS)
+                mirrored = place * 2 >= len(server.hosts) > 1
+                width = self._put_host(host, left + _FRAME, mirrored=mirrored) + 2 * _FRAME
+                self.sockets[host.box] = (left, left + width)
+                left += width
+            for number, box in enumerate(server.loose):
+                left += GAP if number or server.hosts else 0.0
+                self._put(box, left, self.column(box), bar=False)
+                left += self.column(box)
+            self.servers[server.name] = (start, left)
+            left += framed + _SERVERS
 
     # --- bars of the network and of the GPUs' links ---------------------------------------------
 
@@ -272,8 +267,8 @@ class Columns:
             if xs:
                 middle, reach = (min(xs) + max(xs)) / 2, (max(xs) - min(xs)) / 2 + _OVERHANG
             else:
-                rights = [right for _, right in self.spans.values()]
-                middle, reach = max(rights, default=0.0) + _APART, 0.0
+                rightmost = max((right for _, right in self.spans.values()), default=0.0)
+                middle, reach = rightmost + _APART, 0.0
             half = max(reach, self.column(box) / 2)
             wires = self.wiring.at(box, "top")
             above = {self.wiring.ends[wire].opposite(box) for wire in wires}
@@ -282,7 +277,15 @@ class Columns:
                 half = max(half, (len(wires) + 1) * widest / 2)
             self.spans[box] = (middle - half, middle + half)
             self.edges[box] = middle + half + GAP
-        return _packed({box: self.spans[box] for box in boxes}, first)
+        # A row for each bar so that none overlaps another, in as few rows as that takes.
+        rights: list[float] = []
+        rows: dict[str, int] = {}
+        for box in sorted(boxes, key=self.spans.__getitem__):
+            left, right = self.spans[box]
+            row = next((place for place, end in enumerate(rights) if end <= left), len(rights))
+            rights[row : row + 1] = [right + _ROWS]
+            rows[box] = first + row
+        return rows
 
     def nudge_tops(self, rows: Mapping[str, int]) -> None:
         """Let the lone upper wires of bars above each other pass with their labels."""
@@ -295,17 +298,6 @@ class Columns:
 def _row(widths: Iterable[float]) -> float:
     widths = list(widths)
     return sum(widths) + GAP * max(len(widths) - 1, 0)
-
-
-def _packed(spans: Mapping[str, Span], first: int) -> dict[str, int]:
-    """Return a row for each span so that none overlaps another, in as few rows as that takes."""
-    ends: list[float] = []
-    rows: dict[str, int] = {}
-    for box, (left, right) in sorted(spans.items(), key=lambda pair: pair[1]):
-        row = next((place for place, end in enumerate(ends) if end <= left), len(ends))
-        ends[row : row + 1] = [right + _ROWS]
-        rows[box] = first + row
-    return rows
 
 
 class Plan:
@@ -396,7 +388,12 @@ class Plan:
         asides = 0
         for wire, ends in self.wiring.ends.items():
             if {ends.a_side, ends.b_side} == {"left", "right"}:
-                tracks[wire] = _level(ends, boxes)
+                a, b = boxes[ends.a], boxes[ends.b]
+                start = a.right if ends.a_side == "right" else a.x
+                stop = b.x if ends.b_side == "left" else b.right
+                points = ((start, a.cy), (stop, a.cy))
+                label = ((start + stop) / 2, a.cy)
+                tracks[wire] = Track(ends.a, ends.b, points, label, across=True)
             elif ends.aside:
                 asides += 1
                 tracks[wire] = _aside(ends, boxes, _LANE * asides)
@@ -447,24 +444,20 @@ class Plan:
     ) -> Track:
         upper, lower = ends.upper_lower
         high, low = self.rows[upper], self.rows[lower]
-        x = self._upright_x(ends) + shift
+        if low[0] == "fabric" or high[0] == "north":
+            x = self.columns.slot(upper, "bottom", ends.wire)
+        else:  # in the column of the box that has one
+            x = self.columns.slot(lower, "top", ends.wire)
+            left, right = self.columns.spans[upper]
+            if not left <= x <= right or low[0] == "south":
+                x = self.columns.uplink(upper, lower, ends.wire)
+        x += shift
         top, bottom = boxes[upper].bottom, boxes[lower].y
         row = self._label_row(ends)
         half = ((gaps.get(row, 0.0) if row else 0.0) + _ROWS) / 2
         y = bottom - half if row == low and high[0] != "net" else lines[high][1] + half
         points = ((x, top), (x, bottom)) if ends.a == upper else ((x, bottom), (x, top))
         return Track(ends.a, ends.b, points, (x, y))
-
-    def _upright_x(self, ends: WireEnds) -> float:
-        """Return the x of an upright wire: in the column of the box that has one."""
-        upper, lower = ends.upper_lower
-        if self.rows[lower][0] == "fabric" or self.rows[upper][0] == "north":
-            return self.columns.slot(upper, "bottom", ends.wire)
-        x = self.columns.slot(lower, "top", ends.wire)
-        left, right = self.columns.spans[upper]
-        if left <= x <= right and self.rows[lower][0] != "south":
-            return x
-        return self.columns.uplink(upper, lower, ends.wire)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -490,16 +483,6 @@ class Plan:
                 rect = Rect(left + shift, top, right - left, bottom - top)
                 title = self.titles[host.box]
                 yield Frame(title, rect, "socket", _title_x(title, rect, passing))
-
-
-def _level(ends: WireEnds, boxes: Mapping[str, Rect]) -> Track:
-    """Return the course of a wire between two boxes side by side."""
-    a, b = boxes[ends.a], boxes[ends.b]
-    start = a.right if ends.a_side == "right" else a.x
-    stop = b.x if ends.b_side == "left" else b.right
-    label = ((start + stop) / 2, a.cy)
-    points = ((start, a.cy), (stop, a.cy))
-    return Track(ends.a, ends.b, points, label, across=True)
 
 
 def _aside(ends: WireEnds, boxes: Mapping[str, Rect], off: float) -> Track:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from topo.records import dataclass
-from topo.views.diagram.geometry import Line, Rect, free_place, height, widest
-from topo.views.diagram.polylines import hop_lines
-from topo.views.diagram.scene import LANE, rate_of
+from topo.views.diagram.geometry import Line, Point, Rect, free_place, height, widest
+from topo.views.diagram.polylines import Polyline, hop_lines
+from topo.views.diagram.scene import LANE, Scene, rate_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from topo.views.diagram.geometry import Point
     from topo.views.diagram.grouping import WireKey
     from topo.views.diagram.layout import Track
-    from topo.views.diagram.picture import Canvas
-    from topo.views.diagram.polylines import Polyline
-    from topo.views.diagram.scene import Scene
-    from topo.views.diagram.themes import RouteLook, Theme
+    from topo.views.diagram.picture import Canvas, RouteLook, Theme
 
 
 BAND = 13.0  # the width of the band under a wire that binds
@@ -67,11 +62,11 @@ class Painter:
             self.canvas.words(self._name(f"frame {place}"), at, (line,), left=True)
         for key in self.layout.boxes:
             self._box(key)
-            for buffer in self.scene.buffers.get(key, ()):
-                lines = (Line(buffer.name, bold=True), Line(f"RAM traversal {buffer.number}"))
+            for buffer, number in self.scene.buffers.get(key, {}).items():
+                lines = (Line(buffer, bold=True), Line(f"RAM traversal {number}"))
                 self.canvas.box(
-                    self._name(f"{buffer.name} in {key}"),
-                    self.buffers[key][buffer.name].moved(*self.at),
+                    self._name(f"{buffer} in {key}"),
+                    self.buffers[key][buffer].moved(*self.at),
                     self.canvas.html(lines),
                     fillcolor=self.theme.chip,
                     color=self.theme.routes[self.scene.routes[0].look].colour,
@@ -80,12 +75,17 @@ class Painter:
 
     def _box(self, key: str) -> None:
         rect = self.scene.inner(key).moved(*self.at)
-        lines, on = self.scene.lines[key], self._on_a_route(key)
+        lines, box = self.scene.lines[key], self.scene.grouping.boxes.get(key)
         fill, border = self.theme.box(self.scene.grouping.kind(key))
         attributes = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
+        on = not self.scene.dimmed or key in self.scene.alarms  # or else it steps back
+        if box:
+            on = on or any(device.name in self.scene.devices for device in box.devices)
+        else:
+            wires = (mesh.wires for mesh in self.scene.zones.meshes if mesh.key == key)
+            on = on or any(wire.key in self.scene.walked for wire in next(wires))
         if not on:
             attributes |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
-        box = self.scene.grouping.boxes.get(key)
         if box and box.devices[0].outside:
             attributes["style"] = "filled,rounded,dashed"
         if key in self.scene.alarms:
@@ -103,16 +103,6 @@ class Painter:
             self.canvas.box(self._name(key), rect, **attributes)
             text, colour = self._name(f"text of {key}"), "" if on else self.theme.faint
             self.canvas.words(text, at or (rect.cx, rect.cy), lines, colour=colour)
-
-    def _on_a_route(self, key: str) -> bool:
-        """Whether a box does not step back."""
-        if not self.scene.dimmed or key in self.scene.alarms:
-            return True
-        box = self.scene.grouping.boxes.get(key)
-        if box is None:
-            mesh = next(mesh for mesh in self.scene.zones.meshes if mesh.key == key)
-            return any(wire.key in self.scene.walked for wire in mesh.wires)
-        return any(device.name in self.scene.devices for device in box.devices)
 
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
         """Return where a box's text stands, `None` for its middle.
@@ -195,32 +185,25 @@ class Painter:
         for (look, _), group in groupby(numbered, key=lambda pair: (pair[1].look, pair[1].label)):
             joined = list(group)
             for place, polyline in joined:
-                self._polyline(polyline, f"hop {polyline.label}.{place}", _stroke)
+                self._polyline(polyline, f"hop {polyline.label}.{place}")
             if self.theme.routes[look].stroke == "hollow":
                 for place, polyline in joined:
-                    self._polyline(polyline, f"hollow {polyline.label}.{place}", _hollow)
+                    self._polyline(polyline, f"hollow {polyline.label}.{place}", inside=True)
         for place, polyline in numbered:
             look = self.theme.routes[polyline.look]
             tail = self._anchor(f"number {polyline.label}.{place}")
+            head = self._name(polyline.target)
             for _, badge in polyline.badges:
-                self.canvas.badge(
-                    tail,
-                    self._name(polyline.target),
-                    self._moved(badge),
-                    polyline.label,
-                    fill=look.colour,
-                    border=self.theme.paper,
-                    text=look.text,
-                )
+                self.canvas.badge(tail, head, self._moved(badge), polyline.label, look)
 
-    def _polyline(self, polyline: Polyline, key: str, paint: Callable[..., None]) -> None:
+    def _polyline(self, polyline: Polyline, key: str, *, inside: bool = False) -> None:
         """Paint a hop's line; only its last piece has an arrow's head."""
         ends = (self._anchor(key), self._name(polyline.target))
         look = self.theme.routes[polyline.look]
         for place, piece in enumerate(polyline.pieces, 1):
             moved = [self._moved(point) for point in piece]
             head = polyline.ends and place == len(polyline.pieces)
-            paint(self.canvas, ends, moved, look, head=head)
+            _line(self.canvas, ends, moved, look, inside=inside, head=head)
 
     def _anchor(self, key: str) -> str:
         """Return a new node that is not seen."""
@@ -239,35 +222,30 @@ def _upright(x: float, end_x: float, rect: Rect) -> bool:
 
 def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
     """Draw a piece of a route that explains it."""
-    _stroke(canvas, (name, name), points, look)
+    _line(canvas, (name, name), points, look)
     if look.stroke == "hollow":
-        _hollow(canvas, (name, name), points, look)
+        _line(canvas, (name, name), points, look, inside=True)
 
 
-def _stroke(
+def _line(
     canvas: Canvas,
     ends: tuple[str, str],
     points: list[Point],
     look: RouteLook,
     *,
+    inside: bool = False,
     head: bool = True,
 ) -> None:
-    """Draw a route's line in its own stroke, with an arrow's head or to its end without one."""
-    style = look.stroke if look.stroke in ("dashed", "dotted") else "solid"
-    pen = _PEN - 2 if style != "solid" else _PEN
-    arrow = {"dir": "forward", "arrowsize": "1.1"} if head else {}
-    canvas.line(*ends, points, color=look.colour, penwidth=f"{pen:g}", style=style, **arrow)
+    """Draw a route's line in its own stroke, with an arrow's head or to its end without one.
 
-
-def _hollow(
-    canvas: Canvas,
-    ends: tuple[str, str],
-    points: list[Point],
-    _look: RouteLook,
-    *,
-    head: bool = True,
-) -> None:
-    """Draw the inside of a hollow line, up to its arrow's head, after all lines that join it."""
+    The `inside` of a hollow line ends at its arrow's head, and is drawn after all lines that join.
+    """
+    if not inside:
+        style = look.stroke if look.stroke in ("dashed", "dotted") else "solid"
+        pen = _PEN - 2 if style != "solid" else _PEN
+        arrow = {"dir": "forward", "arrowsize": "1.1"} if head else {}
+        canvas.line(*ends, points, color=look.colour, penwidth=f"{pen:g}", style=style, **arrow)
+        return
     if head:
         (x, y), (end_x, end_y) = points[-2:]
         length = max(abs(end_x - x), abs(end_y - y), 1e-9)
@@ -334,7 +312,16 @@ def label_blocks(
     badges = [at for polyline in polylines for wire, at in polyline.badges if wire == key]
     if track.across:
         bottom = min([y, *(at[1] for at in badges)]) - (12 if busy else 5)
-        x = _middle_above(scene, key, (bottom - high, bottom), wide)
+        # over the wire, where no upright one runs through the label
+        taken = tuple(
+            x
+            for wire, passing in scene.layout.tracks.items()
+            if wire != key
+            for (x, y), (end_x, end_y) in pairwise(passing.points)
+            if abs(x - end_x) < 1 and min(y, end_y) < bottom and max(y, end_y) > bottom - high
+        )
+        start, stop = sorted(x for x, _ in track.points)
+        x = free_place(start, stop, taken, wide + 2 * _LABEL)
         yield LabelBlock(lines, Rect(x - wide / 2, bottom - high, wide, high), left=False)
         return
     xs = sorted(at[0] for at in badges)
@@ -347,17 +334,3 @@ def label_blocks(
         inset = _INSET if key in scene.alarms and not alarm else 0.0
         yield LabelBlock(part, Rect(left + inset, top, widest(part), height(part)), left=True)
         top += height(part)
-
-
-def _middle_above(scene: Scene, key: WireKey, rows: tuple[float, float], wide: float) -> float:
-    """Return the middle of a label over a level wire: where no upright wire runs through it."""
-    tracks = scene.layout.tracks
-    taken = tuple(
-        x
-        for wire, track in tracks.items()
-        if wire != key
-        for (x, y), (end_x, end_y) in pairwise(track.points)
-        if abs(x - end_x) < 1 and min(y, end_y) < rows[1] and max(y, end_y) > rows[0]
-    )
-    left, right = sorted(x for x, _ in tracks[key].points)
-    return free_place(left, right, taken, wide + 2 * _LABEL)

@@ -1,7 +1,12 @@
-"""A picture: shapes at given places as DOT text, and what engines make of it.
+"""A picture: themes, shapes at given places as DOT text, and what engines make of it.
 
 The text asks for Graphviz's engine `nop2`, which draws what has its place and moves nothing: any
 Graphviz program makes the same picture of it (``dot -Tsvg picture.dot``).
+
+Route colours are Okabe and Ito's, chosen so that people who are colour-blind can tell them apart;
+each route also has a stroke of its own, for those who print in grey.
+
+Reference: Okabe and Ito, "Color Universal Design", https://jfly.uni-koeln.de/color/
 """
 
 from __future__ import annotations
@@ -10,23 +15,18 @@ import shutil
 import subprocess
 import sysconfig
 import unicodedata
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
 from topo.records import dataclass
-from topo.views.diagram.geometry import height, widest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from topo.views.diagram.geometry import Line, Point, Rect
-    from topo.views.diagram.themes import Theme
-
+from topo.views.diagram.geometry import Line, Point, Rect, height, widest
 
 Engine = Literal["graphviz-pure", "dot"]
+Stroke = Literal["hollow", "solid", "dashed", "dotted"]
 
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
 _SECONDS = 120  # that an engine may take
@@ -147,6 +147,139 @@ def _render(text: str, form: str, engine: Engine, *options: str) -> bytes:
     return done.stdout
 
 
+# --- themes ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLook:
+    """How a route is drawn: its colour, its stroke, and the colour of text on it."""
+
+    colour: str
+    stroke: Stroke
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a picture; `boxes` are ``(fill, border)`` by device kind."""
+
+    paper: str
+    panel: str
+    server: str
+    socket: str
+    frame: str
+    ink: str
+    soft: str
+    faint: str
+    faint_fill: str
+    wire: str
+    chip: str
+    alarm: str
+    on_alarm: str
+    boxes: dict[str, tuple[str, str]]
+    routes: tuple[RouteLook, ...]
+
+    def box(self, kind: str) -> tuple[str, str]:
+        """Return fill and border of a kind; a kind without its own looks like a switch."""
+        return self.boxes.get(kind, self.boxes["pcie-switch"])
+
+
+def _boxes(
+    storage: tuple[str, str],
+    card: tuple[str, str],
+    host: tuple[str, str],
+    memory: tuple[str, str],
+    gpu: tuple[str, str],
+    switch: tuple[str, str],
+) -> dict[str, tuple[str, str]]:
+    return {
+        **dict.fromkeys(("storage", "nvme", "hba"), storage),
+        **dict.fromkeys(("nic", "dpu", "network-switch"), card),
+        **dict.fromkeys(("cpu", "root-complex"), host),
+        **dict.fromkeys(("memory", "cxl-memory"), memory),
+        **dict.fromkeys(("gpu", "nvswitch", "mesh"), gpu),
+        "pcie-switch": switch,
+    }
+
+
+THEMES: dict[str, Theme] = {
+    "light": Theme(
+        paper="#FFFFFF",
+        panel="#FFFFFF",
+        server="#F7F7F4",
+        socket="#F1F3F6",
+        frame="#A9B1BC",
+        ink="#15191E",
+        soft="#4A535E",
+        faint="#8A929C",
+        faint_fill="#F7F8F9",
+        wire="#5B6570",
+        chip="#FFFFFF",
+        alarm="#A3001E",
+        on_alarm="#FFFFFF",
+        boxes=_boxes(
+            ("#E9E2F3", "#6B4E9B"),
+            ("#DCEBF7", "#2E6E9E"),
+            ("#E3E6EA", "#4A535E"),
+            ("#FBF0CF", "#9A7400"),
+            ("#DDF0E4", "#2B7A4B"),
+            ("#ECECEC", "#6A6A6A"),
+        ),
+        routes=(
+            RouteLook("#D55E00", "hollow", "#FFFFFF"),
+            RouteLook("#0072B2", "solid", "#FFFFFF"),
+            RouteLook("#007A5A", "dashed", "#FFFFFF"),
+            RouteLook("#A8487F", "dotted", "#FFFFFF"),
+        ),
+    ),
+    "dark": Theme(
+        paper="#14181D",
+        panel="#181D23",
+        server="#1B2128",
+        socket="#20272F",
+        frame="#55606C",
+        ink="#F2F4F6",
+        soft="#BAC3CC",
+        faint="#75808B",
+        faint_fill="#1D232A",
+        wire="#97A2AD",
+        chip="#14181D",
+        alarm="#FF5A6E",
+        on_alarm="#14181D",
+        boxes=_boxes(
+            ("#3A3050", "#B79CE6"),
+            ("#1F3B50", "#7FBCE8"),
+            ("#333B44", "#AEB8C2"),
+            ("#463B18", "#E3BF4C"),
+            ("#1F4230", "#79CF9B"),
+            ("#33363A", "#A9AFB5"),
+        ),
+        routes=(
+            RouteLook("#E69F00", "hollow", "#14181D"),
+            RouteLook("#56B4E9", "solid", "#14181D"),
+            RouteLook("#35C795", "dashed", "#14181D"),
+            RouteLook("#E59AC4", "dotted", "#14181D"),
+        ),
+    ),
+}
+
+LOOKS = min(len(theme.routes) for theme in THEMES.values())  # after so many, they repeat
+
+
+def theme_named(name: str) -> Theme:
+    """Return a theme by its name.
+
+    Raises
+    ------
+    DrawError
+        If there is no such theme.
+    """
+    if name not in THEMES:
+        help_text = f"one of {', '.join(THEMES)}"
+        raise DrawError(Finding("unknown-theme", f"no theme {name}", help=help_text))
+    return THEMES[name]
+
+
 # --- DOT text ------------------------------------------------------------------------------------
 
 
@@ -197,7 +330,7 @@ class Canvas:
         """The DOT text."""
         return str(self._graph.source)
 
-    def frame(self, rect: Rect, *, fill: str, border: str, dashed: bool = False) -> None:
+    def frame(self, rect: Rect, *, fill: str, border: str) -> None:
         """Draw a rectangle behind everything."""
         self._clusters += 1
         with self._graph.subgraph(name=f"cluster_{self._clusters}") as cluster:
@@ -205,7 +338,7 @@ class Canvas:
             cluster.attr(
                 "graph",
                 bb=f"{_n(rect.x)},{_n(low)},{_n(rect.right)},{_n(high)}",
-                style="filled,rounded,dashed" if dashed else "filled,rounded",
+                style="filled,rounded",
                 fillcolor=fill,
                 color=border,
                 label="",
@@ -261,12 +394,12 @@ class Canvas:
         attributes["pos"] = f"e,{self._pos(tip)} {pos}" if arrow else pos
         self._graph.edge(self._node(tail), self._node(head), **attributes)
 
-    def badge(self, tail: str, head: str, at: Point, number: str, **colours: str) -> None:
+    def badge(self, tail: str, head: str, at: Point, number: str, look: RouteLook) -> None:
         """Write a number on a line, above everything that is drawn before it."""
         label = (
             f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" STYLE="ROUNDED" '
-            f'BGCOLOR="{colours["fill"]}" COLOR="{colours["border"]}"><TR><TD WIDTH="13">'
-            f'<FONT COLOR="{colours["text"]}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
+            f'BGCOLOR="{look.colour}" COLOR="{self.theme.paper}"><TR><TD WIDTH="13">'
+            f'<FONT COLOR="{look.text}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
         )
         place = self._pos(at)
         self._graph.edge(

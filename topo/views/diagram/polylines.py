@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import combinations, pairwise, permutations, product
 from typing import TYPE_CHECKING
 
 from topo.records import dataclass
-from topo.views.diagram.geometry import Rect
-from topo.views.diagram.hops import BARS
-from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT
+from topo.views.diagram.geometry import Point, Rect
+from topo.views.diagram.hops import BARS, DrawnHop, Hop, Passage, Stretch
+from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT, Scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from topo.views.diagram.geometry import Point
     from topo.views.diagram.grouping import WireKey
-    from topo.views.diagram.hops import DrawnHop, Hop, Passage, Stretch
-    from topo.views.diagram.scene import Scene
 
 
 _STUB = 9.0
@@ -80,7 +76,7 @@ def hop_lines(scene: Scene) -> HopLines:
 
 def buffer_places(scene: Scene, box: str, order: Order) -> Mapping[str, Rect]:
     """Return where each buffer of a memory stands, by its name."""
-    buffers = scene.buffers.get(box, ())
+    buffers = scene.buffers.get(box, {})
     if not buffers:
         return {}
     rect = scene.inner(box)
@@ -88,7 +84,7 @@ def buffer_places(scene: Scene, box: str, order: Order) -> Mapping[str, Rect]:
     left = rect.cx - (len(buffers) * BUFFER[0] + (len(buffers) - 1) * BUFFER_GAP) / 2
     top = rect.bottom - 6 - BUFFER[1]
     return {
-        buffer.name: Rect(left + _placed(order, ("buffers", box), number) * step, top, *BUFFER)
+        buffer: Rect(left + _placed(order, ("buffers", box), number) * step, top, *BUFFER)
         for number, buffer in enumerate(buffers)
     }
 
@@ -118,7 +114,13 @@ class _Tracer:
         """Return the polyline of every hop, with what is side by side in this order."""
         self.order = order
         self.used, self.lanes = Counter(), Counter()
-        offsets = [self._offsets(hop) for hop in self.scene.hops]
+        offsets: list[list[float]] = []  # how far beside each wire each hop runs
+        for hop in self.scene.hops:
+            offsets.append([])
+            for wire in (stretch.wire for stretch in hop.stretches):
+                place = _placed(order, ("wire", wire), self.used[wire])
+                offsets[-1].append((place - (self.scene.uses[wire] - 1) / 2) * ASIDE)
+                self.used[wire] += 1
         lines: list[list[tuple[Point, ...]]] = []
         for place, hop in enumerate(self.scene.hops):
             before = (line for line, to in zip(lines, self.onward, strict=False) if to == place)
@@ -128,15 +130,6 @@ class _Tracer:
             self._polyline(hop, lines[place], lines[to] if to is not None else [])
             for place, (hop, to) in enumerate(zip(self.scene.hops, self.onward, strict=True))
         )
-
-    def _offsets(self, drawn: DrawnHop) -> list[float]:
-        """Return how far beside each wire a hop runs."""
-        offsets = []
-        for stretch in drawn.stretches:
-            place = _placed(self.order, ("wire", stretch.wire), self.used[stretch.wire])
-            offsets.append((place - (self.scene.uses[stretch.wire] - 1) / 2) * ASIDE)
-            self.used[stretch.wire] += 1
-        return offsets
 
     def _lines(
         self, drawn: DrawnHop, offsets: list[float], entry: Point | None
@@ -166,10 +159,8 @@ class _Tracer:
         """Return a line moved a little to the side, where that saves a small bend in a bar."""
         (x, y), (end_x, end_y) = line[0], line[-1]
         rect = self.scene.layout.boxes[stretch.target]
-        if (
-            self.scene.uses[stretch.wire] > 1
-            or self.scene.grouping.kind(stretch.source) not in BARS
-        ):
+        alone = self.scene.uses[stretch.wire] == 1
+        if not alone or self.scene.grouping.kind(stretch.source) not in BARS:
             return line
         fits = rect.x + 12 < entry[0] < rect.right - 12
         down = (end_y - y) * (y - entry[1]) > 0
@@ -210,20 +201,29 @@ class _Tracer:
                 pieces[-1] += line
             else:
                 pieces.append(list(line))
-        goes_on = drawn.onward is not None and bool(onward)
-        if drawn.onward is not None and onward:
+        if drawn.onward and onward:
             passage = passages[wires[-1], drawn.onward.wire]
             start = onward[0][0]
             pieces[-1] += [*self._through(passage, pieces[-1][-1], start), start]
+        badges: list[tuple[WireKey | None, Point]] = []
+        for wire, line in zip(wires, lines, strict=True):
+            track = self.scene.layout.tracks[wire]
+            (x, y), (end_x, end_y) = line[0], line[-1]
+            if track.across:
+                badges.append((wire, ((x + end_x) / 2, y)))
+            elif abs(x - end_x) < 1:
+                badges.append((wire, (x, track.label[1] - (_BACK if end_y > y else -_BACK))))
+            else:
+                badges.append((wire, ((x + end_x) / 2, (y + end_y) / 2)))
         return Polyline(
             look,
             hop.label,
             source,
             target,
             tuple(tuple(piece) for piece in pieces),
-            tuple((wire, self._badge(wire, line)) for wire, line in zip(wires, lines, strict=True)),
+            tuple(badges),
             tuple(zip(wires, lines, strict=True)),
-            ends=not goes_on,
+            ends=not (drawn.onward and onward),
         )
 
     def _through(self, passage: Passage, entry: Point, leave: Point) -> list[Point]:
@@ -246,16 +246,6 @@ class _Tracer:
             if abs(point[0] - side) < 1:
                 return [(x, point[1]), (x, y)]
         return [(point[0], y)]
-
-    def _badge(self, wire: WireKey, line: tuple[Point, ...]) -> Point:
-        """Return where a hop's number stands on a wire."""
-        track = self.scene.layout.tracks[wire]
-        (x, y), (end_x, end_y) = line[0], line[-1]
-        if track.across:
-            return ((x + end_x) / 2, y)
-        if abs(x - end_x) < 1:
-            return (x, track.label[1] - (_BACK if end_y > y else -_BACK))
-        return ((x + end_x) / 2, (y + end_y) / 2)
 
     def _copy(self, box: str, hop: Hop) -> tuple[tuple[Point, ...], Point]:
         """Return the line of a copy inside one memory, and where its number stands."""

@@ -5,29 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, HOSTS, MEMORIES, STORAGE
 from topo.records import dataclass
 from topo.units import format_bit_rate, format_rate, format_size
-from topo.views.diagram.geometry import Line, clipped, height, widest, wrapped
+from topo.views.diagram.geometry import Line, Rect, clipped, height, widest, wrapped
 from topo.views.diagram.grouping import group, sort_into_zones, wiring_of
-from topo.views.diagram.hops import Buffer, drawn_hops, drawn_route
-from topo.views.diagram.layout import GAP, Layout, Plan
+from topo.views.diagram.hops import DrawnHop, DrawnRoute, drawn_hops, drawn_route
+from topo.views.diagram.layout import GAP, Layout, Plan, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from topo.description.description import Basis, Device
     from topo.routes.route import Route
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
-    from topo.views.diagram.geometry import Rect
     from topo.views.diagram.grouping import Box, Grouping, Mesh, Wire, WireKey, Wiring, Zones
-    from topo.views.diagram.hops import DrawnHop, DrawnRoute
-    from topo.views.diagram.layout import Row
 
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
@@ -71,7 +67,8 @@ class Scene:
     """One machine with its routes.
 
     `lines` is what is written in each box, `labels` beside each wire; `buffers` are those of each
-    memory; `alarms` are the boxes and wires that bind. `layout` is empty until `lay_out`.
+    memory, with which traversal of RAM each is; `alarms` are the boxes and wires that bind.
+    `layout` is empty until `lay_out`.
     """
 
     topology: Topology
@@ -81,11 +78,11 @@ class Scene:
     wiring: Wiring
     routes: tuple[DrawnRoute, ...]
     hops: tuple[DrawnHop, ...]
-    buffers: Mapping[str, tuple[Buffer, ...]]
-    lines: Mapping[str, tuple[Line, ...]]
-    labels: Mapping[WireKey, tuple[Line, ...]]
-    alarms: frozenset[WireKey | str]
-    layout: Layout
+    buffers: Mapping[str, Mapping[str, int]]
+    lines: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
+    labels: Mapping[WireKey, tuple[Line, ...]] = field(default_factory=dict)
+    alarms: frozenset[WireKey | str] = frozenset()
+    layout: Layout = field(default_factory=Layout)
 
     @property
     def dimmed(self) -> bool:
@@ -98,17 +95,11 @@ class Scene:
         return frozenset[str]().union(*(route.devices for route in self.routes))
 
     @cached_property
-    def links(self) -> frozenset[int]:
-        """The links, by `id`, that a route walks."""
-        return frozenset[int]().union(*(route.links for route in self.routes))
-
-    @cached_property
     def walked(self) -> frozenset[WireKey]:
         """The wires that a route runs along."""
+        walked = frozenset[int]().union(*(route.links for route in self.routes))
         wires = self.grouping.wires
-        return frozenset(
-            wire.key for wire in wires if any(id(link) in self.links for link in wire.links)
-        )
+        return frozenset(wire.key for wire in wires if walked & set(map(id, wire.links)))
 
     @cached_property
     def uses(self) -> Counter[WireKey]:
@@ -168,40 +159,24 @@ def scene_of(
         drawn_route(topology, grouping, label, look, route)
         for label, (look, route) in routes.items()
     )
-    buffers: dict[str, dict[str, Buffer]] = {}
-    for box, buffer in (pair for route in drawn for pair in route.buffers):
-        buffers.setdefault(box, {}).setdefault(buffer.name, buffer)
-    scene = Scene(
-        topology=topology,
-        basis=basis,
-        grouping=grouping,
-        zones=zones,
-        wiring=wiring,
-        routes=drawn,
-        hops=drawn_hops(grouping, zones, wiring, drawn),
-        buffers={box: tuple(named.values()) for box, named in buffers.items()},
-        lines={},
-        labels={},
-        alarms=frozenset(),
-        layout=Layout(),
-    )
-    lines = _lines(scene)
-    labels = _labels(scene)
-    alarms = _alarms(scene, limits, lines, labels)
-    return replace(scene, lines=lines, labels=labels, alarms=alarms)
-
-
-def _lines(scene: Scene) -> dict[str, tuple[Line, ...]]:
-    """Return what is written in each box; what no route touches has its name and part alone."""
+    buffers: dict[str, dict[str, int]] = {}
+    for route in drawn:
+        for memory, buffer, number in route.buffers:
+            buffers.setdefault(memory, {}).setdefault(buffer, number)
+    hops = drawn_hops(grouping, zones, wiring, drawn)
+    scene = Scene(topology, basis, grouping, zones, wiring, drawn, hops, buffers)
+    # What is written in each box; what no route touches has its name and part alone.
     lines: dict[str, tuple[Line, ...]] = {}
-    for key, box in scene.grouping.boxes.items():
-        lines[key] = _box_lines(scene.topology, box, scene.basis)
+    for key, box in grouping.boxes.items():
+        lines[key] = _box_lines(topology, box, basis)
         if scene.dimmed and not any(device.name in scene.devices for device in box.devices):
             part = (line for line in lines[key][1:] if line.tone == "ink")
             lines[key] = (Line(box.name, _NAME, bold=True), *part)
-    for mesh in scene.zones.meshes:
-        lines[mesh.key] = _mesh_lines(scene.topology, mesh, scene.basis)
-    return lines
+    for mesh in zones.meshes:
+        lines[mesh.key] = _mesh_lines(topology, mesh, basis)
+    labels = _labels(scene)
+    alarms = _alarms(scene, limits, lines, labels)
+    return replace(scene, lines=lines, labels=labels, alarms=alarms)
 
 
 def _labels(scene: Scene) -> dict[WireKey, tuple[Line, ...]]:
@@ -393,22 +368,27 @@ def rate_of(topology: Topology, wire: Wire, basis: Basis) -> float | None:
 
 def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
     """Return every scene with its layout, rows of the same machine being equally high in all."""
-    plans = [
-        Plan(
-            scene.zones,
-            scene.wiring,
-            sizes={key: _size(scene, key) for key in scene.lines},
-            labels={key: _extent(scene, key) for key in scene.labels},
-            titles={
-                host.box: _socket_title(scene.grouping.boxes[host.box])
-                for host in scene.zones.hosts()
-            },
-        )
-        for scene in scenes
-    ]
+    plans = []
     heights: dict[Row, float] = {}
     gaps: dict[Row, float] = {}
-    for scene, plan in zip(scenes, plans, strict=True):
+    for scene in scenes:
+        sizes = {key: _size(scene, key) for key in scene.lines}
+        labels = {}  # the size of each wire's label, with its distance from the wire
+        for wire, lines in scene.labels.items():
+            busy = wire in scene.walked or wire in scene.alarms
+            beside = _BESIDE_ROUTE if busy else _BESIDE
+            if wire in scene.walked:
+                beside += max(scene.uses[wire] - 1, 0) * ASIDE / 2
+            labels[wire] = (widest(lines) + beside, height(lines))
+        titles = {}
+        for host in scene.zones.hosts():
+            box = scene.grouping.boxes[host.box]
+            numa = box.devices[0].numa
+            nodes = dict.fromkeys(map(str, (*numa[:1], *numa[-1:])))  # the first and the last
+            title = f"socket of {box.name}" + (f", NUMA {'-'.join(nodes)}" if nodes else "")
+            titles[host.box] = title if box.kind == "cpu" else f"under {box.name}"
+        plan = Plan(scene.zones, scene.wiring, sizes, labels, titles)
+        plans.append(plan)
         for row, high in plan.heights.items():
             heights[row] = max(heights.get(row, 0.0), high)
         for row, high in plan.gaps.items():
@@ -419,27 +399,17 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
     )
 
 
-def _socket_title(box: Box) -> str:
-    """Return what is written on the frame round a CPU and what hangs on it."""
-    device = box.devices[0]
-    numa = ""
-    if device.numa:
-        first, last = device.numa[0], device.numa[-1]
-        numa = f", NUMA {first}" if first == last else f", NUMA {first}-{last}"
-    return f"socket of {box.name}{numa}" if device.kind == "cpu" else f"under {box.name}"
-
-
 def _size(scene: Scene, key: str) -> tuple[float, float]:
     """Return a box's size: its text, its buffers, its lanes, the border of a bottleneck."""
     wide = widest(scene.lines[key]) + 2 * _MARGIN[0]
     high = height(scene.lines[key]) + 2 * _MARGIN[1]
-    buffers = scene.buffers.get(key, ())
+    buffers = scene.buffers.get(key, {})
     if buffers:
         count = len(buffers)
         wide = max(wide, count * BUFFER[0] + (count - 1) * BUFFER_GAP + 2 * _MARGIN[0])
         high += BUFFER[1] + _MARGIN[1]
     if len(buffers) == 1:  # the label of its wire stands after the last hop, not between buffers
-        ports = len(scene.ports.get((key, buffers[0].name), ()))
+        ports = len(scene.ports.get((key, next(iter(buffers))), ()))
         wires = [wire for wire in scene.wiring.at(key, "bottom") if wire in scene.labels]
         label = max((widest(scene.labels[wire]) for wire in wires), default=0.0)
         wide = max(wide, 2 * (PORT * (ports - 1) / 2 + _BESIDE_ROUTE + label) - GAP)
@@ -449,12 +419,3 @@ def _size(scene: Scene, key: str) -> tuple[float, float]:
     above, below = scene.lanes.get(key, (0, 0))
     edge = 2 * EDGE if key in scene.alarms else 0.0
     return wide + edge, high + LANE * (above + below) + edge
-
-
-def _extent(scene: Scene, wire: WireKey) -> tuple[float, float]:
-    """Return the size of a wire's label, with its distance from the wire."""
-    lines = scene.labels[wire]
-    wide = widest(lines)
-    if wire not in scene.walked:
-        return wide + (_BESIDE_ROUTE if wire in scene.alarms else _BESIDE), height(lines)
-    return wide + _BESIDE_ROUTE + max(scene.uses[wire] - 1, 0) * ASIDE / 2, height(lines)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import count
 from topo.phrases import counted
 from topo.records import dataclass
-from topo.views.diagram.geometry import Line, Rect, height, wrapped
+from topo.views.diagram.geometry import Line, Point, Rect, height, wrapped
 from topo.views.diagram.grouping import SERVERS, STRONGEST
 from topo.views.diagram.paint import Painter, sample
-from topo.views.diagram.picture import Canvas, Picture
-from topo.views.diagram.scene import lay_out, scene_of
-from topo.views.diagram.themes import LOOKS, theme_named
+from topo.views.diagram.picture import LOOKS, Canvas, Picture, Theme, theme_named
+from topo.views.diagram.scene import Scene, lay_out, scene_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.description.description import Basis
     from topo.routes.route import Route
     from topo.study.answers import WorkloadAnswer
     from topo.topology.topology import Topology
-    from topo.views.diagram.geometry import Point
-    from topo.views.diagram.scene import Scene
-    from topo.views.diagram.themes import Theme
 
 
 # At most so many points wide, the smallest text is 10 pixels high in a picture of 1600 pixels.
@@ -88,11 +84,8 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
         If there is no such theme.
     """
     colours = theme_named(theme)
-    routes, bottlenecks, captions = (
-        dict(routes or {}),
-        dict(bottlenecks or {}),
-        dict(captions or {}),
-    )
+    routes, captions = dict(routes or {}), dict(captions or {})
+    bottlenecks = dict(bottlenecks or {})
     if answer is not None:
         from topo.views.sentences import caption  # imports the study, which a machine does without
 
@@ -209,12 +202,9 @@ class Sheet:
         path = route.data_path
         lines = [Line(f"{label}: {path.title or path.name}", 14.0, bold=True)]
         if route.subflows:
-            counts = [
-                counted(route.logical_hops, "hop"),
-                counted(route.physical_links, "link"),
-                counted(count(path).ram_traversals, "RAM traversal"),
-            ]
-            lines.append(Line(", ".join(counts), 12.0))
+            hops, links = counted(route.logical_hops, "hop"), counted(route.physical_links, "link")
+            traversals = counted(count(path).ram_traversals, "RAM traversal")
+            lines.append(Line(f"{hops}, {links}, {traversals}", 12.0))
         else:
             reasons = [reason.text for reason in route.reasons if reason.effect == "refused"]
             lines.append(Line("not possible: " + "; ".join(reasons), 12.0, bold=True))
@@ -270,19 +260,13 @@ def _width(panels: tuple[Panel, ...]) -> float:
 
 def arranged(panels: tuple[Panel, ...]) -> tuple[tuple[Panel, ...], list[Point]]:
     """Return panels and where each stands: in a row, or below each other, as wide as the widest."""
-    places: list[Point] = []
-    x = y = 0.0
-    row = _width(panels) <= WIDEST
-    if not row:
-        broad = max(panel.size[0] for panel in panels)
-        panels = tuple(replace(panel, broad=broad) for panel in panels)
-    for panel in panels:
-        places.append((x, y))
-        if row:
-            x += panel.size[0] + _BETWEEN
-        else:
-            y += panel.size[1] + _BETWEEN
-    return panels, places
+    if _width(panels) <= WIDEST:
+        lefts = accumulate((panel.size[0] + _BETWEEN for panel in panels[:-1]), initial=0.0)
+        return panels, [(left, 0.0) for left in lefts]
+    broad = max(panel.size[0] for panel in panels)
+    panels = tuple(replace(panel, broad=broad) for panel in panels)
+    tops = accumulate((panel.size[1] + _BETWEEN for panel in panels[:-1]), initial=0.0)
+    return panels, [(0.0, top) for top in tops]
 
 
 def _open(canvas: Canvas, panel: Panel, corner: Point) -> Painter:
@@ -327,11 +311,8 @@ def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
     """Return the signs that these scenes have."""
     boxes = [box for scene in scenes for box in scene.grouping.boxes.values()]
     labels = [lines for scene in scenes for lines in scene.labels.values()]
-    signs = [
-        Sign("route", f"{route.label} path", route.look)
-        for scene in scenes
-        for route in scene.routes
-    ]
+    routes = [route for scene in scenes for route in scene.routes]
+    signs = [Sign("route", f"{route.label} path", route.look) for route in routes]
     if signs:
         signs.append(Sign("hop", "hop, in order of travel", signs[0].look))
     if any(scene.buffers for scene in scenes):
@@ -412,8 +393,7 @@ def _paint_sign(canvas: Canvas, sign: Sign, name: str, at: Point) -> None:
     if sign.kind == "route":
         sample(canvas, name, ends, look)
     elif sign.kind == "hop":
-        colours = {"fill": look.colour, "border": theme.paper, "text": look.text}
-        canvas.badge(name, name, (x + _SIGN / 2, y), "1", **colours)
+        canvas.badge(name, name, (x + _SIGN / 2, y), "1", look)
     elif sign.kind == "unknown":
         canvas.line(name, name, ends, color=theme.wire, penwidth="0.8", style="dashed")
     elif sign.kind == "rate":

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from topo.phrases import shortened
 from topo.records import dataclass
 from topo.units import format_duration, format_rate, format_size
 from topo.views.diagram.geometry import Line, Rect, wrapped
-from topo.views.diagram.picture import Canvas, Picture
-from topo.views.diagram.themes import theme_named
+from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
 from topo.views.sentences import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from topo.study.timeline import Moment, Run, Simulation
     from topo.topology.resources import Resource
-    from topo.views.diagram.themes import Theme
 
 
 _WIDE = 960.0  # of the picture, in points: ten of them are 16 pixels of 1600
@@ -106,30 +103,22 @@ def bars_of(simulation: Simulation, run: Run, least: float) -> tuple[Bar, ...]:
     bars: list[Bar] = []
     for moment in simulation.moments:
         for rate in moment.rates:
-            if rate.workload == run.workload.name:
-                bar = Bar(moment.start, moment.end, rate.rate, rate.stopped_by)
-                joined = _joined(bars[-1], bar, least) if bars else None
-                if joined:
-                    bars[-1] = joined
-                else:
-                    bars.append(bar)
+            if rate.workload != run.workload.name:
+                continue
+            bar = Bar(moment.start, moment.end, rate.rate, rate.stopped_by)
+            before = bars[-1] if bars else None
+            if before and math.isclose(before.end, bar.start, rel_tol=_SAME, abs_tol=least / 10):
+                same = math.isclose(before.rate, bar.rate, rel_tol=_SAME)
+                same = same and before.reason == bar.reason
+                if same or min(before.end - before.start, bar.end - bar.start) < least:
+                    sent = before.rate * (before.end - before.start)
+                    sent += bar.rate * (bar.end - bar.start)
+                    mean = bar.rate if same else sent / (bar.end - before.start)
+                    stopped_by = tuple(dict.fromkeys((*before.stopped_by, *bar.stopped_by)))
+                    bars[-1] = Bar(before.start, bar.end, mean, stopped_by)
+                    continue
+            bars.append(bar)
     return tuple(bars)
-
-
-def _joined(before: Bar, bar: Bar, least: float) -> Bar | None:
-    """Return one bar for two that follow each other, `None` where both are to be seen."""
-    if not math.isclose(before.end, bar.start, rel_tol=_SAME, abs_tol=least / 10):
-        return None
-    same = math.isclose(before.rate, bar.rate, rel_tol=_SAME) and before.reason == bar.reason
-    if not same and min(before.end - before.start, bar.end - bar.start) >= least:
-        return None
-    sent = before.rate * (before.end - before.start) + bar.rate * (bar.end - bar.start)
-    return Bar(
-        start=before.start,
-        end=bar.end,
-        rate=bar.rate if same else sent / (bar.end - before.start),
-        stopped_by=tuple(dict.fromkeys((*before.stopped_by, *bar.stopped_by))),
-    )
 
 
 def notes_of(simulation: Simulation) -> tuple[tuple[Note, ...], int]:
@@ -209,49 +198,36 @@ def ticks(end: float, most: int = 10) -> tuple[float, ...]:
 # --- how it is painted ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class _Panel:
     """One timeline with its notes broken into lines."""
 
-    simulation: Simulation
-    notes: tuple[Note, ...]
-    lines: tuple[tuple[int, str, str], ...]  # number, when, what; 0 and "" continue
-
-    @property
-    def height(self) -> float:
-        lanes = len(self.simulation.runs) * (_LANE + _GAP) - _GAP
-        return _HEADER + _NUMBERS + lanes + _AXIS + _NOTE * len(self.lines)
-
-
-def _panel(simulation: Simulation) -> _Panel:
-    notes, more = notes_of(simulation)
-    lines: list[tuple[int, str, str]] = []
-    for note in notes:
-        number, when = note.number, note.when
-        for text in note.lines:
-            for piece in wrapped(text, _WIDE - 2 * _MARGIN - _LABEL - 32, 10.0, lines=4):
-                lines.append((number, when, piece))
-                number, when = 0, ""
-    if more:
-        lines.append((0, "", f"and {more} shorter spans: topo simulate --json lists them"))
-    return _Panel(simulation, notes, tuple(lines))
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.notes, more = notes_of(simulation)
+        self.lines: list[tuple[int, str, str]] = []  # number, when, what; 0 and "" continue
+        for note in self.notes:
+            number, when = note.number, note.when
+            for text in note.lines:
+                for piece in wrapped(text, _WIDE - 2 * _MARGIN - _LABEL - 32, 10.0, lines=4):
+                    self.lines.append((number, when, piece))
+                    number, when = 0, ""
+        if more:
+            text = f"and {more} shorter spans: topo simulate --json lists them"
+            self.lines.append((0, "", text))
+        lanes = len(simulation.runs) * (_LANE + _GAP) - _GAP
+        self.height = _HEADER + _NUMBERS + lanes + _AXIS + _NOTE * len(self.lines)
 
 
 class _Sheet:
     """Paints panels one below the other; all share the scale of time and of rate."""
 
     def __init__(self, simulations: tuple[Simulation, ...], theme: Theme) -> None:
-        self.panels = tuple(_panel(simulation) for simulation in simulations)
+        self.panels = tuple(_Panel(simulation) for simulation in simulations)
         name = simulations[0].topology.name
         title = f"{name}: the workloads over time"
         (self.title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
-        self.height = (
-            _TITLE
-            + _LEGEND
-            + 2 * _MARGIN
-            + sum(panel.height for panel in self.panels)
-            + _BETWEEN * (len(self.panels) - 1)
-        )
+        panels = sum(panel.height + _BETWEEN for panel in self.panels) - _BETWEEN
+        self.height = _TITLE + _LEGEND + 2 * _MARGIN + panels
         self.theme = theme
         self.canvas = Canvas((_WIDE, self.height), theme, f"{name} timeline")
         self.end = max(simulation.end for simulation in simulations) or 1.0
@@ -337,7 +313,18 @@ class _Sheet:
             self._box(rect, fillcolor=fill, color=border, penwidth="1.4", style="filled")
         for bar in bars:
             self._words(bar, bottom)
-        self._ends(run, top)
+        # when it is done, and when it starts if that is later than the others
+        x = self._x(run.finish)
+        self._rule(Rect(x - 1.5, top - 3, 3.0, _LANE + 3), self.theme.ink)
+        done = Line(format_duration(run.finish), 12.0, bold=True)
+        self._rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
+        self._write((x + 6, top + 6), done)
+        if run.start > 0:
+            start = self._x(run.start)
+            self._rule(Rect(start - 0.7, top - 3, 1.4, _LANE + 3), self.theme.ink)
+            line = Line(f"from {format_duration(run.start)}")
+            if start - self.left > line.width + 8:
+                self._write((start - 5 - line.width, top + 6), line)
 
     def _words(self, bar: Bar, bottom: float) -> None:
         """Write rate and reason into a bar, above a low one, or nowhere where they do not fit."""
@@ -356,20 +343,6 @@ class _Sheet:
             self._rule(Rect(middle - wide / 2, top, wide, block), self.theme.paper)
         for place, line in enumerate(shown):
             self._write((middle, top + 7 + 14 * place), line, middle=True)
-
-    def _ends(self, run: Run, top: float) -> None:
-        """Mark when a workload is done, and when it starts if that is later than the others."""
-        x = self._x(run.finish)
-        self._rule(Rect(x - 1.5, top - 3, 3.0, _LANE + 3), self.theme.ink)
-        done = Line(format_duration(run.finish), 12.0, bold=True)
-        self._rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
-        self._write((x + 6, top + 6), done)
-        if run.start > 0:
-            start = self._x(run.start)
-            self._rule(Rect(start - 0.7, top - 3, 1.4, _LANE + 3), self.theme.ink)
-            line = Line(f"from {format_duration(run.start)}")
-            if start - self.left > line.width + 8:
-                self._write((start - 5 - line.width, top + 6), line)
 
     # --- pieces -----------------------------------------------------------------------------------
 
