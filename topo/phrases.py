@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import prod
 
 _NUMBER = re.compile(r"\d+")
+_JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _WRITTEN_OUT = 2  # so many names are not yet a range
 
 
@@ -97,7 +100,7 @@ def _ranges(words: tuple[str, ...], numbers: list[tuple[str, ...]]) -> list[str]
         return [_woven(words, digits) for digits in numbers]
     places = range(len(numbers[0]))
     spans = [_span([digits[place] for digits in numbers]) for place in places]
-    if all(spans) and len(numbers) == _covered(numbers, spans):
+    if all(spans) and _stand_for(spans, words, numbers):
         return [_woven(words, tuple(spans))]
     splits = (_split(numbers, place) for place in places)
     parts = min(splits, key=lambda split: (len(split) == 1, len(split)), default=[numbers])
@@ -116,15 +119,22 @@ def _span(values: list[str]) -> str:
     return f"[{run[0]}-{run[-1]}]" if different == run else ""
 
 
-def _covered(numbers: list[tuple[str, ...]], spans: list[str]) -> int:
-    """Return how many names the spans stand for: all pairs of them, or side by side."""
-    varying = [place for place, span in enumerate(spans) if span.startswith("[")]
-    if all(digits[place] == digits[varying[0]] for digits in numbers for place in varying):
-        return len(numbers)
-    product = 1
-    for place in varying:
-        product *= len({digits[place] for digits in numbers})
-    return product
+def _stand_for(spans: list[str], words: tuple[str, ...], numbers: list[tuple[str, ...]]) -> bool:
+    """Whether a topology file would read the spans as these names and no others.
+
+    Within a name, ``slot[1-2]/p[1-2]``, it reads all combinations; between names whose counts are
+    equal, ``gpu[0-2] -> nic[0-2]``, the first with the first, and so on.
+    """
+    counts: dict[int, int] = {}  # of what varies, by name
+    varying: list[int] = []
+    for place, name in enumerate(accumulate(bool(_JOINT.search(word)) for word in words[:-1])):
+        if spans[place].startswith("["):
+            varying.append(place)
+            counts[name] = counts.get(name, 1) * len({digits[place] for digits in numbers})
+    if len(set(counts.values())) == len(counts):
+        return len(numbers) == prod(counts.values())
+    alike = all(len({digits[place] for place in varying}) == 1 for digits in numbers)
+    return alike and len(counts) == len(varying)
 
 
 def _split(numbers: list[tuple[str, ...]], place: int) -> list[list[tuple[str, ...]]]:

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -246,6 +247,28 @@ def test_several_mistakes_come_out_together(topo, tmp_path):
     assert len(done.document["findings"]) == 2
 
 
+@pytest.mark.parametrize("asks_json", [False, True])
+def test_a_fault_of_topo_says_what_to_send(topo, box, monkeypatch, asks_json):
+    from topo.solve import maxmin
+
+    solver = maxmin.max_min_unchecked
+
+    def twice(system, **options):
+        answer = solver(system, **options)
+        return replace(answer, rates=tuple(2 * rate for rate in answer.rates))
+
+    monkeypatch.setattr(maxmin, "max_min_unchecked", twice)
+    done = topo("compare", box, "--via", "direct", *["--json"] * asks_json)
+    assert done.code == 1
+    assert "not-certified" in (done.out if asks_json else done.err)
+    command = f"topo compare {box} --via direct{' --json' * asks_json}"
+    if asks_json:
+        (finding,) = done.document["findings"]
+        assert finding["notes"][-1] == f"the command line: {command}"
+    else:
+        assert f"the command line: {command}\n" in done.err
+
+
 # --- outputs --------------------------------------------------------------------------------------
 
 
@@ -319,7 +342,6 @@ def test_color_is_for_terminals_and_not_for_all_of_them(topo, monkeypatch):
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(output, "_width", lambda: 100)
     plain = topo("compare", "gds-textbook")
     monkeypatch.setattr(output, "_in_color", lambda stream: True)
     colored = topo("compare", "gds-textbook")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from topo.catalogue.fields import COUNT, RATE, RATIO, SIZE, TRANSFER_RATE
@@ -88,6 +89,12 @@ SHORT = [
     (["gpu0", "gpu2", "gpu4"], "gpu0, gpu2, gpu4"),
     (["slot1/p1", "slot1/p2", "slot2/p1", "slot2/p2"], "slot[1-2]/p[1-2]"),
     (["gpu0 -> nic0", "gpu1 -> nic1", "gpu2 -> nic2"], "gpu[0-2] -> nic[0-2]"),
+    (
+        ["gpu0 -> nic0", "gpu0 -> nic1", "gpu1 -> nic0", "gpu1 -> nic1"],
+        "gpu0 -> nic0, gpu0 -> nic1, gpu1 -> nic0, gpu1 -> nic1",
+    ),
+    ([f"gpu{n // 3} -> nic{n % 3}" for n in range(6)], "gpu[0-1] -> nic[0-2]"),
+    (["slot1/p1", "slot2/p2", "slot3/p3"], "slot1/p1, slot2/p2, slot3/p3"),
     ([f"cpu{n // 3} -> nic{n}" for n in range(6)], "cpu0 -> nic[0-2], cpu1 -> nic[3-5]"),
     (["storage"], "storage"),
     ([], ""),
@@ -100,21 +107,27 @@ def test_names_are_shortened(names, text):
     assert shortened(names) == text
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), unique=True, max_size=20))
-def test_shortened_names_stand_for_all_of_them_and_no_others(pairs):
-    names = {f"a{one}/b{other}" for one, other in pairs}
-    assert set(expanded(shortened(sorted(names)))) == names
+@pytest.mark.parametrize("joint", ["/", " -> "])
+@example(pairs=[(0, 0), (0, 1), (1, 0), (1, 1)])
+@example(pairs=[(0, 1), (0, 2), (1, 1), (1, 2)])
+@example(pairs=[(0, 0), (1, 1), (2, 2)])
+@given(pairs=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), unique=True, max_size=20))
+def test_shortened_names_stand_for_all_of_them_and_no_others(joint, pairs):
+    names = {f"a{first}{joint}b{second}" for first, second in pairs}
+    assert set(expanded(shortened(sorted(names)), joint)) == names
 
 
-def expanded(text):
-    """Yield the names that a shortened text stands for: pairs or side by side, by its counts."""
+def expanded(text, joint):
+    """Yield the names that a shortened text stands for, as a topology file reads ranges.
+
+    The brackets of one name, `slot[1-2]/p[1-2]`, are all combinations; of two ends, equal counts
+    pair.
+    """
     for piece in filter(None, text.split(", ")):
-        first, second = (numbers(one[1:]) for one in piece.split("/"))
-        if len(first) > 1 and first == second:
-            # `a[0-2]/b[0-2]` is both: side by side when the text says so, else every pair.
-            yield from (f"a{one}/b{one}" for one in first)
-        else:
-            yield from (f"a{one}/b{other}" for one in first for other in second)
+        first, second = (numbers(end[1:]) for end in piece.split(joint))
+        side_by_side = joint == " -> " and len(first) == len(second)
+        pairs = zip(first, second, strict=True) if side_by_side else product(first, second)
+        yield from (f"a{a}{joint}b{b}" for a, b in pairs)
 
 
 def numbers(text):

@@ -14,7 +14,7 @@ from topo.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from topo.errors import Finding, TopoError
+    from topo.errors import Finding
     from topo.views.text.page import Block
 
 
@@ -44,7 +44,12 @@ def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
     """Print a page of text, then the findings; return the exit code."""
     from topo.views.text.render import render
 
-    return put_text(render(blocks, width=_width(), color=_in_color(sys.stdout)), findings)
+    width = _WIDTH
+    if sys.stdout is not None and sys.stdout.isatty():
+        from shutil import get_terminal_size
+
+        width = min(get_terminal_size().columns, _WIDEST)
+    return put_text(render(blocks, width=width, color=_in_color(sys.stdout)), findings)
 
 
 def put_text(text: str, findings: Iterable[Finding] = ()) -> int:
@@ -59,39 +64,38 @@ def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) 
     Findings that are no errors go into the document under ``findings``. An error leaves one
     document all the same: the findings.
     """
-    return _put_document(document, findings, Session.current())
+    return _put_document(document, tuple(findings), Session.current())
 
 
 def _put_document(
-    document: Mapping[str, Any], findings: Iterable[Finding], session: Session
+    document: Mapping[str, Any], findings: tuple[Finding, ...], session: Session
 ) -> int:
     from topo.views.documents import findings_document
     from topo.views.json import encoded
 
-    found = tuple(findings)
-    failed = any(finding.severity == "error" for finding in found)
-    listed = findings_document(found)
-    shown = listed if failed else {**document, "findings": listed["findings"]}
-    _write(sys.stdout, encoded(shown, folder=session.folder))
+    failed = any(finding.severity == "error" for finding in findings)
+    failure = findings_document(findings)
+    document = failure if failed else {**document, "findings": failure["findings"]}
+    _write(sys.stdout, encoded(document, folder=session.folder))
     return int(failed)
 
 
-def fail(error: TopoError, session: Session) -> int:
+def fail(findings: Iterable[Finding], session: Session) -> int:
     """Print what an error found, as JSON if that was asked for; return the exit code."""
     if session.as_json:
-        return _put_document({}, error.findings, session)
-    return _tell(error.findings)
+        return _put_document({}, tuple(findings), session)
+    return _tell(findings)
 
 
 def _tell(findings: Iterable[Finding]) -> int:
     """Print findings to standard error; 1 if one of them is an error."""
-    found = tuple(findings)
-    if found:
+    findings = tuple(findings)
+    if findings:
         from topo.views.findings import render_findings
 
         with suppress(OSError):  # nobody listens: the exit code still says it
-            _write(sys.stderr, render_findings(found, color=_in_color(sys.stderr)))
-    return int(any(finding.severity == "error" for finding in found))
+            _write(sys.stderr, render_findings(findings, color=_in_color(sys.stderr)))
+    return int(any(finding.severity == "error" for finding in findings))
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -112,11 +116,3 @@ def _in_color(stream: TextIO | None) -> bool:
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
-
-
-def _width() -> int:
-    if sys.stdout is None or not sys.stdout.isatty():
-        return _WIDTH
-    from shutil import get_terminal_size
-
-    return min(get_terminal_size().columns, _WIDEST)

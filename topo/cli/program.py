@@ -8,7 +8,9 @@ command line that topo does not understand. A pipe closed by its reader is 141 a
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from dataclasses import replace
 from importlib import import_module
 from keyword import iskeyword
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ import click
 
 from topo import __version__
 from topo.cli.output import Session, fail
-from topo.errors import TopoError
+from topo.errors import CertificateError, TopoError
 from topo.files import unwritable
 
 if TYPE_CHECKING:
@@ -113,10 +115,8 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in VERBS:
             advice = hint(args[0], args[1:])
-            message = f"no verb `{args[0]}`."
-            raise click.UsageError(
-                f"{message} Did you mean `{advice}`?" if advice else message, ctx
-            )
+            message = f"no verb `{args[0]}`." + (f" Did you mean `{advice}`?" if advice else "")
+            raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -143,12 +143,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(words, session)
-        _flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         return _abandon(_PIPE_CLOSED)
     except OSError as error:
         # Files report their own errors where they are written: this is standard output.
-        fail(unwritable("standard output", error), Session())
+        fail(unwritable("standard output", error).findings, Session())
         return _abandon(1)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -159,21 +160,22 @@ def _run(words: list[str], session: Session) -> int:
     try:
         with program.make_context("topo", words, obj=session) as context:
             code: int | None = program.invoke(context)
+    except CertificateError as error:  # a fault of topo: what to send stands beside it
+        command_line = f"the command line: {shlex.join(['topo', *words])}"
+        return fail(
+            (replace(fault, notes=(*fault.notes, command_line)) for fault in error.findings),
+            session,
+        )
     except TopoError as error:
-        return fail(error, session)
-    except click.exceptions.Exit as asked:
-        return asked.exit_code
+        return fail(error.findings, session)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
-    except click.ClickException as wrong:
-        wrong.show()
+    except click.ClickException as error:
+        error.show()
         return _USAGE
     return code or 0
-
-
-def _flush() -> None:
-    if sys.stdout is not None:
-        sys.stdout.flush()
 
 
 def _abandon(code: int) -> int:
@@ -190,8 +192,8 @@ def _abandon(code: int) -> int:
 # --- words that people try instead ----------------------------------------------------------------
 
 
-def hint(word: str, rest: list[str]) -> str:
-    """Return what to type instead of ``topo WORD REST``, ``""`` when nothing comes to mind.
+def hint(word: str, arguments: list[str]) -> str:
+    """Return what to type instead of ``topo WORD ARGUMENTS``, ``""`` when nothing comes to mind.
 
     Examples
     --------
@@ -200,29 +202,22 @@ def hint(word: str, rest: list[str]) -> str:
     >>> hint("comprae", [])
     'topo compare'
     """
-    if word == "help" and rest and rest[0] in VERBS:
-        return f"topo {rest[0]} --help"
+    if word == "help" and arguments and arguments[0] in VERBS:
+        return f"topo {arguments[0]} --help"
     if word.lower() in _HABITS:
-        return _with_file(_HABITS[word.lower()], rest)
-    if _names_machine(word):
-        return " ".join(["topo compare", word, *rest])
+        advice = _HABITS[word.lower()]
+        file = next((argument for argument in arguments if not argument.startswith("-")), "")
+        if not file or " FILE" not in advice:
+            return advice
+        return advice.replace(" FILE.svg", " picture.svg").replace(" FILE", f" {file}")
+    is_file = word == "-" or "/" in word or word.endswith((".yaml", ".yml"))
+    if not is_file:
+        from topo.description.loading import builtin_names
+
+        is_file = word in builtin_names()
+    if is_file:
+        return " ".join(["topo compare", word, *arguments])
     from difflib import get_close_matches
 
     near = get_close_matches(word.lower(), VERBS, n=1)
-    return " ".join(["topo", near[0], *rest]) if near else ""
-
-
-def _with_file(advice: str, rest: list[str]) -> str:
-    """Put the first argument that is no option where the advice says FILE."""
-    file = next((word for word in rest if not word.startswith("-")), "")
-    if not file or " FILE" not in advice:
-        return advice
-    return advice.replace(" FILE.svg", " picture.svg").replace(" FILE", f" {file}")
-
-
-def _names_machine(word: str) -> bool:
-    if word == "-" or "/" in word or word.endswith((".yaml", ".yml")):
-        return True
-    from topo.description.loading import builtin_names
-
-    return word in builtin_names()
+    return " ".join(["topo", near[0], *arguments]) if near else ""
