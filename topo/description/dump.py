@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping as MappingOf
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
+from topo.catalogue.fields import (
+    CAPS,
+    FIELDS,
+    FLAG,
+    MEDIUM_FIELDS,
+    PORTS,
+    RATE,
+    RATIO,
+    SLOT,
+    Field,
+    Quantity,
+)
 from topo.catalogue.load import catalogue
 from topo.description.keys import SETTINGS
 from topo.document.nodes import plain
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as MappingOf
-
-    from topo.catalogue.fields import Field, Quantity
     from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
     from topo.description.description import DataPath, Description, Device, Measurement, Workload
 

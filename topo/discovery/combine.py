@@ -7,10 +7,11 @@ comment. Where the two contradict each other the first stands, and a notice has 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from topo.catalogue.kinds import CARDS
+from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.load import catalogue
 from topo.description.write import selection, stem_of
 from topo.discovery.describe import device_names, file_title
@@ -18,12 +19,14 @@ from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
+    Machine,
     ancestors,
     numa_of,
     printable,
 )
 from topo.discovery.matching import (
     MATRICES,
+    Difference,
     Matches,
     differences,
     is_guessed,
@@ -33,17 +36,8 @@ from topo.discovery.matching import (
     tells_links,
     tells_tree,
 )
-from topo.errors import Finding
+from topo.errors import Finding, Severity
 from topo.phrases import and_more
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from topo.catalogue.kinds import Kind
-    from topo.discovery.machine import Machine
-    from topo.discovery.matching import Difference
-    from topo.errors import Severity
-
 
 _MOST_DIFFERENCES: Final = 20
 _STRUCTURE: Final = ("class", "NUMA node")

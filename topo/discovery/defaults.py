@@ -5,23 +5,18 @@ Each is a guess that is said, in a comment or a finding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.kinds import CARDS
 from topo.catalogue.load import catalogue
 from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
-from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from topo.discovery.machine import Machine
-
 
 _USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, evidence="speed guessed: edit it")
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS
 from topo.description.write import Comments, stem_of
-from topo.discovery.machine import printable
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
 from topo.discovery.pci import short_address
 from topo.phrases import number_ranges
 from topo.units import spell_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from topo.catalogue.part import Part
-    from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine
 
 Plain = dict[str, Any]
 

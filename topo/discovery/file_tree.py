@@ -15,13 +15,13 @@ import stat
 import tarfile
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from topo.errors import ExchangeError, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 

@@ -8,24 +8,21 @@ hwloc, ``topology-xml.c``, ``pci-common.c``, ``hwloc2.dtd``, and ``hwloc.dtd`` o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.load import catalogue
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_xml
-from topo.discovery.machine import DiscoveredCable, Machine, printable
-from topo.discovery.numa import NumaNode, Package, hosts_of
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
+from topo.discovery.numa import Hosts, NumaNode, Package, hosts_of
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
-
-    from topo.discovery.machine import DiscoveredDevice
-    from topo.discovery.numa import Hosts
 
 
 _OLD_NAMES: Final = {"Socket": "Package", "System": "Machine", "Node": "NUMANode"}

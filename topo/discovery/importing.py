@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,6 @@ from topo.errors import DescriptionError, ExchangeError, Finding
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from topo.description.description import Description

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS
 from topo.discovery.describe import larger_slot, part_of
-from topo.errors import Finding
+from topo.errors import Finding, Severity
 from topo.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
-    from topo.errors import Severity
 
 
 _MUCH: Final = 4  # times slower than what hangs below: a placeholder, no link

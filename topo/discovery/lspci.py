@@ -8,19 +8,21 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import class_named, vendor_named
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine, printable
-from topo.discovery.numa import NumaNode, hosts_of
+from topo.discovery.numa import Hosts, NumaNode, hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
     LinkSpeed,
+    Port,
     address_key,
     chain_of,
     generation_of,
@@ -29,13 +31,6 @@ from topo.discovery.pci import (
 from topo.discovery.pci_tree import by_address, devices_of
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from topo.discovery.numa import Hosts
-    from topo.discovery.pci import Port
-
 
 # A line of a list, and facts in the block below it.
 _HEAD: Final = re.compile(

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.identities import lane_rate
-from topo.catalogue.kinds import CARDS
+from topo.catalogue.kinds import CARDS, Kind
 from topo.discovery.describe import file_title
-from topo.discovery.machine import ancestors, numa_of
+from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, ancestors, numa_of
 from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from topo.catalogue.kinds import Kind
-    from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
-
 
 MATRICES: Final = ("nvidia-smi", "rocm-smi")
 _BY_ADDRESS: Final[tuple[Kind, ...]] = ("nvme", "hba", "pcie-switch", "cxl-memory")

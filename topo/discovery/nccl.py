@@ -11,6 +11,7 @@ NVIDIA NCCL, ``src/graph/xml.cc`` and ``src/graph/topo.cc``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.catalogue.cables import LANES
@@ -33,7 +34,6 @@ from topo.phrases import and_more
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from xml.etree.ElementTree import Element
 
     from topo.catalogue.kinds import Kind

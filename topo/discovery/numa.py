@@ -8,17 +8,14 @@ the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from topo.catalogue.identities import architecture_named, processor_named
 from topo.catalogue.load import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
 from topo.graph import components
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from topo.description.names import numbers_in
@@ -26,8 +27,6 @@ from topo.graph import components
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from topo.catalogue.kinds import Kind
 
 

@@ -7,6 +7,7 @@ devices of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -29,8 +30,6 @@ from topo.discovery.machine import DiscoveredLink
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topo.catalogue.kinds import Kind
 
 

@@ -6,14 +6,17 @@ complex where several things hang on it, which is what makes a pair PHB.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
-from topo.catalogue.kinds import CARDS
+from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.load import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
 from topo.discovery.pci import (
     MADE_UP,
+    Function,
+    HostBridge,
     address_key,
     card_of,
     chain_of,
@@ -21,17 +24,9 @@ from topo.discovery.pci import (
     link_between,
     ports_of,
 )
-from topo.errors import Finding
+from topo.errors import Finding, Severity
 from topo.phrases import and_more
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from topo.catalogue.kinds import Kind
-    from topo.discovery.pci import Function, HostBridge
-    from topo.errors import Severity
-
 
 _NVSWITCH: Final = "nvswitch"
 _USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}

@@ -8,19 +8,16 @@ ROCm, ``rocm_smi.py``: ``showWeightTopology``, ``showHopsTopology``, ``showTypeT
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import field
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
 _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")

@@ -9,6 +9,7 @@ Capabilities and Link Status.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA, generations
 from topo.discovery.defaults import fastest_cards, network_cable, with_nvswitch_links
-from topo.discovery.file_tree import Archive, Folder
+from topo.discovery.file_tree import Archive, FileTree, Folder
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
-from topo.discovery.numa import NumaNode, Package, hosts_of
+from topo.discovery.numa import Hosts, NumaNode, Package, hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -34,11 +35,7 @@ from topo.phrases import and_more
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from topo.discovery.file_tree import FileTree
-    from topo.discovery.numa import Hosts
 
 
 _NODES: Final = "/sys/devices/system/node"
