@@ -10,7 +10,7 @@ import pytest
 
 from tests.discovery.trees import Sysfs, sysfs_box, with_target
 from topo.discovery.file_tree import Archive, Folder
-from topo.discovery.importing import discover, import_folder, import_text
+from topo.discovery.importing import discover, discover_folder, import_machine, import_text
 from topo.discovery.sysfs import config_links
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
@@ -49,10 +49,10 @@ def test_every_archive_is_one_machine(mode, top):
 
 def test_a_folder_is_the_same_machine(tmp_path):
     folder = sysfs_box().write(tmp_path / "box")
-    found = import_folder("sysfs", folder, "box")
+    found = import_machine(discover_folder("sysfs", folder, "box"))
     assert found.document == {**read(sysfs_box()).document}
-    assert import_folder(None, folder / "sys", "box").document == found.document
-    assert import_folder(None, tmp_path, "box").document == found.document
+    assert import_machine(discover_folder(None, folder / "sys", "box")).document == found.document
+    assert import_machine(discover_folder(None, tmp_path, "box")).document == found.document
 
 
 # A container can hide both, and then there is nothing to import.
@@ -61,7 +61,7 @@ SHOWN = any(Path("/sys", inner).exists() for inner in ("bus/pci/devices", "devic
 
 @pytest.mark.skipif(not SHOWN, reason="this machine shows neither PCI devices nor NUMA nodes")
 def test_this_machine():
-    found = import_folder("sysfs", Path("/"), "/")
+    found = import_machine(discover_folder("sysfs", Path("/"), "/"))
     assert build_topology(found.description).of_kind("cpu")
     assert found.description.name == "this-machine"
 
@@ -262,9 +262,9 @@ def test_archives_that_are_none(data, code):
 
 def test_folders_that_are_none(tmp_path):
     with pytest.raises(ExchangeError, match="no sys/bus/pci"):
-        import_folder("sysfs", tmp_path, "empty")
+        import_machine(discover_folder("sysfs", tmp_path, "empty"))
     with pytest.raises(ExchangeError, match="is a folder"):
-        import_folder("nccl", tmp_path, "empty")
+        import_machine(discover_folder("nccl", tmp_path, "empty"))
 
 
 def test_a_machine_without_any_speed_gets_one_guess():

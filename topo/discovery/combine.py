@@ -41,8 +41,6 @@ from topo.phrases import and_more
 
 _MOST_DIFFERENCES: Final = 20
 _STRUCTURE: Final = ("class", "NUMA node")
-# Findings on one source alone; another may settle it, and what is left is judged of both.
-_SETTLED: Final = {"numa-unknown", "no-tree", "no-bridges", "no-io", "guessed-nvlinks"}
 _NODE_NOT_TOLD: Final = "its NUMA node is not told"
 _LEAVES: Final[tuple[Kind, ...]] = ("gpu", "nic", "dpu", "nvme", "hba", "cxl-memory")
 _FILLED: Final = (  # attributes of a device, and what comments call them
@@ -59,23 +57,20 @@ def combined(machines: Sequence[Machine]) -> Machine:
     """Return one machine of all that these sources tell of it, the first before the others."""
     result = machines[0]
     for number, machine in enumerate(machines[1:], 2):
-        result = _both(result, _with_own_ids(machine, f"{number}: "))
+        lead = f"{number}: "  # makes ids that no other machine's devices have
+        renamed = replace(
+            machine,
+            devices=tuple(
+                replace(device, id=lead + device.id, parent=device.parent and lead + device.parent)
+                for device in machine.devices
+            ),
+            cables=tuple(
+                replace(cable, a=lead + cable.a, b=lead + cable.b) for cable in machine.cables
+            ),
+            places=tuple((address, lead + parent) for address, parent in machine.places),
+        )
+        result = _both(result, renamed)
     return result
-
-
-def _with_own_ids(machine: Machine, lead: str) -> Machine:
-    """Return a machine whose devices have ids that no other machine's have."""
-    return replace(
-        machine,
-        devices=tuple(
-            replace(device, id=lead + device.id, parent=device.parent and lead + device.parent)
-            for device in machine.devices
-        ),
-        cables=tuple(
-            replace(cable, a=lead + cable.a, b=lead + cable.b) for cable in machine.cables
-        ),
-        places=tuple((address, lead + parent) for address, parent in machine.places),
-    )
 
 
 def _both(first: Machine, second: Machine) -> Machine:
@@ -158,6 +153,12 @@ def _merged(base: Machine, extra: Machine, matches: Matches, *, base_first: bool
     used = {device.part for device in base.devices}
     ends = {end for cable in cables for end in (cable.a, cable.b)}
     part_of = {gpu.id: gpu.part for gpu in base.of_kind("gpu")}
+    for at, cable in enumerate(cables):  # NVLinks of which only the number is known
+        part = catalogue().parts.get(part_of.get(cable.a, ""))
+        medium = part.fabric.medium if part is not None and part.fabric is not None else None
+        if cable.cable.endswith("nvlink unknown") and (medium or "").startswith("nvlink"):
+            text = cable.cable.replace("nvlink unknown", medium or "")
+            cables[at] = replace(cable, cable=text)
     return replace(
         base,
         devices=tuple(
@@ -165,7 +166,7 @@ def _merged(base: Machine, extra: Machine, matches: Matches, *, base_first: bool
             for device in (*base.devices, *switches)
             if device.kind != "nvswitch" or device.id in ends
         ),
-        cables=tuple(_with_medium(cable, part_of.get(cable.a, "")) for cable in cables),
+        cables=tuple(cables),
         parts=tuple(part for name, part in parts.items() if name in used),
         socket_cable=base.socket_cable or extra.socket_cable,
     )
@@ -181,35 +182,26 @@ def _with_source(evidence: str, name: str, what: str = "") -> str:
 
 
 def _findings(first: Machine, second: Machine, merged: Machine) -> tuple[Finding, ...]:
-    """Return what was said of finding source, without what the other settles."""
+    """Return what was said of either source, without what the other settles."""
+    no_switch = not merged.of_kind("pcie-switch")
+    is_open = {  # by findings on one source alone: whether both together do not know it either
+        "numa-unknown": not any(cpu.numa for cpu in merged.of_kind("cpu")),
+        "guessed-nvlinks": any("a guess" in cable.evidence for cable in merged.cables),
+        "no-io": not any(device.link is not None for device in merged.devices),
+        "no-tree": no_switch,
+        "no-bridges": no_switch,
+    }
     note = f"in {file_title(second.file)}"
-    findings = [
-        *(
-            finding
-            for finding in first.findings
-            if finding.code not in _SETTLED or _lasts(finding, merged)
-        ),
+    before = (*first.findings, *second.findings)
+    return (
+        *(finding for finding in first.findings if is_open.get(finding.code, True)),
         *(
             replace(finding, notes=(*finding.notes, note))
             for finding in second.findings
-            if finding.code not in _SETTLED
+            if finding.code not in is_open
         ),
-    ]
-    new = [
-        finding for finding in merged.findings if finding not in (*first.findings, *second.findings)
-    ]
-    return (*findings, *new)
-
-
-def _lasts(finding: Finding, merged: Machine) -> bool:
-    """Whether what one source does not know is still not known."""
-    if finding.code == "numa-unknown":
-        return not any(cpu.numa for cpu in merged.of_kind("cpu"))
-    if finding.code == "guessed-nvlinks":
-        return any("a guess" in cable.evidence for cable in merged.cables)
-    if finding.code == "no-io":
-        return not any(device.link is not None for device in merged.devices)
-    return not merged.of_kind("pcie-switch")
+        *(finding for finding in merged.findings if finding not in before),
+    )
 
 
 def _with_differences(
@@ -278,16 +270,22 @@ def _filled_devices(
     base: Machine, extra: Machine, matches: Matches
 ) -> tuple[DiscoveredDevice, ...]:
     """Return the first source's devices, each with what only the other tells of it."""
-    extra_devices = extra.by_id()
+    devices, extra_devices = base.by_id(), extra.by_id()
     shares: dict[str, list[DiscoveredDevice]] = {}
     for id_, extra_id in matches.pairs:
         if extra_id in extra_devices and extra_id != id_:
             share = _share(extra_devices[extra_id], id_, matches.first_ids(extra_id))
             shares.setdefault(id_, []).append(share)
-    return tuple(
-        _filled(device, _joined(shares[device.id]), extra) if device.id in shares else device
-        for device in base.devices
-    )
+    for id_, of_device in shares.items():
+        source = replace(  # several, which the first source takes for one
+            of_device[0],
+            pci=tuple(dict.fromkeys(address for share in of_device for address in share.pci)),
+            rdma=tuple(dict.fromkeys(name for share in of_device for name in share.rdma)),
+            ports=tuple(rate for share in of_device for rate in share.ports),
+        )
+        if id_ in devices:
+            devices[id_] = _filled(devices[id_], source, extra)
+    return tuple(devices.values())
 
 
 def _share(device: DiscoveredDevice, id_: str, all_ids: list[str]) -> DiscoveredDevice:
@@ -302,16 +300,6 @@ def _share(device: DiscoveredDevice, id_: str, all_ids: list[str]) -> Discovered
         return values if at == 0 else ()
 
     return replace(device, pci=part(device.pci), rdma=part(device.rdma), ports=part(device.ports))
-
-
-def _joined(shares: list[DiscoveredDevice]) -> DiscoveredDevice:
-    """Return as one device what the first source takes for one."""
-    return replace(
-        shares[0],
-        pci=tuple(dict.fromkeys(address for share in shares for address in share.pci)),
-        rdma=tuple(dict.fromkeys(name for share in shares for name in share.rdma)),
-        ports=tuple(rate for share in shares for rate in share.ports),
-    )
 
 
 def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) -> DiscoveredDevice:
@@ -355,12 +343,10 @@ def _filled_link(
     complete = source.generation is not None and source.lanes is not None
     if complete and is_guessed(link) and not is_guessed(source):
         return replace(source, evidence=evidence)
-    lacks_generation = link.generation is None and source.generation
-    if not lacks_generation and not (link.lanes is None and source.lanes):
+    generation, lanes = link.generation or source.generation, link.lanes or source.lanes
+    if (generation, lanes) == (link.generation, link.lanes):
         return link
-    return DiscoveredLink(
-        link.generation or source.generation, link.lanes or source.lanes, evidence
-    )
+    return DiscoveredLink(generation, lanes, evidence)
 
 
 # --- links outside PCIe ---------------------------------------------------------------------------
@@ -401,15 +387,6 @@ def _cables(
 
 def _joins_gpus(cable: DiscoveredCable) -> bool:
     return "c2c" not in cable.cable and ("nvlink" in cable.cable or "xgmi" in cable.cable)
-
-
-def _with_medium(cable: DiscoveredCable, gpu_part: str) -> DiscoveredCable:
-    """Return a cable with the generation of NVLinks that only their number is known of."""
-    part = catalogue().parts.get(gpu_part)
-    medium = (part.fabric.medium if part is not None and part.fabric is not None else "") or ""
-    if not cable.cable.endswith("nvlink unknown") or not medium.startswith("nvlink"):
-        return cable
-    return replace(cable, cable=cable.cable.replace("nvlink unknown", medium))
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -460,15 +437,11 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: Matches) -> Machine:
         devices.append(moved)
     findings = list(base.findings)
     if unplaced:
-        names = and_more([_shown(device) for device in unplaced])
+        names = and_more([(*device.pci, device.label or device.evidence)[0] for device in unplaced])
         message = f"the NUMA node of {names} is not told by either source: put under the first CPU"
         help = "`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML"
         findings.append(Finding("numa-unknown", message, severity="warning", help=help))
     return replace(base, devices=tuple(devices), findings=tuple(findings))
-
-
-def _shown(device: DiscoveredDevice) -> str:
-    return device.pci[0] if device.pci else device.label or device.evidence
 
 
 def _with_host_bridges(base: Machine, extra: Machine, matches: Matches) -> Machine:

@@ -13,7 +13,13 @@ from typing import Final
 from topo.catalogue.kinds import CARDS
 from topo.catalogue.load import catalogue
 from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
-from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    Machine,
+    bundle,
+)
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import did_you_mean
@@ -152,13 +158,12 @@ def storage_cable(card: DiscoveredDevice, machine: Machine) -> str:
 
 def network_cable(count: int, bits_per_s: float | None, network: str) -> str:
     """Return so many network cables of a rate, ``2x infiniband ndr``; 100 Gb/s where unknown."""
-    times = f"{count}x " if count > 1 else ""
     if bits_per_s is None:
-        return f"{times}{_GUESSED_PORT}"
+        return bundle(count, _GUESSED_PORT)
     gigabits = bits_per_s / 1e9
     if network == "infiniband" and gigabits in _INFINIBAND:
-        return f"{times}infiniband {_INFINIBAND[int(gigabits)]}"
-    return f"{times}ethernet {gigabits:.10g} Gb/s"
+        return bundle(count, f"infiniband {_INFINIBAND[int(gigabits)]}")
+    return bundle(count, f"ethernet {gigabits:.10g} Gb/s")
 
 
 def _guesses(
@@ -207,11 +212,16 @@ def with_nvswitch_links(
     lost = [device for device in devices if device.kind == "nvswitch" and device.id not in ends]
     if not lost:
         return tuple(devices), tuple(cables), ()
-    guessed = [
-        DiscoveredCable(device.id, lost[0].id, cable, "a guess: all links of the part")
-        for device in devices
-        if device.kind == "gpu" and device.id not in ends and (cable := _all_links(device.part))
-    ]
+    guessed = []
+    for device in devices:
+        part = catalogue().parts.get(device.part)
+        fabric = part.fabric if part is not None else None
+        if device.kind != "gpu" or device.id in ends or fabric is None:
+            continue
+        if fabric.count and fabric.medium:
+            cable = bundle(fabric.count, fabric.medium)
+            evidence = "a guess: all links of the part"
+            guessed.append(DiscoveredCable(device.id, lost[0].id, cable, evidence))
     if guessed:
         message = f"NVSwitches are there, and their links are not told: {guessed[0].cable} a GPU"
         help = "`nvidia-smi topo -m` counts the links; correct them in the YAML"
@@ -220,12 +230,3 @@ def with_nvswitch_links(
     message = "NVSwitches are there, and which GPUs have links to them is not told: left out"
     finding = Finding("nvlinks-not-told", message, severity="warning")
     return tuple(device for device in devices if device not in lost), tuple(cables), (finding,)
-
-
-def _all_links(part: str) -> str:
-    """Return all links of a part as a cable, ``""`` when it has none or they are unknown."""
-    gpu = catalogue().parts.get(part)
-    fabric = gpu.fabric if gpu is not None else None
-    if fabric is None or not fabric.count or not fabric.medium:
-        return ""
-    return f"{fabric.count}x {fabric.medium}" if fabric.count > 1 else fabric.medium

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,6 +103,13 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
     """
     names = device_names(machine.devices)
     devices = sorted(machine.devices, key=lambda device: _DEVICE_ORDER.index(_STEMS[device.kind]))
+    head = [
+        f"Imported from {printable(file_title(machine.file))} ({machine.source}).",
+        *(f"Combined with {printable(source)}." for source in machine.together),
+        "What the source does not tell is `unknown`; memories and their buses are assumed.",
+    ]
+    for note in machine.notes:
+        head += wrap(printable(note, _LONGEST_NOTE), _HEAD_WIDTH, break_on_hyphens=False)
     domains = any(not address.startswith("0000:") for device in devices for address in device.pci)
     links = _links(machine, names)
     document: Plain = {"topo": 1, "name": machine_name(machine.file), "title": title}
@@ -121,7 +128,7 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
     if workload:
         document["workloads"] = {"load": workload}
     comments = Comments(
-        head=tuple(_head(machine)),
+        head=tuple(head),
         above={
             names[device.id]: tuple(printable(notice, _LONGEST_NOTE) for notice in device.notices)
             for device in devices
@@ -135,15 +142,6 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
     return document, comments
 
 
-def _head(machine: Machine) -> Iterator[str]:
-    yield f"Imported from {printable(file_title(machine.file))} ({machine.source})."
-    for source in machine.together:
-        yield f"Combined with {printable(source)}."
-    yield "What the source does not tell is `unknown`; memories and their buses are assumed."
-    for note in machine.notes:
-        yield from wrap(printable(note, _LONGEST_NOTE), _HEAD_WIDTH, break_on_hyphens=False)
-
-
 def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return ends, cable and comment of each link, in the order of the file."""
     links: list[tuple[str, str, str]] = []
@@ -153,11 +151,9 @@ def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]
         above = names[device.parent]
         if device.node is not None:
             above = f"{above}/numa{device.node}"
-        ends = f"{names[device.id]} -- {above}"
-        if device.link is not None:
-            links.append((ends, device.link.cable, device.link.evidence))
-        else:
-            links.append((ends, "memory-bus", ""))
+        link = device.link
+        cable, evidence = (link.cable, link.evidence) if link is not None else ("memory-bus", "")
+        links.append((f"{names[device.id]} -- {above}", cable, evidence))
     links += [
         (f"{names[cable.a]} -- {names[cable.b]}", cable.cable, cable.evidence)
         for cable in machine.cables
@@ -168,14 +164,10 @@ def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]
 def _workload(machine: Machine) -> Plain:
     """Return a workload to begin with, where there is something to read from and to."""
     gpus, drives = machine.of_kind("gpu"), machine.of_kind("nvme")
-    if machine.of_kind("storage"):
-        source = "storage"
-    elif drives:
-        source = "nvme" if len(drives) > 1 else "nvme0"
-    else:
+    storage = machine.of_kind("storage")
+    if not gpus or not (storage or drives):
         return {}
-    if not gpus:
-        return {}
+    source = "storage" if storage else "nvme" if len(drives) > 1 else "nvme0"
     return {"read": "80 GB each", "from": source, "to": "gpu" if len(gpus) > 1 else "gpu0"}
 
 
@@ -197,13 +189,19 @@ def _device_value(device: DiscoveredDevice, machine: Machine, *, domains: bool) 
     """
     part = part_of(device, machine)
     addresses = [address if domains else short_address(address) for address in device.pci]
+    functions = ""
+    if part is not None and device.kind in CARDS:
+        figure = part.figure("functions")
+        usual = int(figure.value) if figure and figure.value else 1
+        count = max(1, len(device.pci) or len(device.rdma))
+        functions = str(count) if count != usual else ""
     entries: Plain = {
         "label": printable(device.label),
         "slot": printable(device.slot),
         "ports": _ports(device, part),
         "pcie": larger_slot(device, part),
         "fabric": _fabric(device, part, machine.cables),
-        "functions": _functions(device, part),
+        "functions": functions,
         **dict(device.facts),
         "pci": addresses[0] if len(addresses) == 1 else addresses,
         "rdma": device.rdma[0] if len(device.rdma) == 1 else list(device.rdma),
@@ -239,16 +237,6 @@ def _ports(device: DiscoveredDevice, part: Part | None) -> str:
     ethernet = ports is not None and (ports.medium or "").startswith("ethernet")
     rate = f"{bits_per_s / 1e9:.10g} Gb/s" if bits_per_s >= 1e9 else spell_rate(bits_per_s / 8)  # noqa: PLR2004
     return f"{count}x {'ethernet ' if ethernet else ''}{rate}"
-
-
-def _functions(device: DiscoveredDevice, part: Part | None) -> str:
-    """Return `functions:` of a card that shows more or fewer than its part does."""
-    if part is None or device.kind not in CARDS:
-        return ""
-    figure = part.figure("functions")
-    usual = int(figure.value) if figure and figure.value else 1
-    count = max(1, len(device.pci) or len(device.rdma))
-    return str(count) if count != usual else ""
 
 
 def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[DiscoveredCable]) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Place = tuple[str, ...]
 Sort = Literal["folder", "file", "link", ""]
+Content = list[str] | bytes | str  # a folder's names, a file's beginning, where a link leads
 
 _LONGEST_FILE: Final = 64 * 1024
 _MOST_LINKS: Final = 40
@@ -46,27 +47,28 @@ class FileTree(ABC):
     """A tree of files with its own root."""
 
     def __init__(self) -> None:
-        self._resolved: dict[Place, Place | None] = {}
+        self._resolved: dict[str, Place | None] = {}
 
     @abstractmethod
     def _sort(self, place: Place) -> Sort:
         """Return what stands at a place, links not followed."""
 
     @abstractmethod
-    def _target(self, place: Place) -> str:
-        """Return where a link leads."""
+    def _read(self, place: Place, sort: Sort) -> Content:
+        """Return what a place of this sort holds."""
 
-    @abstractmethod
-    def _names(self, place: Place) -> list[str]:
-        """Return the names in a folder."""
-
-    @abstractmethod
-    def _bytes(self, place: Place) -> bytes:
-        """Return the beginning of a file."""
+    def _content(self, place: Place | None, sort: Sort) -> Content:
+        """Return what a place holds, ``""`` when it is of another sort or cannot be read."""
+        if place is None or self._sort(place) != sort:
+            return ""
+        try:
+            return self._read(place, sort)
+        except OSError:
+            return ""
 
     def resolve(self, path: str) -> str:
         """Return a path without links, ``""`` when nothing stands there."""
-        place = self._walk(_steps_of(path))
+        place = self._walk(path)
         return "/" + "/".join(place) if place is not None else ""
 
     def text(self, path: str) -> str:
@@ -75,39 +77,22 @@ class FileTree(ABC):
 
     def data(self, path: str) -> bytes:
         """Return a file's first bytes, ``b""`` when it cannot be read."""
-        place = self._walk(_steps_of(path))
-        if place is None or self._sort(place) != "file":
-            return b""
-        try:
-            return self._bytes(place)[:_LONGEST_FILE]
-        except OSError:
-            return b""
+        content = self._content(self._walk(path), "file")
+        return content[:_LONGEST_FILE] if isinstance(content, bytes) else b""
 
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, sorted; none when it is absent."""
-        place = self._walk(_steps_of(path))
-        if place is None or self._sort(place) != "folder":
-            return []
-        try:
-            return sorted(self._names(place)[:_MOST_NAMES])
-        except OSError:
-            return []
+        content = self._content(self._walk(path), "folder")
+        return sorted(content[:_MOST_NAMES]) if isinstance(content, list) else []
 
-    def is_link(self, path: str) -> bool:
-        """Whether the last step of a path is a link."""
-        *above, last = _steps_of(path)
-        place = self._walk(above)
-        return place is not None and self._sort((*place, last)) == "link"
+    def _walk(self, path: str) -> Place | None:
+        if path not in self._resolved:
+            self._resolved[path] = self._walked(path)
+        return self._resolved[path]
 
-    def _walk(self, steps: list[str]) -> Place | None:
-        key = tuple(steps)
-        if key not in self._resolved:
-            self._resolved[key] = self._walked(steps)
-        return self._resolved[key]
-
-    def _walked(self, steps: list[str]) -> Place | None:
+    def _walked(self, path: str) -> Place | None:
         place: Place = ()
-        todo = list(reversed(steps))
+        todo = list(reversed(_steps_of(path)))
         links = count = 0
         while todo:
             step = todo.pop()
@@ -125,8 +110,8 @@ class FileTree(ABC):
                 place = below
                 continue
             links += 1
-            target = self._target(below)
-            if links > _MOST_LINKS:
+            target = self._content(below, "link")
+            if links > _MOST_LINKS or not isinstance(target, str):
                 return None
             place = () if target.startswith("/") else place
             todo += reversed(_steps_of(target))
@@ -145,12 +130,9 @@ class Folder(FileTree):
         super().__init__()
         self.root = root
 
-    def _path(self, place: Place) -> str:
-        return os.path.join(self.root, *place)  # noqa: PTH118  (called a great many times)
-
     def _sort(self, place: Place) -> Sort:
-        try:
-            mode = os.lstat(self._path(place)).st_mode
+        try:  # not by pathlib, since this is called a great many times
+            mode = os.lstat(os.path.join(self.root, *place)).st_mode  # noqa: PTH118
         except (OSError, ValueError):
             return ""
         if stat.S_ISLNK(mode):
@@ -159,17 +141,13 @@ class Folder(FileTree):
             return "folder"
         return "file" if stat.S_ISREG(mode) else ""
 
-    def _target(self, place: Place) -> str:
-        try:
-            return os.readlink(self._path(place))  # noqa: PTH115
-        except OSError:
-            return ""
-
-    def _names(self, place: Place) -> list[str]:
-        return os.listdir(self._path(place))  # noqa: PTH208
-
-    def _bytes(self, place: Place) -> bytes:
-        with open(self._path(place), "rb") as file:  # noqa: PTH123
+    def _read(self, place: Place, sort: Sort) -> Content:
+        path = os.path.join(self.root, *place)  # noqa: PTH118
+        if sort == "folder":
+            return os.listdir(path)  # noqa: PTH208
+        if sort == "link":
+            return os.readlink(path)  # noqa: PTH115
+        with open(path, "rb") as file:  # noqa: PTH123
             return file.read(_LONGEST_FILE)
 
 
@@ -187,7 +165,10 @@ class Archive(FileTree):
         self._nodes: dict[Place, bytes | str | None] = {(): None}
         try:
             for place, content in _members(data, name):
-                self._put(place, content)
+                for at in range(1, len(place)):
+                    self._nodes.setdefault(place[:at], None)
+                if place and (content is not None or place not in self._nodes):
+                    self._nodes[place] = content
         except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
             if len(self._nodes) == 1:
                 message = f"`{name}` is no tar archive that can be read: "
@@ -201,20 +182,9 @@ class Archive(FileTree):
         for place in self._nodes:
             if place:
                 self._children.setdefault(place[:-1], []).append(place[-1])
-        self._top = self._find_top()
-
-    def _put(self, place: Place, content: bytes | str | None) -> None:
-        for at in range(1, len(place)):
-            self._nodes.setdefault(place[:at], None)
-        if place and (content is not None or place not in self._nodes):
-            self._nodes[place] = content
-
-    def _find_top(self) -> Place:
-        """Return the folder that holds `sys`: the archive's root, or one folder in it."""
-        for place in ((), *((name,) for name in sorted(self._children.get((), [])))):
-            if "sys" in self._children.get(place, []):
-                return place
-        return ()
+        # The folder that holds `sys`: the archive's root, or one folder in it.
+        tops: list[Place] = [(), *((folder,) for folder in sorted(self._children.get((), [])))]
+        self._top = next((top for top in tops if "sys" in self._children.get(top, [])), ())
 
     def _sort(self, place: Place) -> Sort:
         if (*self._top, *place) not in self._nodes:
@@ -222,15 +192,9 @@ class Archive(FileTree):
         content = self._nodes[(*self._top, *place)]
         return "folder" if content is None else "link" if isinstance(content, str) else "file"
 
-    def _target(self, place: Place) -> str:
-        return str(self._nodes[(*self._top, *place)])
-
-    def _names(self, place: Place) -> list[str]:
-        return self._children.get((*self._top, *place), [])
-
-    def _bytes(self, place: Place) -> bytes:
-        content = self._nodes[(*self._top, *place)]
-        return content if isinstance(content, bytes) else b""
+    def _read(self, place: Place, sort: Sort) -> Content:
+        place = (*self._top, *place)
+        return self._children.get(place, []) if sort == "folder" else self._nodes[place] or ""
 
 
 def _unpacked(data: bytes, name: str) -> bytes:

@@ -155,7 +155,14 @@ def file_kind(data: bytes) -> FileKind:
     if not head.strip():
         return FileKind("", "an empty file")
     if head.lstrip().startswith(b"<"):
-        return _markup(head)
+        at = 0
+        while prolog := _PROLOG.match(head, at):
+            at = prolog.end()
+        root = _ROOT.match(head[at:].lstrip())
+        if root is None:
+            return FileKind("", "an XML file that does not say what it is")
+        name = root[1]
+        return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
     if head.lstrip()[:1] in (b"{", b"["):
         return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
     if b"\x00" in head:
@@ -166,17 +173,6 @@ def file_kind(data: bytes) -> FileKind:
 
 _JSON_FILE: Final = FileKind("", "a JSON file")
 _UNKNOWN: Final = FileKind("", _NOTHING)
-
-
-def _markup(head: bytes) -> FileKind:
-    at = 0
-    while prolog := _PROLOG.match(head, at):
-        at = prolog.end()
-    root = _ROOT.match(head[at:].lstrip())
-    if root is None:
-        return FileKind("", "an XML file that does not say what it is")
-    name = root[1]
-    return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.load import catalogue
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_xml
-from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
 from topo.discovery.numa import Hosts, NumaNode, Package, hosts_of
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
@@ -76,6 +77,15 @@ def read(data: bytes, name: str) -> Machine:
     devices = (*hosts.devices, *pci.devices)
     cables, odd_links = _fabric(file.matrices, device_of, {device.id: device for device in devices})
     devices, cables, guesses = with_nvswitch_links(devices, cables)
+    odd_file = list(_filtered(file))
+    if file.major <= 1:
+        message = "hwloc's version 1: old, and without the matrices of links between GPUs"
+        help = "write it anew with a newer lstopo: lstopo x.xml"
+        odd_file.insert(0, Finding("hwloc-version", message, severity="warning", help=help))
+    # Ports that were filtered out are none that a virtual machine hides.
+    ports = file.objects("Bridge")
+    shows_ports = _has_single_buses(ports) or any(port.address for port in ports)
+    hidden = hidden_ports(reader.functions) if ports and shows_ports else ()
     return Machine(
         kind="hwloc",
         source=f"hwloc XML, version {file.version}",
@@ -88,10 +98,7 @@ def read(data: bytes, name: str) -> Machine:
             "hwloc tells rates of links, not generation and width: those are guesses of that rate.",
         ),
         left_out=pci.left_out,
-        findings=(
-            *(*_version(file), *_filtered(file), *pci.findings),
-            *(*_hidden(file, reader.functions), *odd_links, *guesses),
-        ),
+        findings=(*odd_file, *pci.findings, *hidden, *odd_links, *guesses),
     )
 
 
@@ -313,6 +320,12 @@ class _Reader:
         for part in (item, *inner):
             if part.get("gp_index"):
                 self.function_of[f"{part.type}:{part.get('gp_index')}"] = key
+        sizes = [
+            int(match[1]) * 1024
+            for part in inner
+            if (match := _KIBIBYTES.fullmatch(part.infos.get("Size", "").strip()))
+            and part.get("name").startswith("nvme")
+        ]
         unnamed_bridge = item.type == "Bridge" and not code.strip("0")
         ports = sum(bool(_PORT_STATE.fullmatch(name)) for part in inner for name in part.infos)
         self.functions.append(
@@ -330,17 +343,18 @@ class _Reader:
                 rdma=self._named(inner, "openfabrics"),
                 ports=(None,) * ports,  # hwloc tells no rates
                 drives=self._named(inner, "storage"),
-                size=_drive_size(inner),
+                size=sizes[0] if sizes else None,
             )
         )
         return key
 
     def _named(self, inner: list[Object], sort: str, but: str = "") -> tuple[str, ...]:
-        sorts = [(device, self.file.sorts(device)) for device in inner if device.get("name")]
         return tuple(
             printable(device.get("name"))
-            for device, of_device in sorts
-            if sort in of_device and but not in of_device
+            for device in inner
+            if device.get("name")
+            and sort in (sorts := self.file.sorts(device))
+            and but not in sorts
         )
 
 
@@ -353,15 +367,6 @@ def _text(item: Object, inner: list[Object]) -> str:
             if device.infos.get(name):
                 return printable(device.infos[name])
     return printable(item.infos.get("PCIDevice", ""))
-
-
-def _drive_size(inner: list[Object]) -> int | None:
-    """Return the bytes of a drive: hwloc's sizes are KiB."""
-    for device in inner:
-        match = _KIBIBYTES.fullmatch(device.infos.get("Size", "").strip())
-        if match and device.get("name").startswith("nvme"):
-            return int(match[1]) * 1024
-    return None
 
 
 # --- links between GPUs ---------------------------------------------------------------------------
@@ -393,15 +398,17 @@ def _fabric(
         if matrix.name not in ("NVLinkBandwidth", "XGMIBandwidth"):
             continue
         missing += [name for name in matrix.objects if name not in device_of]
-        for a, b, forth, back in _pairs(matrix, device_of):
-            sums = rates.get((a, b), (0.0, 0.0))
-            rates[a, b] = (sums[0] + forth, sums[1] + back)
-            by_xgmi.setdefault((a, b), matrix.name == "XGMIBandwidth")
-    cables = []
-    for (a, b), both_ways in rates.items():
-        xgmi = by_xgmi[a, b]
-        cable, evidence = _cable(max(both_ways), (devices[a], devices[b]), xgmi=xgmi)
-        cables.append(DiscoveredCable(a, b, cable, evidence))
+        for (row, name_a), (column, name_b) in combinations(enumerate(matrix.objects), 2):
+            a, b = device_of.get(name_a, ""), device_of.get(name_b, "")
+            forth, back = matrix.rows[row][column], matrix.rows[column][row]
+            if a and b and a != b and 0 < max(forth, back) < _MOST_RATE:
+                sums = rates.get((a, b), (0.0, 0.0))
+                rates[a, b] = (sums[0] + forth, sums[1] + back)
+                by_xgmi.setdefault((a, b), matrix.name == "XGMIBandwidth")
+    cables = [
+        _cable(max(both_ways), devices[a], devices[b], xgmi=by_xgmi[a, b])
+        for (a, b), both_ways in rates.items()
+    ]
     findings = []
     unequal = [ends for ends, (forth, back) in rates.items() if forth != back]
     if unequal:
@@ -415,24 +422,12 @@ def _fabric(
     return tuple(cables), tuple(findings)
 
 
-def _pairs(matrix: Matrix, device_of: Mapping[str, str]) -> Iterator[tuple[str, str, float, float]]:
-    """Yield two devices and the MB/s there and back, for each pair of objects that has any."""
-    ends = [device_of.get(name, "") for name in matrix.objects]
-    for row, a in enumerate(ends):
-        for column, b in enumerate(ends[row + 1 :], row + 1):
-            forth, back = matrix.rows[row][column], matrix.rows[column][row]
-            if a and b and a != b and 0 < max(forth, back) < _MOST_RATE:
-                yield a, b, forth, back
-
-
-def _cable(
-    rate: float, ends: tuple[DiscoveredDevice, DiscoveredDevice], *, xgmi: bool
-) -> tuple[str, str]:
-    """Return a cable and its evidence: as many links of the GPU's kind as the MB/s need."""
+def _cable(rate: float, a: DiscoveredDevice, b: DiscoveredDevice, *, xgmi: bool) -> DiscoveredCable:
+    """Return a cable of as many links of the GPU's kind as the MB/s need."""
     evidence = f"{rate / 1000:g} GB/s each way"
     if xgmi:
-        return f"xgmi {rate / 1000:g} GB/s", evidence
-    parts = [catalogue().parts.get(device.part) for device in ends if device.kind == "gpu"]
+        return DiscoveredCable(a.id, b.id, f"xgmi {rate / 1000:g} GB/s", evidence)
+    parts = [catalogue().parts.get(device.part) for device in (a, b) if device.kind == "gpu"]
     media = [part.fabric.medium for part in parts if part is not None and part.fabric is not None]
     medium = next((name for name in media if name in _NVLINK_RATES), None)
     if medium is None:
@@ -440,17 +435,10 @@ def _cable(
         medium = "nvlink 1" if first else "nvlink 3"
         evidence += f"; {medium} is a guess"
     count = max(1, round(rate / _NVLINK_RATES[medium]))
-    return (f"{count}x {medium}" if count > 1 else medium), evidence
+    return DiscoveredCable(a.id, b.id, bundle(count, medium), evidence)
 
 
 # --- what is odd ----------------------------------------------------------------------------------
-
-
-def _version(file: HwlocFile) -> Iterator[Finding]:
-    if file.major <= 1:
-        message = "hwloc's version 1: old, and without the matrices of links between GPUs"
-        help = "write it anew with a newer lstopo: lstopo x.xml"
-        yield Finding("hwloc-version", message, severity="warning", help=help)
 
 
 def _filtered(file: HwlocFile) -> Iterator[Finding]:
@@ -469,15 +457,6 @@ def _filtered(file: HwlocFile) -> Iterator[Finding]:
             "the file has PCI devices and no bridges: which of them share a switch is not told"
         )
         yield Finding("no-bridges", message, severity="warning", help=help)
-
-
-def _hidden(file: HwlocFile, functions: list[Function]) -> tuple[Finding, ...]:
-    """Return the finding about GPUs without a port above them, unless ports were filtered out."""
-    bridges = file.objects("Bridge")
-    shows_ports = any(bridge.address for bridge in bridges)
-    return (
-        hidden_ports(functions) if bridges and (_has_single_buses(bridges) or shows_ports) else ()
-    )
 
 
 def _has_single_buses(bridges: list[Object]) -> bool:

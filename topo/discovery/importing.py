@@ -88,28 +88,6 @@ def import_text(
     return import_machine(discover(kind, data, name), storage=storage)
 
 
-def import_folder(
-    kind: str | None, folder: Path, name: str, *, storage: Sequence[str] = ()
-) -> Imported:
-    """Import a machine from a folder with its ``/sys`` in it; ``/`` is this machine.
-
-    Parameters
-    ----------
-    kind
-        ``sysfs``, or `None`, which means the same.
-    folder, name
-        The folder, and what messages and the machine are called after.
-    storage
-        As for `import_text`.
-
-    Raises
-    ------
-    ExchangeError
-        If another kind is wanted, or nothing of a machine is in the folder.
-    """
-    return import_machine(discover_folder(kind, folder, name), storage=storage)
-
-
 def import_together(machines: Sequence[Machine], *, storage: Sequence[str] = ()) -> Imported:
     """Import one machine from several sources, the first of which stands where they disagree.
 

@@ -8,7 +8,6 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Final
 
@@ -135,94 +134,101 @@ def _hosts(listing: Listing) -> tuple[Hosts, list[HostBridge]]:
     return hosts, bridges
 
 
-def _numbers_in(text: str) -> tuple[str, str]:
-    """Return vendor and device number of a name that ``-nn`` wrote, empty when it has none."""
+def _named_function(id_: str, address: str, code: str, text: str, *, parent: str = "") -> Function:
+    """Return a function with the vendor and device number that ``-nn`` wrote into its name."""
     pairs = _NUMBERS.findall(text)
-    return (pairs[-1][0].lower(), pairs[-1][1].lower()) if pairs else ("", "")
+    vendor, device = pairs[-1] if pairs else ("", "")
+    return Function(
+        id=id_,
+        parent=parent,
+        address=address,
+        code=code,
+        vendor=vendor.lower() or vendor_named(text),
+        device=device.lower(),
+        text=text,
+    )
 
 
 # --- lists and blocks -----------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Block:
-    """A function, and the bus below it where it is a bridge."""
-
-    function: Function
-    secondary: str = ""
-
-
 def read_blocks(lines: list[str]) -> Listing | None:
     """Return what a list tells, `None` when no line names a function."""
-    blocks: list[_Block] = []
+    listed: list[Function] = []
+    bus_below: dict[str, str] = {}  # the bus below each bridge
     denied = False
     for line in lines:
         head = _HEAD.match(line)
         if head and not line.startswith("\t"):
-            blocks.append(_Block(_listed_function(head, len(blocks))))
-        elif blocks:
-            _take_fact(line.strip(), blocks[-1])
+            text, address = printable(head["name"]), read_address(head["address"])
+            code = (head["code"] or class_named(head["class"]) or "ff").lower()
+            function = _named_function(f"{address} {len(listed)}", address, code, text)
+            listed.append(replace(function, text=_EXTRAS.sub("", text).strip()))
+        elif listed:
+            listed[-1] = _with_fact(listed[-1], line.strip())
+            if buses := _BUSES.match(line.strip()):
+                bus_below[listed[-1].id] = buses[1].lower()
             denied = denied or _DENIED in line
-    if not blocks:
+    if not listed:
         return None
-    blocks = list({block.function.address: block for block in reversed(blocks)}.values())
-    blocks.sort(key=lambda block: address_key(block.function.address))
+    by_first = {function.address: function for function in reversed(listed)}  # each address once
+    functions = by_address(by_first.values())
     bridges = {
-        (block.function.address.partition(":")[0], block.secondary): block.function.id
-        for block in blocks
-        if block.secondary and block.secondary != "00"
+        (function.address.partition(":")[0], bus): function.id
+        for function in functions
+        if (bus := bus_below.get(function.id, "00")) != "00"
     }
-    roots = _roots(block.function for block in blocks)
-    functions = tuple(
-        replace(block.function, parent=_parent(block.function, bridges, roots)) for block in blocks
-    )
+    places = [tuple(function.address.split(":")[:2]) for function in functions]
+    roots = [  # domain and bus of each host bridge
+        place
+        for place, function in zip(places, functions, strict=True)
+        if function.code.startswith("0600") and function.address.endswith(":00.0")
+    ]
+    for at, (function, (domain, bus)) in enumerate(zip(functions, places, strict=True)):
+        parent = bridges.get((domain, bus), function.id)
+        if parent == function.id:  # without a bridge above, the host bridge its bus belongs to
+            before = [root for place, root in roots if place == domain and root <= bus]
+            parent = f"{domain}:{max(before, default=bus)}"
+        functions[at] = replace(function, parent=parent)
     ids = {function.id for function in functions}
-    blind = not bridges and any(function.is_bridge for function in functions)
     detailed = any(function.most or function.current for function in functions)
+    findings = []
+    if not bridges and any(function.is_bridge for function in functions):
+        message = "the list does not tell what hangs on which bridge: switches are missing"
+        help = "`lspci -tv` draws the tree, `sudo lspci -vvv` tells it with speeds"
+        findings.append(Finding("no-tree", message, severity="warning", help=help))
+    if denied:
+        message = "capabilities were hidden from the user who ran lspci: no speeds"
+        help = "run it as root: `sudo lspci -vvv`"
+        findings.append(Finding("access-denied", message, severity="warning", help=help))
     return Listing(
-        functions,
+        tuple(functions),
         tuple(
             dict.fromkeys(function.parent for function in functions if function.parent not in ids)
         ),
         " -vvv" if detailed or bridges else "",
         ("Speeds are the most that both ends of a link can.",) if detailed else (),
-        tuple(_hidden(blind=blind, denied=denied)),
+        tuple(findings),
     )
 
 
-def _listed_function(head: re.Match[str], count: int) -> Function:
-    text = printable(head["name"])
-    vendor, device = _numbers_in(text)
-    address = read_address(head["address"])
-    return Function(
-        id=f"{address} {count}",
-        address=address,
-        code=(head["code"] or class_named(head["class"]) or "ff").lower(),
-        vendor=vendor or vendor_named(text),
-        device=device,
-        text=_EXTRAS.sub("", text).strip(),
-    )
-
-
-def _take_fact(line: str, block: _Block) -> None:
-    """Take a line of a block, where it says something of use."""
-    function = block.function
+def _with_fact(function: Function, line: str) -> Function:
+    """Return a function with what a line of its block says, where that is of use."""
     word, _, text = line.partition(":")
     text = text.strip()
     if word == "LnkCap":
-        block.function = replace(function, most=_link_speed(text))
-    elif word == "LnkSta":
-        block.function = replace(function, current=_link_speed(text))
-    elif word == "NUMA node" and text.isdecimal() and len(text) <= _MOST_DIGITS:
-        block.function = replace(function, node=int(text))
-    elif word == "Physical Slot":
-        block.function = replace(function, slot=printable(text))
-    elif word == "ACSCtl":
-        block.function = replace(function, redirects="ReqRedir+" in text)
-    elif word == "Bus" and (buses := _BUSES.match(line)):
-        block.secondary = buses[1].lower()
-    elif word == "Capabilities" and (express := _EXPRESS.search(text)):
-        block.function = replace(function, port=_PORTS[express[1]])
+        return replace(function, most=_link_speed(text))
+    if word == "LnkSta":
+        return replace(function, current=_link_speed(text))
+    if word == "NUMA node" and text.isdecimal() and len(text) <= _MOST_DIGITS:
+        return replace(function, node=int(text))
+    if word == "Physical Slot":
+        return replace(function, slot=printable(text))
+    if word == "ACSCtl":
+        return replace(function, redirects="ReqRedir+" in text)
+    if word == "Capabilities" and (express := _EXPRESS.search(text)):
+        return replace(function, port=_PORTS[express[1]])
+    return function
 
 
 def _link_speed(text: str) -> LinkSpeed:
@@ -231,41 +237,6 @@ def _link_speed(text: str) -> LinkSpeed:
         return LinkSpeed()
     lanes = int(link[2])
     return LinkSpeed(generation_of(link[1]), lanes if lanes in LANES else None)
-
-
-def _roots(functions: Iterable[Function]) -> list[tuple[str, int]]:
-    """Return domain and bus of each host bridge, in order."""
-    return sorted(
-        {
-            (domain, int(bus, 16))
-            for function in functions
-            if function.code.startswith("0600") and function.address.endswith(":00.0")
-            for domain, bus in [function.address.split(":")[:2]]
-        }
-    )
-
-
-def _parent(
-    function: Function, bridges: dict[tuple[str, str], str], roots: list[tuple[str, int]]
-) -> str:
-    """Return the bridge above a function; without one, the host bridge its bus belongs to."""
-    domain, bus, _ = function.address.split(":")
-    above = bridges.get((domain, bus))
-    if above is not None and above != function.id:
-        return above
-    before = [number for place, number in roots if place == domain and number <= int(bus, 16)]
-    return f"{domain}:{max(before):02x}" if before else f"{domain}:{bus}"
-
-
-def _hidden(*, blind: bool, denied: bool) -> Iterable[Finding]:
-    if blind:
-        message = "the list does not tell what hangs on which bridge: switches are missing"
-        help = "`lspci -tv` draws the tree, `sudo lspci -vvv` tells it with speeds"
-        yield Finding("no-tree", message, severity="warning", help=help)
-    if denied:
-        message = "capabilities were hidden from the user who ran lspci: no speeds"
-        help = "run it as root: `sudo lspci -vvv`"
-        yield Finding("access-denied", message, severity="warning", help=help)
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -352,45 +323,26 @@ def _walk(text: str, at: int, bus: _Bus | None, picture: _Picture) -> None:
         elif text[at] == "+":  # the line of roots
             at += 1
         elif match := _BUS.match(text, at):
-            bus = _opened(match, bridge, bus, picture)
+            number, parent = match["bus"].lower(), bridge or (bus.parent if bus else "")
+            domain = bus.domain if bus else "0000"
+            if match["domain"]:
+                domain = f"{int(match['domain'], 16):04x}"
+                parent = f"{domain}:{number}"
+                picture.roots.append(parent)
+                picture.open.clear()
+            bus = _Bus(-1, domain, number, parent)
             at = match.end()
         elif (match := _DEVICE.match(text, at)) and bus is not None:
             at = match.end()
             is_bridge = text[at : at + 2] == "-["
-            function = _drawn_function(match, bus, text[at:], picture, is_bridge=is_bridge)
-            picture.functions.append(function)
+            address = f"{bus.domain}:{bus.number}:{match['device'].lower()}.{match['function']}"
+            bridge = f"{address} {len(picture.functions)}"
+            code, name = ("0604", "") if is_bridge else ("", printable(text[at:]))
+            picture.functions.append(
+                _named_function(bridge, address, code, name, parent=bus.parent)
+            )
             if not is_bridge:
                 return
-            bridge = function.id
             at += 1
         else:
             return
-
-
-def _opened(match: re.Match[str], bridge: str, bus: _Bus | None, picture: _Picture) -> _Bus:
-    """Return the bus that opens below a bridge, or as a root."""
-    number = match["bus"].lower()
-    if match["domain"]:
-        domain = f"{int(match['domain'], 16):04x}"
-        picture.roots.append(f"{domain}:{number}")
-        picture.open.clear()
-        return _Bus(-1, domain, number, f"{domain}:{number}")
-    parent = bridge or (bus.parent if bus else "")
-    return _Bus(-1, bus.domain if bus else "0000", number, parent)
-
-
-def _drawn_function(
-    match: re.Match[str], bus: _Bus, name: str, picture: _Picture, *, is_bridge: bool
-) -> Function:
-    text = "" if is_bridge else printable(name)
-    address = f"{bus.domain}:{bus.number}:{match['device'].lower()}.{match['function']}"
-    vendor, device = _numbers_in(text)
-    return Function(
-        id=f"{address} {len(picture.functions)}",
-        parent=bus.parent,
-        address=address,
-        code="0604" if is_bridge else "",
-        vendor=vendor or vendor_named(text),
-        device=device,
-        text=text,
-    )

@@ -212,6 +212,11 @@ def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:
     return sorted(by_id.values(), key=lambda device: len(ancestors(device, by_id)))
 
 
+def bundle(count: int, cable: str) -> str:
+    """Return so many cables of one sort as a topology file writes them: ``18x nvlink 4``."""
+    return f"{count}x {cable}" if count > 1 else cable
+
+
 def printable(text: str, longest: int = _LONGEST) -> str:
     """Return text of a foreign file fit for one line: printable, plain spaces, not endless."""
     spaced = "".join(character if character.isprintable() else " " for character in text)

@@ -24,6 +24,7 @@ from topo.discovery.machine import (
     DiscoveredLink,
     DiscoveredPart,
     Machine,
+    bundle,
     by_depth,
     printable,
 )
@@ -126,7 +127,10 @@ class _Reader:
             self.parts.setdefault(part.name, part)
         self.socket_cables.add(cable)
         node = _number(element, "numaid")
-        logical_cpus = _bits(element.get("affinity", ""))
+        try:  # a mask like `00000000,0000ffff`
+            logical_cpus = int(element.get("affinity", "").replace(",", ""), 16).bit_count()
+        except ValueError:
+            logical_cpus = 0
         cpu = DiscoveredDevice(
             id=f"cpu {len(self.cpus)}",
             kind="cpu",
@@ -191,8 +195,19 @@ class _Reader:
         pci_devices = devices_of(self.functions, hosts, keep_switches=True).devices
         order = {function.id: place for place, function in enumerate(self.functions)}
         in_file = sorted(pci_devices, key=lambda device: order[device.id])
-        gpus = self._in_order([device for device in in_file if device.kind == "gpu"])
+        gpus = [device for device in in_file if device.kind == "gpu"]
+        number_of = {gpu.id: _number(gpu.element, "dev") for gpu in self.gpus}
+        numbers = [number for gpu in gpus if (number := number_of.get(gpu.id)) is not None]
+        if len(set(numbers)) == len(gpus):  # NCCL numbers them all
+            gpus.sort(key=lambda gpu: number_of[gpu.id] or 0)
         fabric = _Fabric(self.gpus, gpus)
+        odd_version = []
+        if version == "2":
+            message = "version 2: RCCL's form, with xGMI between GPUs"
+            odd_version.append(Finding("nccl-version", message, severity="note"))
+        elif version != "1":
+            message = f"version `{printable(version)}` is none that NCCL or RCCL write"
+            odd_version.append(Finding("nccl-version", message, severity="warning"))
         devices = (
             *(device for device in in_file if device.is_nic),
             *self.interfaces.values(),
@@ -213,16 +228,8 @@ class _Reader:
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
             left_out=tuple(self.left_out),
             places=tuple(self.places),
-            findings=(*_version(version), *self._findings(), *fabric.findings()),
+            findings=(*odd_version, *self._findings(), *fabric.findings()),
         )
-
-    def _in_order(self, gpus: list[DiscoveredDevice]) -> list[DiscoveredDevice]:
-        """Return the GPUs as NCCL numbers them, in the file's order where it does not."""
-        number_of = {gpu.id: _number(gpu.element, "dev") for gpu in self.gpus}
-        numbers = [number_of.get(gpu.id) for gpu in gpus]
-        if None in numbers or len(set(numbers)) != len(numbers):
-            return gpus
-        return sorted(gpus, key=lambda gpu: number_of[gpu.id] or 0)
 
     def _findings(self) -> Iterator[Finding]:
         if self.repeated:
@@ -251,15 +258,6 @@ class _Reader:
             yield Finding("left-out-link", message, severity="note", help=help)
 
 
-def _version(version: str) -> Iterator[Finding]:
-    if version == "2":
-        message = "version 2: RCCL's form, with xGMI between GPUs"
-        yield Finding("nccl-version", message, severity="note")
-    elif version != "1":
-        message = f"version `{printable(version)}` is none that NCCL or RCCL write"
-        yield Finding("nccl-version", message, severity="warning")
-
-
 # --- elements as values ---------------------------------------------------------------------------
 
 
@@ -272,15 +270,6 @@ def _number(element: Element, name: str) -> int | None:
     if not _NUMBER.fullmatch(text):
         return None
     return int(text, 16) if "x" in text.lower() else int(text)
-
-
-def _bits(mask: str) -> int:
-    """Return how many bits a mask like ``00000000,0000ffff`` has."""
-    digits = mask.replace(",", "").strip()
-    try:
-        return int(digits, 16).bit_count() if digits else 0
-    except ValueError:
-        return 0
 
 
 def _hexadecimal(element: Element, name: str) -> str:
@@ -422,22 +411,19 @@ class _Fabric:
             part = catalogue().parts.get(part_of[gpu.id])
             fabric = part.fabric if part is not None else None
             medium = fabric.medium if fabric is not None else None
-            self._take(gpu, medium or nvlink_of(_number(gpu.element, "sm")))
-
-    def _take(self, gpu: _Gpu, medium: str) -> None:
-        for child in gpu.element:
-            count = _number(child, "count") or 1
-            if not 0 < count <= _MOST_LINKS:
-                continue
-            if child.tag == "c2c":
-                rate = _number(child, "bw")
-                speed = f"{rate / 1000:.10g} GB/s" if rate and rate > 0 else "unknown"
-                cable = _times(count, f"nvlink-c2c {speed}")
-                self.chip_links.append(DiscoveredCable(gpu.id, gpu.cpu, cable, "c2c bw, count"))
-            elif child.tag == "xgmi":
-                self._take_port(gpu, child, count, "xgmi unknown")
-            elif child.tag == "nvlink":
-                self._take_port(gpu, child, count, medium)
+            medium = medium or nvlink_of(_number(gpu.element, "sm"))
+            for child in gpu.element:
+                count = _number(child, "count") or 1
+                if not 0 < count <= _MOST_LINKS:
+                    continue
+                if child.tag == "c2c":
+                    rate = _number(child, "bw")
+                    speed = f"{rate / 1000:.10g} GB/s" if rate and rate > 0 else "unknown"
+                    cable = bundle(count, f"nvlink-c2c {speed}")
+                    self.chip_links.append(DiscoveredCable(gpu.id, gpu.cpu, cable, "c2c bw, count"))
+                elif child.tag in ("nvlink", "xgmi"):
+                    is_nvlink = child.tag == "nvlink"
+                    self._take_port(gpu, child, count, medium if is_nvlink else "xgmi unknown")
 
     def _take_port(self, gpu: _Gpu, element: Element, count: int, medium: str) -> None:
         is_nvlink = element.tag == "nvlink"
@@ -500,7 +486,7 @@ class _Fabric:
 
         return (
             *(
-                DiscoveredCable(*ends, _times(max(sides[ends].values()), media[ends]))
+                DiscoveredCable(*ends, bundle(max(sides[ends].values()), media[ends]))
                 for ends in sorted(sides, key=place)
             ),
             *self.chip_links,
@@ -541,7 +527,3 @@ class _Fabric:
                 severity="warning",
                 help="the larger number was taken",
             )
-
-
-def _times(count: int, cable: str) -> str:
-    return f"{count}x {cable}" if count > 1 else cable

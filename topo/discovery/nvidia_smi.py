@@ -19,6 +19,7 @@ from topo.discovery.machine import (
     DiscoveredDevice,
     DiscoveredLink,
     Machine,
+    bundle,
     by_depth,
     printable,
 )
@@ -205,9 +206,37 @@ def read_matrix(data: bytes, name: str) -> Matrix:
     if between and between <= _PEER_CODES:
         message = f"`{name}` is a peer-to-peer matrix of `nvidia-smi topo -p2p`, not of `topo -m`"
         raise ExchangeError(Finding("wrong-kind", message, help="run `nvidia-smi topo -m`"))
+    findings: list[Finding] = []
     rowless = [device for device in names if device not in rows]
-    findings = (*_ragged(short, rowless, name), *_unknown(between), *_asymmetric(codes))
-    return Matrix(names, codes, affinity, legend, findings)
+    if short or rowless:
+        what = f"the row of {short[0][1]} is short" if short else f"{rowless[0]} has no row"
+        message = (
+            f"{what}; the cells were taken from the other half of the matrix where it has them"
+        )
+        place = Place(name, short[0][0], 1) if short else None
+        findings.append(Finding("ragged-matrix", message, place=place, severity="warning"))
+    findings += _odd_codes(codes)
+    return Matrix(names, codes, affinity, legend, tuple(findings))
+
+
+def _odd_codes(codes: dict[tuple[str, str], str]) -> Iterator[Finding]:
+    between = {code for (row, column), code in codes.items() if row != column}
+    odd = sorted(code for code in between if rank_of(code) is None and not links_in(code))
+    if odd:
+        message = (
+            f"{', '.join(odd[:3])}: no code of nvidia-smi's; such pairs are taken as not known"
+        )
+        help = "another vendor's tool prints the same form"
+        yield Finding("unknown-code", message, severity="warning", help=help)
+    unequal = [
+        (a, b) for (a, b), code in codes.items() if a < b and codes.get((b, a), code) != code
+    ]
+    if unequal:
+        a, b = unequal[0]
+        message = f"{a} to {b} is {codes[a, b]}, and back {codes[b, a]}"
+        message += f"; {len(unequal) - 1} more" if len(unequal) > 1 else ""
+        help = "the first was taken; was the text edited?"
+        yield Finding("asymmetric-matrix", message, severity="warning", help=help)
 
 
 def _header(lines: list[str], name: str) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
@@ -242,9 +271,12 @@ def _rows(lines: list[str], header: int, names: tuple[str, ...]) -> dict[str, tu
         elif not line.strip() or "=" in line or line.strip().endswith(":"):
             if current:
                 break
-        elif current and _starts_with_code(line) and _is_short(rows[current][1], len(names)):
+        elif current and _starts_with_code(line):
             number, text = rows[current]
-            rows[current] = (number, f"{text} {line}")
+            if len(_cells(text, len(names))[0]) < len(names):
+                rows[current] = (number, f"{text} {line}")
+            elif len(rows) == len(names):
+                break
         elif len(rows) == len(names):
             break
     return rows
@@ -253,10 +285,6 @@ def _rows(lines: list[str], header: int, names: tuple[str, ...]) -> dict[str, tu
 def _starts_with_code(text: str) -> bool:
     text = text.strip()
     return bool(_KNOWN_CODE.match(text) or _ANY_CODE.match(text))
-
-
-def _is_short(text: str, count: int) -> bool:
-    return len(_cells(text, count)[0]) < count
 
 
 def _cells(text: str, count: int) -> tuple[list[str], str]:
@@ -272,39 +300,6 @@ def _cells(text: str, count: int) -> tuple[list[str], str]:
         cells.append(match[0])
         at = match.end()
     return cells, text[at:]
-
-
-def _ragged(short: list[tuple[int, str]], rowless: list[str], name: str) -> Iterator[Finding]:
-    if short or rowless:
-        what = f"the row of {short[0][1]} is short" if short else f"{rowless[0]} has no row"
-        yield Finding(
-            "ragged-matrix",
-            f"{what}; the cells were taken from the other half of the matrix where it has them",
-            place=Place(name, short[0][0], 1) if short else None,
-            severity="warning",
-        )
-
-
-def _unknown(codes: set[str]) -> Iterator[Finding]:
-    odd = sorted(code for code in codes if rank_of(code) is None and not links_in(code))
-    if odd:
-        message = (
-            f"{', '.join(odd[:3])}: no code of nvidia-smi's; such pairs are taken as not known"
-        )
-        help = "another vendor's tool prints the same form"
-        yield Finding("unknown-code", message, severity="warning", help=help)
-
-
-def _asymmetric(codes: dict[tuple[str, str], str]) -> Iterator[Finding]:
-    unequal = [
-        (a, b) for (a, b), code in codes.items() if a < b and codes.get((b, a), code) != code
-    ]
-    if unequal:
-        a, b = unequal[0]
-        message = f"{a} to {b} is {codes[a, b]}, and back {codes[b, a]}"
-        message += f"; {len(unequal) - 1} more" if len(unequal) > 1 else ""
-        help = "the first was taken; was the text edited?"
-        yield Finding("asymmetric-matrix", message, severity="warning", help=help)
 
 
 # --- NVLinks --------------------------------------------------------------------------------------
@@ -325,18 +320,20 @@ def _fabric(matrix: Matrix) -> tuple[tuple[DiscoveredDevice, ...], tuple[Discove
             sums[name] += count
             most[name] = max(most.get(name, 0), count)
     if max(sums.values(), default=0) <= _MOST_NVLINKS:
-        return (), tuple(_nvlinks(a, b, count) for (a, b), count in links.items())
+        return (), tuple(
+            DiscoveredCable(a, b, bundle(count, "nvlink unknown"), f"NV{count}")
+            for (a, b), count in links.items()
+        )
     # One GPU would need more links than it has, were they all direct.
     switch = DiscoveredDevice(
         _SWITCH, "nvswitch", "nvswitch-unknown", evidence="all GPUs are NV alike"
     )
-    cables = (_nvlinks(name, _SWITCH, most[name]) for name in matrix.gpus if name in most)
+    cables = (
+        DiscoveredCable(name, _SWITCH, bundle(most[name], "nvlink unknown"), f"NV{most[name]}")
+        for name in matrix.gpus
+        if name in most
+    )
     return (switch,), tuple(cables)
-
-
-def _nvlinks(a: str, b: str, count: int) -> DiscoveredCable:
-    cable = f"{count}x nvlink unknown" if count > 1 else "nvlink unknown"
-    return DiscoveredCable(a, b, cable, f"NV{count}")
 
 
 # --- the tree -------------------------------------------------------------------------------------
@@ -349,10 +346,20 @@ class _Tree:
         self.matrix = matrix
         # An X between two devices says nothing that can be.
         self.ranks = {(a, b): rank_of(code) or None for a, b, code in matrix.pairs()}
-        self.groups = {level: self._groups(level) for level in range(_PIX, _SYS)}
+        # The devices that are within each level of one another, directly or by others.
+        self.groups: dict[int, list[list[str]]] = {}
+        for level in range(_PIX, _SYS):
+            near = [pair for pair, rank in self.ranks.items() if rank is not None and rank <= level]
+            self.groups[level] = self._joined(near)
+            if level == _NODE:
+                self.groups[level] = self._joined([*near, *self._settled(self.groups[level])])
         self.inner: list[DiscoveredDevice] = []
         self.leaves: dict[str, DiscoveredDevice] = {}
-        for number, node in enumerate(self._nodes()):
+        nodes = self.groups[_NODE]
+        numbers = [self._numbers(group) for group in nodes]
+        if all(numbers):  # else in the order of the columns
+            nodes = [group for _, group in sorted(zip(numbers, nodes, strict=True))]
+        for number, node in enumerate(nodes):
             self._add_node(node, f"cpu {number}")
 
     def devices(self) -> tuple[DiscoveredDevice, ...]:
@@ -362,12 +369,6 @@ class _Tree:
 
     # --- nearness -----------------------------------------------------------------------------
 
-    def _groups(self, level: int) -> list[list[str]]:
-        """Return the devices that are within `level` of one another, directly or by others."""
-        near = [pair for pair, rank in self.ranks.items() if rank is not None and rank <= level]
-        groups = self._joined(near)
-        return self._joined([*near, *self._settled(groups)]) if level == _NODE else groups
-
     def _joined(self, pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
         neighbours: dict[str, list[str]] = {name: [] for name in self.matrix.names}
         for a, b in pairs:
@@ -376,37 +377,27 @@ class _Tree:
         return components(self.matrix.names, neighbours.__getitem__)
 
     def _settled(self, groups: list[list[str]]) -> list[tuple[str, str]]:
-        """Return pairs that the affinity puts into one NUMA node, where no code speaks against."""
+        """Return pairs that the affinity puts into one NUMA node, where no code speaks against.
+
+        Rows that are the same, or both empty, speak for one node too.
+        """
         place = {name: at for at, group in enumerate(groups) for name in group}
         apart = {
             frozenset((place[a], place[b])) for (a, b), rank in self.ranks.items() if rank == _SYS
         }
-        return [
-            (a, b)
-            for (a, b), rank in self.ranks.items()
-            if rank is None
-            and frozenset((place[a], place[b])) not in apart
-            and self._may_share_node(a, b)
-        ]
-
-    def _may_share_node(self, a: str, b: str) -> bool:
-        """Whether affinity puts two devices into one node; also where it says nothing of both."""
-        rows = self.matrix.affinity_of(a), self.matrix.affinity_of(b)
-        return rows[0] == rows[1] or not any(rows) or self._share_node(a, b)
+        settled = []
+        for (a, b), rank in self.ranks.items():
+            if rank is None and frozenset((place[a], place[b])) not in apart:
+                rows = self.matrix.affinity_of(a), self.matrix.affinity_of(b)
+                if rows[0] == rows[1] or not any(rows) or self._share_node(a, b):
+                    settled.append((a, b))
+        return settled
 
     def _share_node(self, a: str, b: str) -> bool:
         nodes = self.matrix.affinity_of(a).nodes
         return bool(nodes) and nodes == self.matrix.affinity_of(b).nodes
 
     # --- devices ------------------------------------------------------------------------------
-
-    def _nodes(self) -> list[list[str]]:
-        """Return the NUMA nodes' devices, by the nodes' numbers where all have one."""
-        groups = self.groups[_NODE]
-        numbers = [self._numbers(group) for group in groups]
-        if all(numbers):
-            return [group for _, group in sorted(zip(numbers, groups, strict=True))]
-        return groups
 
     def _numbers(self, group: list[str]) -> tuple[int, ...]:
         return next((nodes for name in group if (nodes := self.matrix.affinity_of(name).nodes)), ())
@@ -446,9 +437,18 @@ class _Tree:
                 self.leaves[group[0]] = self._card(group, parent)
                 continue
             for name in group:
-                is_gpu = name in self.matrix.gpus
-                leaf = self._gpu(name, parent) if is_gpu else self._card([name], parent)
-                self.leaves[name] = leaf
+                if name not in self.matrix.gpus:
+                    self.leaves[name] = self._card([name], parent)
+                    continue
+                node = self.matrix.affinity_of(name).gpu_numa
+                self.leaves[name] = DiscoveredDevice(
+                    name,
+                    "gpu",
+                    "gpu-unknown",
+                    parent=parent,
+                    link=DiscoveredLink(),
+                    evidence=f"GPU NUMA ID {node}" if node else "",
+                )
 
     def _within(self, level: int, members: list[str]) -> list[list[str]]:
         groups = ([name for name in group if name in members] for group in self.groups[level])
@@ -467,13 +467,6 @@ class _Tree:
         if len(group) != _TWO_PORTS or not set(group) <= set(cards):
             return False
         return abs(cards.index(group[0]) - cards.index(group[1])) == 1
-
-    def _gpu(self, name: str, parent: str) -> DiscoveredDevice:
-        node = self.matrix.affinity_of(name).gpu_numa
-        evidence = f"GPU NUMA ID {node}" if node else ""
-        return DiscoveredDevice(
-            name, "gpu", "gpu-unknown", parent=parent, link=DiscoveredLink(), evidence=evidence
-        )
 
     def _card(self, names: list[str], parent: str) -> DiscoveredDevice:
         legend = self.matrix.legend

@@ -9,8 +9,7 @@ Capabilities and Link Status.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
 
@@ -49,7 +48,7 @@ _MEMORY: Final = re.compile(r"MemTotal:\s*(\d{1,15})\s*kB")
 _MODEL: Final = re.compile(r"(?m)^(?:model name|cpu model|cpu)\s*:\s*(\S.*)$")
 _GPU_NODE: Final = re.compile(r"Node:\s*(\d{1,4})\b")
 _ROOT: Final = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})", re.IGNORECASE)
-_RATE: Final = re.compile(r"([\d.]{1,8}) Gb/sec")
+_RATE: Final = re.compile(r"(\d{1,8}(?:\.\d{0,7})?) Gb/sec")
 _ACTIVE: Final = re.compile(r"4:|ACTIVE")
 _MOST_CPUS: Final = 8192
 _MOST_GIDS: Final = 64
@@ -113,7 +112,16 @@ def read_folder(folder: Path, name: str) -> Machine:
 
 def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
     processors = read_processors(tree)
-    functions = _functions(tree, processors)
+    slots = {  # labels by the address of a card
+        card_of(address): printable(slot)
+        for slot in tree.names(_SLOTS)
+        if (address := read_address(tree.text(f"{_SLOTS}/{slot}/address")))
+    }
+    functions = [
+        _function(tree, path, address, slots.get(card_of(address), ""), processors)
+        for entry in tree.names(_FUNCTIONS)
+        if (address := read_address(entry)) and (path := tree.resolve(f"{_FUNCTIONS}/{entry}"))
+    ]
     if not functions and not processors.node_of:
         message = f"`{name}` has no sys/bus/pci/devices and no sys/devices/system/node in it"
         help = "give a folder or archive with `sys` in it, or / for this machine"
@@ -121,10 +129,32 @@ def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
     hosts = processors.hosts
     bridges = _bridges(functions, hosts) or [HostBridge("none", hosts.first)]
     pci = devices_of(by_address(functions), bridges, hosts.forwards)
-    targets = _targets(tree, [device for device in pci.devices if device.is_nic])
+    cards = [device for device in pci.devices if device.is_nic]
+    targets, target_cables, doubts = _targets(tree, cards)
     devices, cables, guesses = with_nvswitch_links(
-        (*targets.devices, *hosts.devices, *pci.devices), targets.cables
+        (*targets, *hosts.devices, *pci.devices), target_cables
     )
+    placeless = [
+        function.address for function in functions if function.parent.startswith(_NO_PLACE)
+    ]
+    odd = list(cut)
+    if processors.gpu_nodes:
+        numbers = ", ".join(map(str, processors.gpu_nodes))
+        message = f"NUMA nodes {numbers} are memory of GPUs, not of the host"
+        odd.append(Finding("gpu-memory-nodes", message, severity="note"))
+    if processors.bare_nodes:
+        numbers = ", ".join(map(str, processors.bare_nodes))
+        message = f"NUMA nodes {numbers} have no CPUs and were left out: CXL, or memory of a device"
+        odd.append(Finding("memory-only-nodes", message, severity="note"))
+    if not functions:
+        message = "there are no PCI devices: they were not copied, or there is none"
+        help = "copy sys/bus/pci and sys/devices too"
+        odd.append(Finding("no-io", message, severity="warning", help=help))
+    odd += hidden_ports(functions, _NO_PLACE)
+    if placeless:
+        message = f"{and_more(placeless)}: copied without their place in the tree"
+        help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
+        odd.append(Finding("no-tree", message, severity="warning", help=help))
     return Machine(
         kind="sysfs",
         source="Linux's /sys",
@@ -135,37 +165,8 @@ def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
         socket_cable=hosts.socket_cable,
         notes=("Speeds are the most that both ends of a link can. /sys knows no NVLink.",),
         left_out=pci.left_out,
-        findings=(
-            *(*cut, *_nodes_left_out(processors), *_hidden(functions)),
-            *(*pci.findings, *targets.findings, *guesses),
-        ),
+        findings=(*odd, *pci.findings, *doubts, *guesses),
     )
-
-
-def _nodes_left_out(processors: Processors) -> Iterator[Finding]:
-    if processors.gpu_nodes:
-        numbers = ", ".join(map(str, processors.gpu_nodes))
-        message = f"NUMA nodes {numbers} are memory of GPUs, not of the host"
-        yield Finding("gpu-memory-nodes", message, severity="note")
-    if processors.bare_nodes:
-        numbers = ", ".join(map(str, processors.bare_nodes))
-        message = f"NUMA nodes {numbers} have no CPUs and were left out: CXL, or memory of a device"
-        yield Finding("memory-only-nodes", message, severity="note")
-
-
-def _hidden(functions: list[Function]) -> Iterator[Finding]:
-    if not functions:
-        message = "there are no PCI devices: they were not copied, or there is none"
-        help = "copy sys/bus/pci and sys/devices too"
-        yield Finding("no-io", message, severity="warning", help=help)
-    yield from hidden_ports(functions, _NO_PLACE)
-    placeless = [
-        function.address for function in functions if function.parent.startswith(_NO_PLACE)
-    ]
-    if placeless:
-        message = f"{and_more(placeless)}: copied without their place in the tree"
-        help = "copy sys/devices too, and keep the links of sys/bus/pci/devices"
-        yield Finding("no-tree", message, severity="warning", help=help)
 
 
 # --- CPUs -----------------------------------------------------------------------------------------
@@ -248,23 +249,6 @@ def _masked(text: str) -> list[int]:
 # --- PCI functions --------------------------------------------------------------------------------
 
 
-def _functions(tree: FileTree, processors: Processors) -> list[Function]:
-    """Return all PCI functions: the real path of each is its place in the tree."""
-    slots = {}  # labels by the address of a card
-    for name in tree.names(_SLOTS):
-        address = read_address(tree.text(f"{_SLOTS}/{name}/address"))
-        if address:
-            slots[card_of(address)] = printable(name)
-    functions = []
-    for name in tree.names(_FUNCTIONS):
-        address = read_address(name)
-        path = tree.resolve(f"{_FUNCTIONS}/{name}")
-        if address and path:
-            slot = slots.get(card_of(address), "")
-            functions.append(_function(tree, path, address, slot, processors))
-    return functions
-
-
 def _bridges(functions: list[Function], hosts: Hosts) -> list[HostBridge]:
     """Return the host bridges, each by the NUMA node that what hangs on it says first."""
     by_id = {function.id: function for function in functions}
@@ -287,10 +271,17 @@ def _bridges(functions: list[Function], hosts: Hosts) -> list[HostBridge]:
 def _function(
     tree: FileTree, path: str, address: str, slot: str, processors: Processors
 ) -> Function:
+    """Return the function whose real path this is, which is its place in the tree."""
     vendor = _hexadecimal(tree.text(f"{path}/vendor"))
     current, most = _link_speeds(tree, path)
-    network = _network(tree, path)
+    rates, layer = _network_ports(tree, path)
     drives, size, model = _drive(tree, path)
+    node, text = None, tree.text(f"{path}/numa_node")
+    if re.fullmatch(r"\d{1,4}", text):
+        node = int(text)
+    elif not text:  # -1: the firmware does not know
+        cpus, mask = tree.text(f"{path}/local_cpulist"), tree.text(f"{path}/local_cpus")
+        node = processors.node_near(cpus, mask)
     return Function(
         id=address,
         parent=_parent(path, address),
@@ -301,12 +292,12 @@ def _function(
         text=model,
         current=current,
         most=most,
-        node=_node(tree, path, processors),
+        node=node,
         slot=slot,
-        nets=network.interfaces,
-        rdma=network.rdma,
-        ports=network.rates,
-        network=network.layer,
+        nets=tuple(printable(name) for name in tree.names(f"{path}/net")),
+        rdma=tuple(printable(name) for name in tree.names(f"{path}/infiniband")),
+        ports=rates,
+        network=layer,
         drives=drives,
         size=size,
         virtual=True if tree.resolve(f"{path}/physfn") else None,
@@ -323,16 +314,6 @@ def _parent(path: str, address: str) -> str:
     return f"{_NO_PLACE} {address.rpartition(':')[0]}"
 
 
-def _node(tree: FileTree, path: str, processors: Processors) -> int | None:
-    text = tree.text(f"{path}/numa_node")
-    if re.fullmatch(r"\d{1,4}", text):
-        return int(text)
-    if text:
-        return None  # -1: the firmware does not know
-    cpus, mask = tree.text(f"{path}/local_cpulist"), tree.text(f"{path}/local_cpus")
-    return processors.node_near(cpus, mask)
-
-
 def _hexadecimal(text: str) -> str:
     digits = text.lower().removeprefix("0x")
     return digits if re.fullmatch(r"[0-9a-f]{1,8}", digits) else ""
@@ -340,18 +321,15 @@ def _hexadecimal(text: str) -> str:
 
 def _link_speeds(tree: FileTree, path: str) -> tuple[LinkSpeed, LinkSpeed]:
     """Return the link as it is and at its most: the kernel's words, else the config space."""
+    lanes_of_text = {str(lanes): lanes for lanes in LANES}
     current, most = (
         LinkSpeed(
             generation_of(tree.text(f"{path}/{word}_link_speed")),
-            _lanes(tree.text(f"{path}/{word}_link_width")),
+            lanes_of_text.get(tree.text(f"{path}/{word}_link_width")),
         )
         for word in ("current", "max")
     )
     return (current, most) if current or most else config_links(tree.data(f"{path}/config"))
-
-
-def _lanes(text: str) -> int | None:
-    return int(text) if re.fullmatch(r"\d{1,3}", text) and int(text) in LANES else None
 
 
 def config_links(config: bytes) -> tuple[LinkSpeed, LinkSpeed]:
@@ -399,67 +377,34 @@ def _drive(tree: FileTree, path: str) -> tuple[tuple[str, ...], int | None, str]
 # --- network --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Network:
-    """What a card's function is called, its rates in bits/s, ``infiniband`` or ``ethernet``."""
-
-    interfaces: tuple[str, ...] = ()
-    rdma: tuple[str, ...] = ()
-    rates: tuple[float | None, ...] = ()
-    layer: str = ""
-
-
-def _network(tree: FileTree, path: str) -> _Network:
-    """Return what the function at a path has of network."""
-    interfaces, rdma = tree.names(f"{path}/net"), tree.names(f"{path}/infiniband")
+def _network_ports(tree: FileTree, path: str) -> tuple[tuple[float | None, ...], str]:
+    """Return the rates of a function's ports in bits/s, and ``infiniband`` or ``ethernet``."""
     rates: list[float | None] = []
+    rdma = tree.names(f"{path}/infiniband")
+    if not rdma:
+        for name in tree.names(f"{path}/net"):
+            speed = tree.text(f"{path}/net/{name}/speed")  # Mbit/s, and -1 while it is down
+            rates.append(int(speed) * 1e6 or None if re.fullmatch(r"\d{1,8}", speed) else None)
     layers: set[str] = set()
     for name in rdma:
         for number in tree.names(f"{path}/infiniband/{name}/ports"):
             port = f"{path}/infiniband/{name}/ports/{number}"
-            rates.append(_port_rate(tree, port))
             layers.add(tree.text(f"{port}/link_layer").lower())
-    if not rdma:
-        speeds = (tree.text(f"{path}/net/{name}/speed") for name in interfaces)
-        # Mbit/s, and -1 while the interface is down.
-        rates = [
-            int(speed) * 1e6 or None if re.fullmatch(r"\d{1,8}", speed) else None
-            for speed in speeds
-        ]
-    return _Network(
-        tuple(printable(name) for name in interfaces),
-        tuple(printable(name) for name in rdma),
-        tuple(rates),
-        next((layer for layer in ("infiniband", "ethernet") if layer in layers), ""),
+            state, rate = tree.text(f"{port}/state"), _RATE.match(tree.text(f"{port}/rate"))
+            is_down = bool(state) and not _ACTIVE.search(state)  # then it says any number
+            rates.append(float(rate[1]) * 1e9 or None if rate and not is_down else None)
+    return tuple(rates), next(
+        (layer for layer in ("infiniband", "ethernet") if layer in layers), ""
     )
-
-
-def _port_rate(tree: FileTree, port: str) -> float | None:
-    """Return a port's rate, `None` while it is down: then it says any number."""
-    state = tree.text(f"{port}/state")
-    rate = _RATE.match(tree.text(f"{port}/rate"))
-    if rate is None or (state and not _ACTIVE.search(state)):
-        return None
-    try:
-        return float(rate[1]) * 1e9 or None
-    except ValueError:
-        return None
 
 
 # --- storage over a network -----------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Targets:
-    """Targets on a network, their cables to cards, and what is doubtful about them."""
-
-    devices: list[DiscoveredDevice] = field(default_factory=list)
-    cables: list[DiscoveredCable] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-
-def _targets(tree: FileTree, cards: Sequence[DiscoveredDevice]) -> _Targets:
-    """Return the NVMe-oF targets that the system is connected to.
+def _targets(
+    tree: FileTree, cards: Sequence[DiscoveredDevice]
+) -> tuple[list[DiscoveredDevice], list[DiscoveredCable], list[Finding]]:
+    """Return the NVMe-oF targets that the system is connected to, their cables, and doubts.
 
     Their controllers have no place in the PCI tree. Which card leads to one follows from the
     address it was reached from, else from the routes, else it is a guess.
@@ -471,15 +416,13 @@ def _targets(tree: FileTree, cards: Sequence[DiscoveredDevice]) -> _Targets:
             key = tree.text(f"{_NVME}/{name}/subsysnqn") or name
             address = tree.text(f"{_NVME}/{name}/address")
             paths.setdefault(key, []).append((transport, address))
-    targets = _Targets()
     if not paths:
-        return targets
+        return [], [], []
     if not cards:
         message = f"{len(paths)} NVMe-oF targets, and no network card to reach them by: left out"
-        targets.findings.append(Finding("target-without-card", message, severity="warning"))
-        return targets
+        return [], [], [Finding("target-without-card", message, severity="warning")]
     card_of_end = _cards_by_ends(tree, cards)
-    guessed = []
+    targets, cables, guessed = list[DiscoveredDevice](), list[DiscoveredCable](), list[str]()
     for number, (nqn, ways_in) in enumerate(sorted(paths.items())):
         label = printable(nqn.rpartition(":")[2])
         target = DiscoveredDevice(
@@ -490,10 +433,13 @@ def _targets(tree: FileTree, cards: Sequence[DiscoveredDevice]) -> _Targets:
             facts=(("outside", "yes"),),
             evidence=printable(f"NVMe over {ways_in[0][0]}, {ways_in[0][1]}"),
         )
-        targets.devices.append(target)
-        matched = [
-            card for _, text in ways_in if (card := _card_to(tree, text, card_of_end)) is not None
-        ]
+        targets.append(target)
+        matched = []
+        for _, text in ways_in:  # like `traddr=10.0.0.5,trsvcid=4420,src_addr=10.0.0.1`
+            values = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+            ends = [values.get(key, "") for key in ("host_iface", "src_addr", "host_traddr")]
+            ends.append(_route(tree, values.get("traddr", "")))
+            matched += [card_of_end[end] for end in ends if end in card_of_end][:1]
         if not matched:
             guessed.append(label)
         for card in {card.id: card for card in matched or fastest_cards(cards)}.values():
@@ -501,11 +447,11 @@ def _targets(tree: FileTree, cards: Sequence[DiscoveredDevice]) -> _Targets:
             count = len(card.ports) if rate else 1
             doubt = "" if rate else "speed guessed: edit it"
             cable = network_cable(count, rate, card.network)
-            targets.cables.append(DiscoveredCable(target.id, card.id, cable, doubt))
-    if guessed:
-        message = f"which card leads to {', '.join(guessed[:3])} is not told: a guess"
-        targets.findings.append(Finding("guessed-storage", message, severity="note"))
-    return targets
+            cables.append(DiscoveredCable(target.id, card.id, cable, doubt))
+    if not guessed:
+        return targets, cables, []
+    message = f"which card leads to {', '.join(guessed[:3])} is not told: a guess"
+    return targets, cables, [Finding("guessed-storage", message, severity="note")]
 
 
 def _cards_by_ends(
@@ -526,17 +472,6 @@ def _cards_by_ends(
                     ends.append(str(address.ipv4_mapped or address))
         card_of_end |= dict.fromkeys(ends, card)
     return card_of_end
-
-
-def _card_to(
-    tree: FileTree, text: str, card_of_end: dict[str, DiscoveredDevice]
-) -> DiscoveredDevice | None:
-    """Return the card of an address like ``traddr=10.0.0.5,trsvcid=4420,src_addr=10.0.0.1``."""
-    values = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    for key in ("host_iface", "src_addr", "host_traddr"):
-        if values.get(key, "") in card_of_end:
-            return card_of_end[values[key]]
-    return card_of_end.get(_route(tree, values.get("traddr", "")))
 
 
 def _route(tree: FileTree, target: str) -> str:
