@@ -107,6 +107,6 @@ def _together(
         from topo.views.documents import together_document
 
         return put_document(together_document(found), topology.findings)
-    from topo.views.text.time import together_page
+    from topo.views.text.answers import together_page
 
     return put_page(together_page(found), topology.findings)

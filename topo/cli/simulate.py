@@ -60,7 +60,7 @@ def command(
         from topo.views.documents import simulation_document
 
         return put_document(simulation_document(found), topology.findings)
-    from topo.views.text.time import simulation_page
+    from topo.views.text.answers import simulation_page
 
     return put_page(simulation_page(found), topology.findings)
 

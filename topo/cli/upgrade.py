@@ -80,7 +80,7 @@ def command(
         from topo.views.documents import upgrades_document
 
         return put_document(upgrades_document(found), topology.findings)
-    from topo.views.text.time import upgrades_page
+    from topo.views.text.answers import upgrades_page
 
     return put_page(upgrades_page(found, most=most), topology.findings)
 

@@ -176,11 +176,16 @@ def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
         for path in solved:
             if path is not best:
                 yield from _against(best, path)
+    direct = next((path for path in solved if not path.counts.ram_traversals), None)
     unlimited: set[Insight] = set()
     for path in solved:
         if path.counts.ram_traversals:
             yield ThroughRam(path)
-        yield from _cores(path, solved)
+        if path.cores is not None:
+            yield CoresBusy(path, path.cores)
+            serial, direct_rate = path.serial_rate, direct and direct.rate
+            if direct and serial and direct_rate and direct_rate > serial * (1 + _AS_FAST):
+                yield SerialWorker(path, direct, serial, direct_rate / serial)
         facts = tuple(_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
@@ -214,17 +219,6 @@ def _result(rate: float, rival_rate: float) -> Literal["faster", "same", "slower
     if math.isclose(rate, rival_rate, rel_tol=_AS_FAST):
         return "same"
     return "faster" if rate > rival_rate else "slower"
-
-
-def _cores(path: PathAnswer, solved: list[PathAnswer]) -> Iterator[Insight]:
-    if path.cores is None:
-        return
-    yield CoresBusy(path, path.cores)
-    direct = next((rival for rival in solved if not rival.counts.ram_traversals), None)
-    if path.serial_rate is None or direct is None or direct.rate is None:
-        return
-    if direct.rate > path.serial_rate * (1 + _AS_FAST):
-        yield SerialWorker(path, direct, path.serial_rate, direct.rate / path.serial_rate)
 
 
 def _unlimited(topology: Topology, path: PathAnswer) -> Iterator[Insight]:

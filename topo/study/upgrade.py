@@ -408,10 +408,15 @@ def _other_cards(topology: Topology, cards: Sequence[Device]) -> Iterator[Candid
         cabled = max(
             sum(step.link.layer == "network" for step in topology.steps[card.name]) for card in same
         )
-        for faster in _faster_cards(part, cabled):
-            changes = {f"{card.name}.part": faster.name for card in same}
-            chip = format_bit_rate(_value(faster, "chip"))
-            title = f"{faster.name} instead of {part.name} ({chip} a chip)"
+        by_rate: dict[float, Part] = {}  # for each faster chip rate its first card by name
+        for _, card in sorted(catalogue().parts.items()):
+            enough = card.ports is not None and (card.ports.count or 0) >= cabled
+            fits = card.kind == part.kind and enough and not card.flag("bridge")
+            if fits and _value(card, "chip") > _value(part, "chip"):
+                by_rate.setdefault(_value(card, "chip"), card)
+        for rate, faster in sorted(by_rate.items()):
+            changes = {f"{device.name}.part": faster.name for device in same}
+            title = f"{faster.name} instead of {part.name} ({format_bit_rate(rate)} a chip)"
             yield Candidate("other-card", title, changes=changes, count=len(same))
             if faster.slot:
                 generation = faster.slot.generation
@@ -423,17 +428,6 @@ def _other_cards(topology: Topology, cards: Sequence[Device]) -> Iterator[Candid
                         changes={**changes, **wider},
                         count=len(same),
                     )
-
-
-def _faster_cards(part: Part, ports: int) -> list[Part]:
-    """Return one card for each faster chip rate, slowest first: the first of that rate by name."""
-    by_rate: dict[float, Part] = {}
-    for _, card in sorted(catalogue().parts.items()):
-        enough = card.ports is not None and (card.ports.count or 0) >= ports
-        fits = card.kind == part.kind and enough and not card.flag("bridge")
-        if fits and _value(card, "chip") > _value(part, "chip"):
-            by_rate.setdefault(_value(card, "chip"), card)
-    return [by_rate[rate] for rate in sorted(by_rate)]
 
 
 def _another_card(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:

@@ -132,9 +132,12 @@ def time_words(path: answers.PathAnswer) -> str:
 
 def limit_words(path: answers.PathAnswer) -> str:
     """Return what stops a path: "the cards' chips and the RAM buses", else its own limits."""
-    kinds = [resource.kind for resource in path.bound]
-    words = (class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
-    return listed(words if kinds else sentences(path.own_limits), most=_MOST)
+    return listed(_classes(path.bound) or sentences(path.own_limits), most=_MOST)
+
+
+def _classes(resources: Iterable[Resource]) -> list[str]:
+    kinds = [resource.kind for resource in resources]
+    return [class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds)]
 
 
 def caption(path: answers.PathAnswer) -> str:
@@ -184,42 +187,24 @@ def _not_known(fact: answers.NotKnown) -> str:
 
 
 @sentence.register
-def _no_faster(fact: answers.NoFaster) -> str:
+def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
     path, rival = fact.path, fact.rival
-    end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
-    also = ""
-    if fact.shared and fact.only_rival:
-        be = "are" if _plural(fact.only_rival) else "is"
-        also = f"; on {rival.name} {limited_by(fact.only_rival)} {be} full as well"
-    text = f"{path.name} is no faster than {rival.name} here: {end} {_rate(path)}{also}."
-    return _as_known(path, rival) + text
-
-
-@sentence.register
-def _faster(fact: answers.Faster) -> str:
-    path, rival = fact.path, fact.rival
-    why = _stopped_at(rival)
+    known = "By the known capacities alone, " * (path.at_most or rival.at_most)
+    if isinstance(fact, answers.NoFaster):
+        end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
+        also = ""
+        if fact.shared and fact.only_rival:
+            be = "are" if _plural(fact.only_rival) else "is"
+            also = f"; on {rival.name} {limited_by(fact.only_rival)} {be} full as well"
+        return f"{known}{path.name} is no faster than {rival.name} here: {end} {_rate(path)}{also}."
+    slower = path if isinstance(fact, answers.Slower) else rival
+    why = limited_by(slower.bound) or listed(sentences(slower.own_limits), most=_MOST)
+    if isinstance(fact, answers.Slower):
+        by = f": it stops at {why}" if why else ""
+        rates = f"{_rate(path)} against {_rate(rival)}"
+        return f"{known}{path.name} loses to {rival.name}, {rates}{by}."
     by = f", which stops at {why}" if why else ""
-    text = f"{path.name} is {fact.ratio:.2f} times as fast as {rival.name}{by}."
-    return _as_known(path, rival) + text
-
-
-@sentence.register
-def _slower(fact: answers.Slower) -> str:
-    path, rival = fact.path, fact.rival
-    why = _stopped_at(path)
-    by = f": it stops at {why}" if why else ""
-    text = f"{path.name} loses to {rival.name}, {_rate(path)} against {_rate(rival)}{by}."
-    return _as_known(path, rival) + text
-
-
-def _as_known(path: answers.PathAnswer, rival: answers.PathAnswer) -> str:
-    return "By the known capacities alone, " * (path.at_most or rival.at_most)
-
-
-def _stopped_at(path: answers.PathAnswer) -> str:
-    full = limited_by(path.bound)
-    return full or listed(sentences(path.own_limits), most=_MOST)
+    return f"{known}{path.name} is {fact.ratio:.2f} times as fast as {rival.name}{by}."
 
 
 def _rate(path: answers.PathAnswer) -> str:
@@ -273,16 +258,13 @@ def _serial_worker(fact: answers.SerialWorker) -> str:
 
 
 @sentence.register
-def _not_modelled(fact: answers.NotModelled) -> str:
+def _unlimited(fact: answers.NotModelled | answers.TakenAsUnlimited) -> str:
+    if isinstance(fact, answers.TakenAsUnlimited):
+        return f"Taken as unlimited: {listed(fact.resources, most=_MOST)}."
     names = listed(fact.storages, most=_MOST)
     if len(fact.storages) == 1:
         return f"{names} is not modelled: its own rate is taken as unlimited."
     return f"{names} are not modelled: their own rates are taken as unlimited."
-
-
-@sentence.register
-def _taken_as_unlimited(fact: answers.TakenAsUnlimited) -> str:
-    return f"Taken as unlimited: {listed(fact.resources, most=_MOST)}."
 
 
 @sentence.register
@@ -299,9 +281,7 @@ def _ladder_end(end: answers.LadderEnd) -> str:
         return "nothing else in the file limits"
     if end.why == "own-limits":
         return "the demands' own limits (workers, rate limits) are all that is left"
-    kinds = [resource.kind for resource in end.resources]
-    words = " and ".join(class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds))
-    return f"{words} cannot be bought apart from the GPU"
+    return f"{' and '.join(_classes(end.resources))} cannot be bought apart from the GPU"
 
 
 # --- what came of an expectation ------------------------------------------------------------------
@@ -321,7 +301,9 @@ def _routing_bound(bound: answers.RoutingBound) -> str:
 
 
 @sentence.register
-def _path_refused(fact: answers.PathRefused) -> str:
+def _verdict(fact: answers.PathRefused | answers.VerdictIs) -> str:
+    if isinstance(fact, answers.VerdictIs):
+        return f"its verdict is {fact.verdict}"
     why = (reason.text for reason in fact.reasons if reason.effect == "refused")
     return f"{fact.data_path} is refused: {listed(why, most=_MOST)}"
 
@@ -361,11 +343,6 @@ def _other_localities(fact: answers.OtherLocalities) -> str:
         (f"{first} to {second} is {name or 'not joined'}" for first, second, name in fact.pairs),
         most=_MOST,
     )
-
-
-@sentence.register
-def _verdict_is(fact: answers.VerdictIs) -> str:
-    return f"its verdict is {fact.verdict}"
 
 
 def broken_expectations(judgements: Iterable[Judgement]) -> tuple[Finding, ...]:
@@ -470,11 +447,11 @@ def at_once_sentence(together: AtOnce) -> str:
         names = listed((name for name, _ in together.runs), most=_MOST)
         return f"Run together, {names} are done at the same time: {done}."
     start = f"{name} wins: " if together.result == "wins" else f"by {name}, "
-    rest = "; ".join(
-        f"by {path}, {_done(together, path, simulation)}{_sharing(simulation)}"
-        for path, simulation in slower
-    )
-    return f"Run together, {start}{done}; {rest}."
+    clauses = [f"Run together, {start}{done}"]
+    for path, simulation in slower:
+        sharing = f", sharing {classes_of(simulation.bound)}" if simulation.bound else ""
+        clauses.append(f"by {path}, {_done(together, path, simulation)}{sharing}")
+    return "; ".join(clauses) + "."
 
 
 def _done(together: AtOnce, name: str, simulation: Simulation) -> str:
@@ -483,11 +460,6 @@ def _done(together: AtOnce, name: str, simulation: Simulation) -> str:
     words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
     words += [f"{run.workload.name} {at} {format_duration(run.finish)}" for run in later]
     return listed(words, most=6)
-
-
-def _sharing(simulation: Simulation) -> str:
-    bound = simulation.bound
-    return f", sharing {classes_of(bound)}" if bound else ""
 
 
 def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:

@@ -65,7 +65,11 @@ def show_page(topology: Topology) -> Iterator[Block]:
                 f" as populated; {format_rate(headline)} is the headline, at one DIMM a channel"
             )
         yield Text(f"{words}.")
-    caps = tuple(_caps(topology))
+    sites = [
+        *((device.name, device.part.peer_caps) for device in topology.devices.values()),
+        *((link.name, link.cable.p2p) for link in topology.links),
+    ]
+    caps = [(Cell(site), *cap) for site, stated in sites for cap in _peer_caps(stated)]
     if caps:
         yield Heading("Peer-to-peer caps")
         yield table(("at", "direction", "rate", wide("kind and source")), caps)
@@ -146,16 +150,6 @@ def _resources(resources: Iterable[Resource]) -> Table:
             for place, (basis, figure) in enumerate(stated)
         ]
     return table((wide("resource"), "figure", right("rate"), wide("kind and source")), rows)
-
-
-def _caps(topology: Topology) -> Iterator[Row]:
-    sites = [
-        *((device.name, device.part.peer_caps) for device in topology.devices.values()),
-        *((link.name, link.cable.p2p) for link in topology.links),
-    ]
-    for site, caps in sites:
-        for direction, rate, source in _peer_caps(caps):
-            yield Cell(site), direction, rate, source
 
 
 def _peer_caps(caps: PeerCaps | None) -> Iterator[tuple[str, str, str]]:

@@ -93,10 +93,12 @@ def _table_lines(table: Table, width: int, *, color: bool) -> Iterator[str]:
     widths = _column_widths(table.columns, rows, least, limit)
     for row in rows:
         cells = [cell if isinstance(cell, Cell) else Cell(cell, "plain") for cell in row]
-        lines = [
-            _cell_lines(cell.text, column, wide)
-            for cell, column, wide in zip(cells, table.columns, widths, strict=True)
-        ]
+        lines = []
+        for cell, column, wide in zip(cells, table.columns, widths, strict=True):
+            pieces = cell.text.split("\n")
+            if column.breaks:
+                pieces = [piece for line in pieces for piece in _broken(line, wide)]
+            lines.append([piece.rstrip() for piece in pieces])
         height = max(map(len, lines), default=0)
         if row is titles:  # which stand on what is below them
             lines = [[""] * (height - len(column)) + column for column in lines]
@@ -148,12 +150,6 @@ def _column_widths(
             widths[place] -= cut
             excess -= cut
     return [max(wide - gap, narrow) for wide, gap, narrow in zip(widths, gaps, least, strict=True)]
-
-
-def _cell_lines(text: str, column: Column, width: int) -> list[str]:
-    lines = text.split("\n")
-    pieces = [piece for line in lines for piece in _broken(line, width)] if column.breaks else lines
-    return [piece.rstrip() for piece in pieces]
 
 
 def _broken(line: str, width: int) -> list[str]:
