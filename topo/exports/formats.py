@@ -63,8 +63,6 @@ def export_text(kind: str, topology: Topology) -> Exported:
 
 
 def not_held(format_name: str, *losses: str) -> tuple[Finding, ...]:
-    """Return the finding that names what a format has no place for; none where nothing is lost."""
-    if not losses:
-        return ()
+    """Return the finding that names what a format has no place for."""
     message = f"{format_name} has no place for {', '.join(losses)}"
     return (Finding("not-held", message, severity="note"),)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from topo.topology.topology import Topology
 
-
 _COLUMNS: Final = (
     *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
     *("measured_GBps", "source"),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
 
-
 _LONGEST: Final = 254
 _MOST_NODES: Final = 256
 _MOST_CHILDREN: Final = 640

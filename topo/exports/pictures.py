@@ -11,7 +11,6 @@ from topo.views.diagram.sheet import draw
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-
 _SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
 
 

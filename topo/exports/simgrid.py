@@ -11,7 +11,6 @@ from topo.exports.formats import Exported, not_held
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
-
 _COMPUTE: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")  # hosts to SimGrid
 _FREE: Final = "1EBps"  # SimGrid has no unlimited link
 

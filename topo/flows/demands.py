@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topo.routes.router import Router
     from topo.topology.topology import Topology
 
-
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
 # that single-threaded copies reach on current servers.
 _GUESSED_CORE_COPY = 10e9

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.topology.resources import Resource
     from topo.topology.topology import Step, Topology
 
-
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]
 Effect = Literal["fine", "assumed", "slower", "unknown", "refused"]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from topo.description.description import Device
 
-
 _TIE = 1e-9
 
 

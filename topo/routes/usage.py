@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from topo.routes.route import Direction, Subflow, Transfer
     from topo.topology.topology import Topology
 
-
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {
     "memory": "bus",
@@ -144,20 +143,17 @@ class UseBuilder:
 
     def with_use(self, subflow: Subflow) -> Subflow:
         """Return `subflow` with the use of each of its transfers filled in."""
-        transfers = tuple(
-            replace(transfer, use=self._use(transfer, subflow)) for transfer in subflow.transfers
-        )
-        return replace(subflow, transfers=transfers)
-
-    def _use(self, transfer: Transfer, subflow: Subflow) -> dict[str, float]:
-        use: dict[str, float] = {}
-        for step, share in transfer.shares:
-            if step.resource is not None:  # a memory's link has none of its own
-                use[step.resource.id] = use.get(step.resource.id, 0.0) + share
-        for resource, weight in self._weights(transfer, subflow):
-            if resource in self._topology.resources or resource in self.extra:
-                use[resource] = use.get(resource, 0.0) + weight
-        return use
+        transfers: list[Transfer] = []
+        for transfer in subflow.transfers:
+            use: dict[str, float] = {}
+            for step, share in transfer.shares:
+                if step.resource is not None:  # a memory's link has none of its own
+                    use[step.resource.id] = use.get(step.resource.id, 0.0) + share
+            for resource, weight in self._weights(transfer, subflow):
+                if resource in self._topology.resources or resource in self.extra:
+                    use[resource] = use.get(resource, 0.0) + weight
+            transfers.append(replace(transfer, use=use))
+        return replace(subflow, transfers=tuple(transfers))
 
     def _weights(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
         """Yield what a transfer may use besides its links' directions, by name."""

@@ -6,6 +6,7 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -23,10 +24,26 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.topology.topology import Link, Topology
 
-
 Cause = TypeVar("Cause", bound="Hashable")
 
 _PORTS_NAMED: Final = 2  # so many ports a message names one by one
+
+
+def check_cabling(topology: Topology, report: Report) -> Topology:
+    """Report every mistake of cables, and return the topology of links with the right medium.
+
+    The others are left out of the rules about ports and lanes: one cause gives one message.
+    """
+    sound_links = check_media(topology, report)
+    if len(sound_links) < len(topology.links):
+        topology = replace(topology, links=sound_links)
+    check_named_ports(topology, report)
+    check_ports(topology, report)
+    check_fabric(topology, report)
+    check_generations(topology, report)
+    check_slots(topology, report)
+    check_host_lanes(topology, report)
+    return topology
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Topology
 
-
 _WITHOUT_ROOT_PORT: Final = 127  # where the distance begins without a common root port
 _ACROSS_NODES: Final = 254  # and across NUMA nodes
 _WIDEST: Final = 160  # of generation times lanes

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure
     from topo.topology.topology import Topology
 
-
 _GIGA = 1e9
 
 

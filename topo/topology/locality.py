@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Step, Topology
 
-
 CLASSES: Final = ("X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 _NODE: Final = "numa"  # what the name of a NUMA node begins with

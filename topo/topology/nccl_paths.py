@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from topo.description.description import Device
     from topo.topology.topology import Topology
 
-
 # --- the numbers of a release ---------------------------------------------------------------------
 
 NEWEST: Final = "current"

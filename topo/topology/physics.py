@@ -1,13 +1,10 @@
 """Could this machine be built? Rules over its topology, one function each, every mistake at once.
 
-What a cable may join, ports and lanes (`topo.topology.cabling`), and whether data gets anywhere. A
-link whose medium is wrong is left out of the rules about ports and lanes, so that one cause gives
-one message.
+What a cable may join, ports and lanes (`topo.topology.cabling`), and whether data gets anywhere.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS, Kind
@@ -16,25 +13,13 @@ from topo.document.nodes import Report
 from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
 from topo.phrases import listed
-from topo.topology.cabling import (
-    check_fabric,
-    check_generations,
-    check_host_lanes,
-    check_media,
-    check_named_ports,
-    check_ports,
-    check_slots,
-    has,
-    names_of,
-    noun_of,
-)
+from topo.topology.cabling import check_cabling, has, names_of, noun_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
-
 
 # What data passes through; never RAM, GPUs or storage.
 _PASSED: Final[tuple[Kind, ...]] = (*CARDS, "hba", "pcie-switch", "network-switch", *HOSTS)
@@ -57,16 +42,7 @@ def check(topology: Topology) -> tuple[Finding, ...]:
     description = topology.description
     assert description.document is not None, "only what was read has places to blame"
     report = Report(description.document, description.findings)
-    sound_links = check_media(topology, report)
-    sound = topology
-    if len(sound_links) < len(topology.links):
-        sound = replace(topology, links=sound_links)
-    check_named_ports(sound, report)
-    check_ports(sound, report)
-    check_fabric(sound, report)
-    check_generations(sound, report)
-    check_slots(sound, report)
-    check_host_lanes(sound, report)
+    sound = check_cabling(topology, report)
     _check_buses(topology, report)
     _check_loops(sound, report)
     if topology.links:
@@ -176,7 +152,18 @@ class _Reach:
                     self._report_cut_off(starts, reached, cut_off)
                 if cut_off:
                     break
-        self._check_alone()
+        # Devices in no link at all, in one message; memories have a rule of their own.
+        alone = [
+            name
+            for name, steps in self._topology.steps.items()
+            if not steps and name not in self._explained and self._topology[name].kind != "memory"
+        ]
+        if alone:
+            device = self._topology[alone[0]]
+            them = "it" if len(alone) == 1 else "them"
+            message = f"nothing reaches {names_of(alone)}: no link names {them}"
+            advice = self._advice_to_link(device)
+            self._report.add(device.place, "unreached", message, help=advice)
         self._check_apart()
 
     def _reached(self, sources: Iterable[str], *, fabric: bool = False) -> dict[str, int]:
@@ -289,24 +276,6 @@ class _Reach:
             partner = switches[0].name if switches else first("cpu0", *HOSTS)
             cable = _pcie_cable(device)
         return f"add `- {device.name} -- {partner}: {cable}`"
-
-    def _check_alone(self) -> None:
-        """Report devices in no link at all, in one message; memories have a rule of their own."""
-        alone = [
-            name
-            for name, steps in self._topology.steps.items()
-            if not steps and name not in self._explained and self._topology[name].kind != "memory"
-        ]
-        if not alone:
-            return
-        device = self._topology[alone[0]]
-        them = "it" if len(alone) == 1 else "them"
-        self._report.add(
-            device.place,
-            "unreached",
-            f"nothing reaches {names_of(alone)}: no link names {them}",
-            help=self._advice_to_link(device),
-        )
 
     def _check_apart(self) -> None:
         """Report what is linked together and to no host, in a machine that has one."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topo.errors import Place
     from topo.topology.topology import Topology
 
-
 ResourceClass = Literal[
     "storage-read",
     "storage-write",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from topo.topology.locality import Tree
     from topo.topology.resources import Resource
 
-
 Layer = Literal["host", "memory", "network", "gpu"]
 
 
