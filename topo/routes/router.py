@@ -241,26 +241,40 @@ class Router:
         if source == target:
             engine = gpu if move.mover == "gpu" else socket_of(self.topology, source)
             return Transfer(move, engine, source, target)
+        hops: tuple[EqualCostPaths | None, ...]
+        sent_up_by = ""
+        gpus = [end for end in (source, target) if self.topology[end].kind == "gpu"]
         if move.mover in ("nic", "drive"):
             hops, sent_up_by = self._peer_hops(card or source, target)
             if card:  # over the wire to the card, then inside the host
-                wire = self._network.paths(source, card)
-                return _over((wire, *hops), move, card, source, target, sent_up_by)
-            # A drive's data is moved by its controller card, if it has one.
-            passed = [step.target for hop in hops if hop for step in hop.example]
-            controllers = (name for name in passed if self.topology[name].kind == "hba")
-            return _over(hops, move, next(controllers, source), source, target, sent_up_by)
-        ends = (source, target)
-        gpus = [end for end in ends if self.topology[end].kind == "gpu"]
-        if len(gpus) == len(ends):  # the source's engine writes
+                engine, hops = card, (self._network.paths(source, card), *hops)
+            else:  # a drive's data is moved by its controller card, if it has one
+                passed = [step.target for hop in hops if hop for step in hop.example]
+                controllers = (name for name in passed if self.topology[name].kind == "hba")
+                engine = next(controllers, source)
+        elif gpus == [source, target]:
+            engine = source  # it writes
             if move.over == "pcie":
                 hops, sent_up_by = self._peer_hops(source, target)
-                return _over(hops, move, source, *ends, sent_up_by)
-            return _over((self._fabric.paths(*ends),), move, source, *ends)
-        engine = next(iter(gpus), gpu)
-        if move.mover != "gpu":
-            engine = socket_of(self.topology, target)
-        return _over((self._host.paths(*ends),), move, engine, *ends)
+            else:
+                hops = (self._fabric.paths(source, target),)
+        else:
+            hops = (self._host.paths(source, target),)
+            of_gpu = move.mover == "gpu"
+            engine = next(iter(gpus), gpu) if of_gpu else socket_of(self.topology, target)
+        joined = [hop for hop in hops if hop is not None]
+        if len(joined) < len(hops):
+            return None
+        return Transfer(
+            move=move,
+            engine=engine,
+            source=source,
+            target=target,
+            walk=tuple(step for hop in joined for step in hop.example),
+            shares=tuple(shared for hop in joined for shared in hop.shares),
+            alternatives=prod(hop.count for hop in joined),
+            sent_up_by=sent_up_by,
+        )
 
     def _peer_hops(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths | None, ...], str]:
         """Return the hops from a DMA engine into RAM or a GPU, and what sends it by the root.
@@ -274,30 +288,6 @@ class Router:
             up = self._host.paths(engine, attachment.root)
             return (up, self._host.paths(attachment.root, target)), meeting
         return (self._host.paths(engine, target),), ""
-
-
-def _over(
-    hops: tuple[EqualCostPaths | None, ...],
-    move: Move,
-    engine: str,
-    source: str,
-    target: str,
-    sent_up_by: str = "",
-) -> Transfer | None:
-    """Return a transfer over consecutive hops, `None` when one of them has no walk."""
-    joined = [hop for hop in hops if hop is not None]
-    if len(joined) < len(hops):
-        return None
-    return Transfer(
-        move=move,
-        engine=engine,
-        source=source,
-        target=target,
-        walk=tuple(step for hop in joined for step in hop.example),
-        shares=tuple(shared for hop in joined for shared in hop.shares),
-        alternatives=prod(hop.count for hop in joined),
-        sent_up_by=sent_up_by,
-    )
 
 
 def _reversed(transfer: Transfer) -> Transfer:

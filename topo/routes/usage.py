@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
 from topo.topology.resources import Capacity, Resource
@@ -64,18 +64,14 @@ def is_peer(topology: Topology, transfer: Transfer) -> bool:
     return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
 
 
-def transaction_of(topology: Topology, transfer: Transfer) -> Literal["posted", "non-posted"]:
-    """Return PCIe's word for a peer transfer: into a GPU is posted, out of one non-posted."""
-    return "posted" if topology[transfer.target].kind == "gpu" else "non-posted"
-
-
 def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resource, float]]:
     """Yield the caps that places on a peer transfer state, with their shares of its bytes.
 
-    In its direction, of both ends and of what is between.
+    In its direction, of both ends and of what is between: to PCIe, what goes into a GPU is posted,
+    what comes out of one non-posted.
     """
-    transaction = transaction_of(topology, transfer)
-    gpu = transfer.target if transaction == "posted" else transfer.source
+    posted = topology[transfer.target].kind == "gpu"
+    gpu = transfer.target if posted else transfer.source
 
     in_host = [(step, share) for step, share in transfer.shares if step.link.layer == "host"]
     passed: dict[str, float] = {}
@@ -96,13 +92,13 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resour
     for name, caps, device, place, share in caps_by_place:
         if caps is None:
             continue
-        cap = caps.posted if transaction == "posted" else caps.non_posted
+        cap = caps.posted if posted else caps.non_posted
         if cap is None:
             continue
         flow = f" ({transfer.engine}, {gpu})" if cap.per_flow else ""
         capped = Resource(
             name=f"{name}/p2p{flow}",
-            direction=transaction,
+            direction="posted" if posted else "non-posted",
             kind="peer-to-peer",
             capacity=Capacity(theoretical=cap.rate),
             device=device,

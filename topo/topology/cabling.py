@@ -244,7 +244,8 @@ class _Plugged:
 def check_ports(topology: Topology, report: Report) -> None:
     """Report more cables than a card, a target or a switch has ports for."""
     plugged: list[_Plugged] = []
-    for device in topology.of_kind("storage", *CARDS, "network-switch", "pcie-switch"):
+    on_network = topology.of_kind("storage", *CARDS, "network-switch")
+    for device in (*on_network, *topology.of_kind("pcie-switch")):
         ports, steps = device.part.ports, topology.steps[device.name]
         if ports is None:
             continue
@@ -258,8 +259,6 @@ def check_ports(topology: Topology, report: Report) -> None:
         else:
             noun, links = "port", [step.link for step in steps if step.link.layer == "network"]
         plugged.append(_Plugged(device, ports, ports.count, noun, links))
-    # Network devices first, then the switches.
-    plugged.sort(key=lambda plugs: plugs.device.kind == "pcie-switch")
     _check_plugged(plugged, report)
 
 
