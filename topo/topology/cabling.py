@@ -96,6 +96,28 @@ def names_by_cause(pairs: Iterable[tuple[Cause, str]]) -> dict[Cause, list[str]]
     return {cause: list(members) for cause, members in names.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong at a place, whichever device it is of.
+
+    The message reads ``slot1 has``, then what it has by its `count`, then `lack`.
+    """
+
+    place: Place
+    lack: str
+    advice: str
+    notes: tuple[str, ...] = ()
+    count: str = ""
+
+
+def _report_by_cause(report: Report, code: str, faults: Iterable[tuple[_Fault, str]]) -> None:
+    """Report every fault once, with the names of all devices that have it."""
+    for fault, names in names_by_cause(faults).items():
+        apiece = " each" if fault.count and len(names) > 1 else ""
+        message = f"{has(names)} {fault.count}{apiece}{fault.lack}"
+        report.add(fault.place, code, message, help=fault.advice, notes=fault.notes)
+
+
 # --- media ----------------------------------------------------------------------------------------
 
 _ON_PCIE: Final[tuple[Kind, ...]] = (
@@ -265,7 +287,7 @@ def check_ports(topology: Topology, report: Report) -> None:
 def check_fabric(topology: Topology, report: Report) -> None:
     """Report more links between GPUs than they have ports for, or of another medium."""
     plugged: list[_Plugged] = []
-    portless: list[tuple[tuple[Place, str, str], str]] = []
+    portless: list[tuple[_Fault, str]] = []
     for device in topology.of_kind("gpu", "nvswitch"):
         ports = device.part.fabric
         links = [step.link for step in topology.steps[device.name] if step.link.layer == "gpu"]
@@ -273,16 +295,11 @@ def check_fabric(topology: Topology, report: Report) -> None:
             noun = f"{ports.medium} port" if ports.medium else "port to other GPUs"
             plugged.append(_Plugged(device, ports, _fabric_ports(device), noun, links))
         elif links:
-            cause = (links[0].place, device.part.name, links[0].cable.family)
-            portless.append((cause, device.name))
+            lack = f"no ports for {links[0].cable.family}: {device.part.name} states none"
+            advice = "leave the link out, or say what it has: `fabric: 4x nvlink 4`"
+            portless.append((_Fault(links[0].place, lack, advice), device.name))
     _check_plugged(plugged, report)
-    for (place, part_name, family), names in names_by_cause(portless).items():
-        report.add(
-            place,
-            "no-port",
-            f"{has(names)} no ports for {family}: {part_name} states none",
-            help="leave the link out, or say what it has: `fabric: 4x nvlink 4`",
-        )
+    _report_by_cause(report, "no-port", portless)
 
 
 def _fabric_ports(device: Device) -> int | None:
@@ -296,19 +313,9 @@ def _fabric_ports(device: Device) -> int | None:
 
 def _check_plugged(plugged: list[_Plugged], report: Report) -> None:
     """Report more cables than ports, then cables that the ports do not take."""
-    overflows = [
-        (overflow, plugs.device.name) for plugs in plugged if (overflow := _overflow(plugs))
-    ]
-    for (place, ports, message, advice, note), names in names_by_cause(overflows).items():
-        apiece = "" if len(names) == 1 else " each"
-        report.add(
-            place,
-            "ports-used-up",
-            f"{has(names)} {ports}{apiece}{message}",
-            help=advice,
-            notes=[note] if note else [],
-        )
-    misfits: list[tuple[tuple[Place, str, str, str], str]] = []
+    overflows = [(fault, plugs.device.name) for plugs in plugged if (fault := _overflow(plugs))]
+    _report_by_cause(report, "ports-used-up", overflows)
+    misfits: list[tuple[_Fault, str]] = []
     for plugs in plugged:
         medium = plugs.ports.medium
         family = medium.partition(" ")[0] if medium else ""
@@ -317,20 +324,17 @@ def _check_plugged(plugged: list[_Plugged], report: Report) -> None:
             # NVLink fits its own generation only.
             exact = family != "nvlink" or cable.medium in (family, medium)
             if medium and (cable.family != family or not exact):
-                times = f"{cable.count}x " if cable.count > 1 else ""
-                misfits.append(((link.place, medium, cable.medium, times), plugs.device.name))
+                lack = f"{medium} ports, and this cable is {cable.medium}"
+                advice = (
+                    f"write `{cable.count}x {medium}`" if cable.count > 1 else f"write `{medium}`"
+                )
+                misfits.append((_Fault(link.place, lack, advice), plugs.device.name))
                 break
-    for (place, medium, cable_medium, times), names in names_by_cause(misfits).items():
-        report.add(
-            place,
-            "wrong-medium",
-            f"{has(names)} {medium} ports, and this cable is {cable_medium}",
-            help=f"write `{times}{medium}`",
-        )
+    _report_by_cause(report, "wrong-medium", misfits)
 
 
-def _overflow(plugs: _Plugged) -> tuple[Place, str, str, str, str] | None:
-    """Return place, ports, what uses them, advice and note of the first link without a port."""
+def _overflow(plugs: _Plugged) -> _Fault | None:
+    """Return what is wrong at the first link without a port, and what uses the ports."""
     count, links = plugs.count, plugs.links
     if count is None:
         return None
@@ -346,29 +350,29 @@ def _overflow(plugs: _Plugged) -> tuple[Place, str, str, str, str] | None:
     left = count - taken
     if earlier and left > 0:
         use = lines_of(earlier, "uses", "use")
-        message = f"; {use} {taken} of them, and here {are_cables} more"
+        lack = f"; {use} {taken} of them, and here {are_cables} more"
     elif earlier:
-        message = f"; {lines_of(earlier, 'uses', 'use')} {'it' if count == 1 else 'them'}"
+        lack = f"; {lines_of(earlier, 'uses', 'use')} {'it' if count == 1 else 'them'}"
     else:
-        message = f", and here {are_cables}"
+        lack = f", and here {are_cables}"
     advice = "leave this cable out, or take a part with more ports"
     if link.cable.count > 1 and left > 0:
         single = link.cable.text.rpartition("x ")[2]
         advice = f"write `{left}x {single}`" if left > 1 else f"write `{single}`"
     source = plugs.ports.source
-    note = f"{plugs.device.part.name}: {count} {plugs.noun}s, {source}" if source else ""
-    return link.place, counted(count, plugs.noun), message, advice, note
+    notes = (f"{plugs.device.part.name}: {count} {plugs.noun}s, {source}",) if source else ()
+    return _Fault(link.place, lack, advice, notes, counted(count, plugs.noun))
 
 
 def check_named_ports(topology: Topology, report: Report) -> None:
     """Report ports that a device does not have, and ports that two cables share."""
     owners: dict[tuple[str, bool], Link] = {}
-    absent: list[tuple[tuple[Place, str, str], str]] = []
+    absent: list[tuple[_Fault, str]] = []
     ends = ((link, end) for link in topology.links for end in (link.a, link.b))
     for link, end in ((link, end) for link, end in ends if end.side.startswith("p")):
         fault = _absent_port(topology[end.device], end, link)
         if fault is not None:
-            absent.append(((link.place, *fault), end.device))
+            absent.append((fault, end.device))
             continue
         owner = owners.setdefault((str(end), link.layer == "gpu"), link)
         if owner is not link:
@@ -383,12 +387,11 @@ def check_named_ports(topology: Topology, report: Report) -> None:
             message = f"{end} is one port, and here are {link.cable.count} cables"
             advice = f"write `{link.a.device} -- {link.b.device}: {link.cable.text}`"
             report.add(link.place, "port-taken", message, help=advice)
-    for (place, message, advice), names in names_by_cause(absent).items():
-        report.add(place, "no-port", f"{has(names)} {message}", help=advice)
+    _report_by_cause(report, "no-port", absent)
 
 
-def _absent_port(device: Device, end: End, link: Link) -> tuple[str, str] | None:
-    """Return message and advice where an end names a port that is not there for its cable."""
+def _absent_port(device: Device, end: End, link: Link) -> _Fault | None:
+    """Return what is wrong where an end names a port that is not there for its cable."""
     part = device.part
     number = int(end.side.removeprefix("p"))
     if link.layer == "network" or device.kind == "pcie-switch":
@@ -398,15 +401,16 @@ def _absent_port(device: Device, end: End, link: Link) -> tuple[str, str] | None
     else:
         ports, count = None, None
     if ports is None and device.kind not in ("storage", "pcie-switch"):
-        message = f"no port {end.side} that {link.cable.family} plugs into"
-        return message, f"leave `/{end.side}` out"
+        lack = f"no port {end.side} that {link.cable.family} plugs into"
+        return _Fault(link.place, lack, f"leave `/{end.side}` out")
     if number and (count is None or number <= count):
         return None
     advice = "leave the port out and the next free one is used"
     if count is None:
-        return f"no port {end.side}: ports are numbered from p1", advice
+        lack = f"no port {end.side}: ports are numbered from p1"
+        return _Fault(link.place, lack, advice)
     names = f", {listed(f'p{n + 1}' for n in range(count))}" if count <= _PORTS_NAMED else ""
-    return f"{counted(count, 'port')}{names}, and no {end.side}", advice
+    return _Fault(link.place, f"{counted(count, 'port')}{names}, and no {end.side}", advice)
 
 
 # --- lanes ----------------------------------------------------------------------------------------
@@ -437,21 +441,16 @@ def check_generations(topology: Topology, report: Report) -> None:
 
 def check_slots(topology: Topology, report: Report) -> None:
     """Report links with more lanes than a device's slot has, alone or together."""
-    wider = names_by_cause(
-        ((link.place, device.part.name, slot, _best_cable(link, topology)), device.name)
-        for link in topology.links
-        for device, slot in _slots(link, topology)
-        if slot.lanes and _lanes(link) > slot.lanes and _is_bound(link, device, topology)
-    )
-    for (place, part_name, slot, best), names in wider.items():
-        report.add(
-            place,
-            "lanes-over-slot",
-            f"{has(names)} x{slot.lanes} ({part_name}), so the link can be at most that",
-            help=f"write `{best}`",
-            notes=_source(part_name, slot),
-        )
-    together: list[tuple[tuple[Place, str, int, str], str]] = []
+    wider: list[tuple[_Fault, str]] = []
+    for link in topology.links:
+        for device, slot in _slots(link, topology):
+            if slot.lanes and _lanes(link) > slot.lanes and _is_bound(link, device, topology):
+                lack = f"x{slot.lanes} ({device.part.name}), so the link can be at most that"
+                advice = f"write `{_best_cable(link, topology)}`"
+                notes = _source(device.part.name, slot)
+                wider.append((_Fault(link.place, lack, advice, notes), device.name))
+    _report_by_cause(report, "lanes-over-slot", wider)
+    together: list[tuple[_Fault, str]] = []
     for device in topology.devices.values():
         lanes = device.part.slot.lanes if device.part.slot else None
         if lanes is None or device.is_host or device.kind == "pcie-switch":
@@ -459,20 +458,16 @@ def check_slots(topology: Topology, report: Report) -> None:
         for links in _sharing_lanes(device, topology):
             widths = [_lanes(link) for link in links]
             if len(links) > 1 and sum(widths) > lanes >= max(widths):
-                text = f"{' and '.join(f'x{width}' for width in widths)} ({lines_of(links)})"
-                together.append(((links[-1].place, device.part.name, lanes, text), device.name))
-    for (place, part_name, lanes, text), names in names_by_cause(together).items():
-        report.add(
-            place,
-            "lanes-over-slot",
-            f"{has(names)} x{lanes} in all ({part_name}), and here are {text}",
-            help="leave one out, or make them narrower",
-        )
+                uses = f"{' and '.join(f'x{width}' for width in widths)} ({lines_of(links)})"
+                lack = f"x{lanes} in all ({device.part.name}), and here are {uses}"
+                advice = "leave one out, or make them narrower"
+                together.append((_Fault(links[-1].place, lack, advice), device.name))
+    _report_by_cause(report, "lanes-over-slot", together)
 
 
 def check_host_lanes(topology: Topology, report: Report) -> None:
     """Report CPUs, root complexes and switches with more lanes in use than they have."""
-    over: list[tuple[tuple[Place, str, int, int, str, str], str]] = []
+    over: list[tuple[_Fault, str]] = []
     for device in topology.of_kind(*HOSTS, "pcie-switch"):
         figure = device.part.figure("pcie-lanes")
         if figure is None or figure.value is None:
@@ -486,17 +481,12 @@ def check_host_lanes(topology: Topology, report: Report) -> None:
                 culprit = link
         if used > figure.value:
             lanes = int(figure.value)
-            cause = (culprit.place, device.part.name, lanes, used, lines_of(links), figure.source)
-            over.append((cause, device.name))
-    for (place, part_name, lanes, used, lines, source), names in names_by_cause(over).items():
-        apiece = "" if len(names) == 1 else " each"
-        report.add(
-            place,
-            "lanes-used-up",
-            f"{has(names)} {lanes} PCIe lanes{apiece} ({part_name}), and the links take {used}",
-            help="narrow or leave out a link, or put a PCIe switch between",
-            notes=[f"they stand on {lines}", f"{lanes} lanes: {source}"],
-        )
+            lack = f" ({device.part.name}), and the links take {used}"
+            advice = "narrow or leave out a link, or put a PCIe switch between"
+            notes = (f"they stand on {lines_of(links)}", f"{lanes} lanes: {figure.source}")
+            fault = _Fault(culprit.place, lack, advice, notes, f"{lanes} PCIe lanes")
+            over.append((fault, device.name))
+    _report_by_cause(report, "lanes-used-up", over)
 
 
 def _slots(link: Link, topology: Topology) -> Iterator[tuple[Device, Slot]]:
@@ -544,6 +534,6 @@ def _sharing_lanes(device: Device, topology: Topology) -> list[list[Link]]:
     return [up] if device.kind in ("hba", "dpu") else [up, down]
 
 
-def _source(part_name: str, slot: Slot) -> list[str]:
+def _source(part_name: str, slot: Slot) -> tuple[str, ...]:
     lanes = f" x{slot.lanes}" if slot.lanes else ""
-    return [f"{part_name}: PCIe {slot.generation}{lanes}, {slot.source}"] if slot.source else []
+    return (f"{part_name}: PCIe {slot.generation}{lanes}, {slot.source}",) if slot.source else ()
