@@ -30,20 +30,17 @@ _YEAR: Final = 365.25 * _DAY
 _MANY: Final = 1e5  # from so many on, digits say nothing
 
 
-def _sizes() -> dict[str, _Worth]:
-    decimal = {f"{prefix}B": (10**power, 1) for prefix, power in _DECIMAL.items()}
-    return decimal | {f"{prefix}B": (2**power, 1) for prefix, power in _BINARY.items()}
-
-
-def _rates() -> dict[str, _Worth]:
-    bits = {f"{prefix}b/s": (10**power, 8) for prefix, power in _DECIMAL.items()}
-    long_bits = {f"{prefix}bit/s": (10**power, 8) for prefix, power in _DECIMAL.items()}
-    return {f"{size}/s": worth for size, worth in _sizes().items()} | bits | long_bits
-
-
+_SIZES: Final = {
+    **{f"{prefix}B": (10**power, 1) for prefix, power in _DECIMAL.items()},
+    **{f"{prefix}B": (2**power, 1) for prefix, power in _BINARY.items()},
+}
 _UNITS: Final[dict[Quantity, dict[str, _Worth]]] = {
-    "rate": _rates(),
-    "size": _sizes(),
+    "rate": {
+        **{f"{size}/s": worth for size, worth in _SIZES.items()},
+        **{f"{prefix}b/s": (10**power, 8) for prefix, power in _DECIMAL.items()},
+        **{f"{prefix}bit/s": (10**power, 8) for prefix, power in _DECIMAL.items()},
+    },
+    "size": _SIZES,
     "duration": {
         "s": (1, 1),
         "ms": (1, 10**3),
@@ -364,7 +361,9 @@ def _parse(text: str, quantity: Quantity, *, positive: bool) -> float:
         raise _not_a_number(stripped, quantity)
     unit = stripped[number.end() :].lstrip(" ")
     if unit == "" and quantity != "ratio":
-        raise _bare(stripped, quantity)
+        likely = f"{stripped} {_USUAL[quantity]}"
+        message = f"{_a(quantity)} needs a unit: {likely}?"
+        raise UnitError("bare-number", message, f"write {likely}")
     worth = _UNITS[quantity].get(unit) if unit else (1, 1)
     if worth is None:
         raise _wrong_unit(stripped, number.group(), unit, quantity)
@@ -393,16 +392,16 @@ def _value(number: re.Match[str], worth: _Worth, text: str) -> float:
     return value
 
 
-def _bare(text: str, quantity: Quantity) -> UnitError:
-    likely = f"{text} {_USUAL[quantity]}"
-    return UnitError("bare-number", f"{_a(quantity)} needs a unit: {likely}?", f"write {likely}")
-
-
 def _not_a_number(text: str, quantity: Quantity) -> UnitError:
     """Say why `text` does not begin with a number that topo reads."""
     comma = _COMMA.fullmatch(text)
     if comma is not None:
-        return _decimal_comma(comma, quantity)
+        whole, decimals, unit = comma.groups()
+        unit = unit or _USUAL[quantity]
+        advice = f"write {whole}.{decimals} {unit}"
+        if len(decimals) == 3:  # noqa: PLR2004  (three digits: a thousands separator as likely)
+            advice = f"write {whole}{decimals} {unit}, or {whole}.{decimals} {unit}, as meant"
+        return UnitError("decimal-comma", f"`{whole},{decimals}` has a comma in the number", advice)
     sample = f"85 {_USUAL[quantity]}"
     if not text:
         return UnitError("bad-number", f"{_a(quantity)} is missing", f"write one: {sample}")
@@ -419,20 +418,22 @@ def _not_a_number(text: str, quantity: Quantity) -> UnitError:
     )
 
 
-def _decimal_comma(comma: re.Match[str], quantity: Quantity) -> UnitError:
-    whole, decimals, unit = comma.groups()
-    unit = unit or _USUAL[quantity]
-    advice = f"write {whole}.{decimals} {unit}"
-    if len(decimals) == 3:  # noqa: PLR2004  (three digits: a thousands separator as likely)
-        advice = f"write {whole}{decimals} {unit}, or {whole}.{decimals} {unit}, as meant"
-    return UnitError("decimal-comma", f"`{whole},{decimals}` has a comma in the number", advice)
-
-
 def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitError:
     """Say what `unit` is, since it is not one of `quantity`'s."""
-    written = _QUANTITY_OF.get(unit) or _habit(unit)
+    written = _QUANTITY_OF.get(unit)
+    if written is None and _BITS_OR_BYTES.fullmatch(unit):
+        written = "rate"
+    elif written is None and _SMALL_B_SIZE.fullmatch(unit):
+        written = "size"
     if written is not None and written != quantity:
-        return _wrong_quantity(number, unit, written, quantity)
+        message = f"{_a(quantity)} is expected, this is {_a(written)}"
+        # The same prefix with the right unit, where one quantity is easily taken for the other; a
+        # duration or a transfer rate is no slip of the pen, so it gets no guess.
+        likely = unit.removesuffix("/s") if quantity == "size" else f"{unit}/s"
+        if likely in _UNITS[quantity] and {written, quantity} == {"rate", "size"}:
+            likely = f"{number} {likely}"
+            return UnitError("wrong-quantity", f"{message}: {likely}?", f"write {likely}")
+        return UnitError("wrong-quantity", message, f"write it in {_USUAL[quantity]}")
     if re.match(r"[0-9_' .,]", unit):
         return UnitError(
             "bad-number",
@@ -446,26 +447,6 @@ def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitEr
     units = ", ".join(list(_UNITS[quantity])[:8])
     advice = f"did you mean {number} {near}?" if near else f"units of {_a(quantity)}: {units}"
     return UnitError("bad-unit", f"`{_shown(unit)}` is not a unit of {_a(quantity)}", advice)
-
-
-def _habit(unit: str) -> Quantity | None:
-    """Return what `unit` measures in a spelling that people use and topo does not read."""
-    if _BITS_OR_BYTES.fullmatch(unit):
-        return "rate"
-    return "size" if _SMALL_B_SIZE.fullmatch(unit) else None
-
-
-def _wrong_quantity(number: str, unit: str, written: Quantity, quantity: Quantity) -> UnitError:
-    """Offer the same prefix with the right unit where one quantity is easily taken for the other.
-
-    A duration or a transfer rate is no slip of the pen, so it gets no guess.
-    """
-    message = f"{_a(quantity)} is expected, this is {_a(written)}"
-    likely = unit.removesuffix("/s") if quantity == "size" else f"{unit}/s"
-    if likely in _UNITS[quantity] and {written, quantity} == {"rate", "size"}:
-        likely = f"{number} {likely}"
-        return UnitError("wrong-quantity", f"{message}: {likely}?", f"write {likely}")
-    return UnitError("wrong-quantity", message, f"write it in {_USUAL[quantity]}")
 
 
 def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:

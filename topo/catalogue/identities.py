@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.catalogue.kinds import Kind
-    from topo.catalogue.part import Medium
 
 
 NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
@@ -210,15 +209,24 @@ def _longest(section: str, key: str) -> Any:
 
 
 @cache
-def _generations() -> dict[int, Medium]:
-    media = catalogue().media
-    names = [name for name in media if name.startswith("pcie ")]
-    return {int(name.removeprefix("pcie ")): media[name] for name in names}
+def _lanes() -> dict[int, tuple[float, float]]:
+    """Return by generation a lane's transfers/s and its bytes/s."""
+    lanes = {}
+    for name in catalogue().media:
+        family, _, generation = name.partition(" ")
+        if family == "pcie":
+            medium = catalogue().media[name]
+            assert medium.transfer_rate is not None
+            assert medium.transfer_rate.value is not None
+            assert medium.rate is not None
+            assert medium.rate.value is not None
+            lanes[int(generation)] = medium.transfer_rate.value, medium.rate.value
+    return lanes
 
 
 def generations() -> tuple[int, ...]:
     """Return the PCIe generations that there are, the oldest first."""
-    return tuple(_generations())
+    return tuple(_lanes())
 
 
 def transfer_rate(generation: int) -> float:
@@ -229,10 +237,7 @@ def transfer_rate(generation: int) -> float:
     >>> transfer_rate(5) / 1e9
     32.0
     """
-    rate = _generations()[generation].transfer_rate
-    assert rate is not None
-    assert rate.value is not None
-    return rate.value
+    return _lanes()[generation][0]
 
 
 def lane_rate(generation: int) -> float:
@@ -243,10 +248,7 @@ def lane_rate(generation: int) -> float:
     >>> [round(lane_rate(generation) / 1e9, 3) for generation in (3, 4, 5, 6)]
     [0.985, 1.969, 3.938, 7.375]
     """
-    rate = _generations()[generation].rate
-    assert rate is not None
-    assert rate.value is not None
-    return rate.value
+    return _lanes()[generation][1]
 
 
 def generation_of_transfer_rate(transfers_per_s: float) -> int | None:
@@ -257,8 +259,7 @@ def generation_of_transfer_rate(transfers_per_s: float) -> int | None:
     >>> generation_of_transfer_rate(16e9), generation_of_transfer_rate(3e9)
     (4, None)
     """
-    rates = {transfer_rate(generation): generation for generation in generations()}
-    return rates.get(transfers_per_s)
+    return {rate: generation for generation, (rate, _) in _lanes().items()}.get(transfers_per_s)
 
 
 # --- processors -------------------------------------------------------------------------------

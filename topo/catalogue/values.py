@@ -74,13 +74,30 @@ def read_value(
     T or None
         `None` when it could not be read, which the report then says.
     """
-    opened = open_value(node, report=report, origin=origin)
-    if opened is None:
+    if isinstance(node, Mapping):
+        node = rejoin(node, _VALUE_KEYS)
+        refused = refuse_unknown_keys(node, _VALUE_KEYS, report=report, owner="a figure")
+        value = node.get("value")
+        if value is None:
+            if not refused:  # else that key was meant for it
+                report.add(
+                    node, "missing-value", "a figure needs `value:`", help="write {value: 400 Gb/s}"
+                )
+            return None
+        origin = origin_of(node, report=report, origin=origin, key="kind")
+        node = value
+    if not isinstance(node, Scalar):
+        what = "a list" if isinstance(node, Sequence) else "a mapping"
+        report.add(node, "wrong-shape", f"{what} stands where one value is expected")
+        return None
+    if not node.text.strip():
+        message = "nothing stands where a value is expected"
+        report.add(node, "missing-value", message, help="write the value, or `unknown`")
         return None
     try:
-        return parse(*opened)
+        return parse(node, origin)
     except UnitError as error:
-        report.unit(opened[0], error)
+        report.unit(node, error)
         return None
 
 
@@ -97,30 +114,39 @@ def read_figure(
 
     `name` is the key, for messages.
     """
+    return read_value(
+        node,
+        lambda scalar, origin: _figure(
+            scalar.text, quantity, origin.kind, origin.at(scalar), unlimited=unlimited, name=name
+        ),
+        report=report,
+        origin=origin,
+    )
 
-    def parse(scalar: Scalar, origin: Origin) -> Figure:
-        text = scalar.text.strip()
-        if text == "unknown":
-            return Figure(None, origin.kind, origin.at(scalar))
-        if text == "unlimited":
-            if unlimited:
-                return Figure(math.inf, origin.kind, origin.at(scalar))
-            raise UnitError(
-                "not-unlimited",
-                f"`{name}` cannot be unlimited: every machine has a limit there",
-                "write the figure, or `unknown`",
-            )
-        assert quantity.parse is not None
-        value = quantity.parse(text)
-        if value == 0:
-            raise UnitError(
-                "zero-capacity",
-                f"`{name}` is zero, so nothing could ever use it",
-                "leave the key out, or write `unknown`",
-            )
-        return Figure(value, origin.kind, origin.at(scalar))
 
-    return read_value(node, parse, report=report, origin=origin)
+def _figure(
+    text: str, quantity: Quantity, kind: FigureKind, source: str, *, unlimited: bool, name: str
+) -> Figure:
+    word = text.strip()
+    if word == "unknown":
+        return Figure(None, kind, source)
+    if word == "unlimited":
+        if unlimited:
+            return Figure(math.inf, kind, source)
+        raise UnitError(
+            "not-unlimited",
+            f"`{name}` cannot be unlimited: every machine has a limit there",
+            "write the figure, or `unknown`",
+        )
+    assert quantity.parse is not None
+    value = quantity.parse(word)
+    if value == 0:
+        raise UnitError(
+            "zero-capacity",
+            f"`{name}` is zero, so nothing could ever use it",
+            "leave the key out, or write `unknown`",
+        )
+    return Figure(value, kind, source)
 
 
 def read_flag(node: Node, *, report: Report, origin: Origin = HERE) -> Word | None:
@@ -146,37 +172,6 @@ def read_text(
         return Word(None, text, origin.at(scalar))
 
     return read_value(node, parse, report=report, origin=origin)
-
-
-def open_value(
-    node: Node, *, report: Report, origin: Origin = HERE
-) -> tuple[Scalar, Origin] | None:
-    """Return the text of a value and its origin; ``{value, source, kind}`` says its own."""
-    if isinstance(node, Mapping):
-        node = rejoin(node, _VALUE_KEYS)
-        refused = refuse_unknown_keys(node, _VALUE_KEYS, report=report, owner="a figure")
-        value = node.get("value")
-        if value is None:
-            if not refused:  # else that key was meant for it
-                report.add(
-                    node, "missing-value", "a figure needs `value:`", help="write {value: 400 Gb/s}"
-                )
-            return None
-        origin = origin_of(node, report=report, origin=origin, key="kind")
-        node = value
-    if not isinstance(node, Scalar):
-        what = "a list" if isinstance(node, Sequence) else "a mapping"
-        report.add(node, "wrong-shape", f"{what} stands where one value is expected")
-        return None
-    if not node.text.strip():
-        report.add(
-            node,
-            "missing-value",
-            "nothing stands where a value is expected",
-            help="write the value, or `unknown`",
-        )
-        return None
-    return node, origin
 
 
 def origin_of(
@@ -272,15 +267,15 @@ def read_caps(node: Node, *, report: Report, origin: Origin = HERE) -> PeerCaps 
     node = rejoin(node, _CAPS_KEYS)
     refuse_unknown_keys(node, _CAPS_KEYS, report=report, owner="peer-to-peer caps")
     origin = origin_of(node, report=report, origin=origin, key="kind")
-    caps: dict[str, PeerCap] = {}
-    for name in _DIRECTIONS:
-        stated = node.get(name)
-        opened = None if stated is None else open_value(stated, report=report, origin=origin)
-        if opened is not None:
-            scalar, cap_origin = opened
+
+    def cap(name: str) -> PeerCap | None:
+        def parse(scalar: Scalar, origin: Origin) -> PeerCap:
             text, per_flow = re.subn(r"\s+per\s+flow\s*$", "", scalar.text)
-            scalar = Scalar(text, scalar.place, scalar.quoted)
-            rate = read_figure(scalar, RATE, report=report, origin=cap_origin, name=name)
-            if rate is not None:
-                caps[name] = PeerCap(rate, bool(per_flow))
-    return PeerCaps(caps.get("posted"), caps.get("non-posted"))
+            source = origin.at(scalar)
+            rate = _figure(text, RATE, origin.kind, source, unlimited=False, name=name)
+            return PeerCap(rate, bool(per_flow))
+
+        stated = node.get(name)
+        return None if stated is None else read_value(stated, parse, report=report, origin=origin)
+
+    return PeerCaps(*map(cap, _DIRECTIONS))
