@@ -401,13 +401,12 @@ def read_medium(
             f"`{name}` says transfers/s and not how many of the bits are payload",
             help="write `encoding: 128/130`, or `1/1` where all are",
         )
-    return None if reach is None else replace(_rated(medium, figures), reach=reach)
-
-
-def _rated(medium: Medium, figures: Table[str, Figure | None]) -> Medium:
-    """Give a medium its rate: the stated one, or what transfers and encoding make."""
-    if (stated := figures.get("rate")) is not None:
-        return replace(medium, rate=stated, transfer_rate=None, encoding="")
+    if reach is None:
+        return None
+    medium = replace(medium, reach=reach)
+    # Its rate is the stated one, or what transfers and encoding make.
+    if (rate := figures.get("rate")) is not None:
+        return replace(medium, rate=rate, transfer_rate=None, encoding="")
     transfer_rate = figures.get("transfer-rate") or medium.transfer_rate
     if transfer_rate is None or not medium.encoding:
         return medium

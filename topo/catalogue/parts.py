@@ -75,11 +75,10 @@ def read_part(
         )
         return None
     node = rejoin(node, (*FIELDS, *PART_WORDS))
-    base = _like(node, parts, report)
-    device_kind = base.kind if base is not None else _kind(name, node, parts, report)
-    if device_kind is None:
+    base = _base_part(name, node, parts, report)
+    if base is None:
         return None
-    part = replace(base or Part(name, device_kind), name=name, place=node.place)
+    part = replace(base, name=name, place=node.place)
     return _overlay(part, node, media=media, report=report, kind=kind)
 
 
@@ -130,36 +129,30 @@ def find_part(name: Scalar, parts: Table[str, Part], report: Report) -> Part | N
     return part
 
 
-def _like(node: Mapping, parts: Table[str, Part], report: Report) -> Part | None:
-    """Return the part that `like:` names."""
-    base_name = node.get("like")
-    if not isinstance(base_name, Scalar):
-        if base_name is not None:
-            report.add(base_name, "wrong-shape", "`like:` names one part")
-        return None
-    base = find_part(base_name, parts, report)
-    stated = node.get("kind")
-    if base is not None and isinstance(stated, Scalar) and stated.text.strip() != base.kind:
-        report.add(
-            stated,
-            "kind-mismatch",
-            f"`{base.name}` is of kind `{base.kind}`, not `{stated.text.strip()}`",
-            help="leave `kind:` out; it comes with `like:`",
-        )
-    return base
-
-
-def _kind(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> Kind | None:
-    """Return what `kind:` says of a part that is like no other."""
-    stated = node.get("kind")
+def _base_part(name: str, node: Mapping, parts: Table[str, Part], report: Report) -> Part | None:
+    """Return the part that `like:` names, else an empty one of the kind that `kind:` says."""
+    base_name, stated = node.get("like"), node.get("kind")
+    word = stated.text.strip() if isinstance(stated, Scalar) else ""
+    if isinstance(base_name, Scalar):
+        base = find_part(base_name, parts, report)
+        if base is not None:
+            if isinstance(stated, Scalar) and word != base.kind:
+                report.add(
+                    stated,
+                    "kind-mismatch",
+                    f"`{base.name}` is of kind `{base.kind}`, not `{word}`",
+                    help="leave `kind:` out; it comes with `like:`",
+                )
+            return base
+    elif base_name is not None:
+        report.add(base_name, "wrong-shape", "`like:` names one part")
     if stated is None:
-        if node.get("like") is None:  # else that one has been complained of
+        if base_name is None:  # else that one has been complained of
             _kindless(name, node, parts, report)
         return None
-    word = stated.text.strip() if isinstance(stated, Scalar) else ""
-    kind = next((kind for kind in KINDS if kind == word), None)
-    if kind is not None:
-        return kind
+    for kind in KINDS:
+        if kind == word:
+            return Part(name, kind)
     report.add(
         stated,
         "unknown-kind",

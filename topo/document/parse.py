@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from topo.document.nodes import Document, Mapping, Node, Scalar, Sequence
-from topo.document.text import before_parsing, capped, character, read_text, short
+from topo.document.text import before_parsing, capped, character, read_text, short, whole_text
 from topo.errors import DocumentError, Finding, Place
 
 MAX_CHARACTERS: Final = 4_000_000
@@ -92,14 +92,8 @@ def _read_pure(source: str, name: str) -> Document:
 
 
 def _too_large(size: int, limit: int, name: str) -> DocumentError:
-    return DocumentError(
-        Finding(
-            "too-large",
-            f"the text has {size:,} characters; at most {limit:,} are read",
-            Place(name, 1, 1),
-            help=_SAY_IT_ONCE,
-        )
-    )
+    message = f"the text has {size:,} characters; at most {limit:,} are read"
+    return DocumentError(whole_text(name, "too-large", message, _SAY_IT_ONCE))
 
 
 @cache
@@ -189,8 +183,9 @@ class _Tree:
         if self._findings:
             raise DocumentError(capped(self._findings))
         if self._root is None or self._root == Scalar("", self._root.place):
+            advice = "begin with `topo: 1`; `topo new` writes a first file"
             message = "there is nothing in this text"
-            raise DocumentError(Finding("empty", message, Place(self._name, 1, 1), help=_BEGIN))
+            raise DocumentError(whole_text(self._name, "empty", message, advice))
         return Document(self._name, self._root, tuple(self._lines))
 
     def _drain(self, parser: Callable[[str], Any]) -> None:
@@ -379,15 +374,10 @@ class _Tree:
     def _find(self, code: str, message: str, place: Place, help: str = "", note: str = "") -> None:
         if len(self._findings) > _ENOUGH:
             raise _Refused(capped(self._findings))
+        notes = (note,) if note else ()
+        source = self._line(place)
         self._findings.append(
-            Finding(
-                code,
-                message,
-                place,
-                help=help,
-                notes=(note,) if note else (),
-                source_line=self._line(place),
-            )
+            Finding(code, message, place, help=help, notes=notes, source_line=source)
         )
 
     def _too_deep(self, place: Place) -> Finding:
@@ -398,16 +388,11 @@ class _Tree:
         """Count nodes, and refuse a text with too many."""
         self._size += size
         if self._size > MAX_NODES:
+            message = f"more than {MAX_NODES:,} values, aliases counted as what they stand for"
+            source = self._line(place)
             raise _Refused(
-                Finding(
-                    "too-large",
-                    f"more than {MAX_NODES:,} values, aliases counted as what they stand for",
-                    place,
-                    help=_SAY_IT_ONCE,
-                    source_line=self._line(place),
-                )
+                Finding("too-large", message, place, help=_SAY_IT_ONCE, source_line=source)
             )
 
 
 _PLAIN_KEY: Final = "a key is one plain text: `gpu0: h100-sxm-80gb`"
-_BEGIN: Final = "begin with `topo: 1`; `topo new` writes a first file"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -60,14 +60,8 @@ def read_text(data: str | bytes, name: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _XML.match(text):
-        raise DocumentError(
-            Finding(
-                "not-yaml",
-                "this is XML, not YAML",
-                Place(name, 1, 1),
-                help="`topo import` reads the XML of NCCL and hwloc",
-            )
-        )
+        advice = "`topo import` reads the XML of NCCL and hwloc"
+        raise DocumentError(whole_text(name, "not-yaml", "this is XML, not YAML", advice))
     if _STRANGE.search(text):
         raise DocumentError(capped(_strange_characters(text, name)))
     return text
@@ -149,17 +143,18 @@ def _not_utf8(data: bytes, start: int, name: str) -> Finding:
     )
 
 
+def whole_text(name: str, code: str, message: str, advice: str) -> Finding:
+    """Make a finding about a text as a whole: it stands at the beginning."""
+    return Finding(code, message, Place(name, 1, 1), help=advice)
+
+
 def _encoding(encoding: str, name: str) -> Finding:
-    return Finding("encoding", f"this is {encoding}", Place(name, 1, 1), help="save it as UTF-8")
+    return whole_text(name, "encoding", f"this is {encoding}", "save it as UTF-8")
 
 
 def _binary(kind: str, name: str) -> Finding:
-    return Finding(
-        "binary",
-        f"this is {kind}, not YAML",
-        Place(name, 1, 1),
-        help="give a text file that begins with `topo: 1`",
-    )
+    advice = "give a text file that begins with `topo: 1`"
+    return whole_text(name, "binary", f"this is {kind}, not YAML", advice)
 
 
 def _strange_characters(text: str, name: str) -> Iterator[Finding]:
@@ -212,7 +207,16 @@ def before_parsing(text: str, name: str) -> list[Finding]:
     if not (_MAYBE_SUSPECT.search(text) and _SUSPECT.search(text)):
         return []
     reading = Reading(tokenize(text), name)
-    findings = [finding for check in _CHECKS for finding in capped(check(reading))]
+    checks = (
+        reading.directives,
+        reading.second_document,
+        reading.tabs,
+        reading.odd_blanks,
+        reading.smart_quotes,
+        reading.questions,
+        reading.tags_and_headers,
+    )
+    findings = [finding for check in checks for finding in capped(check())]
     return sorted(findings, key=lambda finding: finding.place or Place(name, 0, 0))
 
 
@@ -266,13 +270,12 @@ class Reading:
                 if self.of(token) == "...":
                     continue
             if ended is not None:
-                yield self.find(
-                    "two-documents",
+                message = (
                     f"`{self.of(ended)}` ends the document, and more follows; topo reads one "
-                    "document a file",
-                    ended,
-                    "put the second document into a file of its own",
+                    "document a file"
                 )
+                advice = "put the second document into a file of its own"
+                yield self.find("two-documents", message, ended, advice)
                 break
             content = True
 
@@ -365,14 +368,3 @@ class Reading:
             advice = QUOTE_IT if token.depth else f'quote the value: "{short(text)}"'
         message = f"`{word[0]}` at the start of a value {meaning}"
         return self.find("sign-starts-value", message, (token.start, token.start + 1), advice)
-
-
-_CHECKS: Final[tuple[Callable[[Reading], Iterable[Finding]], ...]] = (
-    Reading.directives,
-    Reading.second_document,
-    Reading.tabs,
-    Reading.odd_blanks,
-    Reading.smart_quotes,
-    Reading.questions,
-    Reading.tags_and_headers,
-)
