@@ -263,18 +263,15 @@ def _stated_rate(medium: Medium, text: str, source: str, kind: FigureKind) -> Fi
 
 
 def _lanes(word: str, text: str) -> int:
+    advice = "write x1, x2, x4, x8 or x16"
     number = re.fullmatch(r"x([0-9]{1,3})", word)
     if number is None:
-        raise UnitError(
-            "not-a-cable", f"`{word}` is no lane count in `{text}`", "write x1, x2, x4, x8 or x16"
-        )
-    if int(number[1]) not in LANES:
-        raise UnitError(
-            "not-a-cable",
-            f"a link has 1, 2, 4, 8 or 16 lanes, not {int(number[1])}",
-            "write x1, x2, x4, x8 or x16",
-        )
-    return int(number[1])
+        raise UnitError("not-a-cable", f"`{word}` is no lane count in `{text}`", advice)
+    lanes = int(number[1])
+    if lanes not in LANES:
+        message = f"a link has 1, 2, 4, 8 or 16 lanes, not {lanes}"
+        raise UnitError("not-a-cable", message, advice)
+    return lanes
 
 
 def _extra_words(words: list[str], text: str) -> UnitError:

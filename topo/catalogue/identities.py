@@ -116,7 +116,7 @@ def numbers_of(part: str) -> tuple[str, str] | None:
 
 def switch_of(vendor: str, device: str) -> str:
     """Return the part of a PCIe switch by its numbers, ``""`` when they are not listed."""
-    return cast("str", _longest("switches", _key(vendor, device)) or "")
+    return str(_longest("switches", _key(vendor, device)))
 
 
 def generic_gpu(vendor: str) -> str:
@@ -129,10 +129,9 @@ def generic_gpu(vendor: str) -> str:
 
 def vendor_name(vendor: str) -> str:
     """Return a vendor's name, or its number where it is not a frequent one."""
-    row = pci_table("vendors").get(_digits(vendor), {})
-    if not vendor:
-        return ""
-    return cast("str", row.get("name", f"vendor {_digits(vendor)}"))
+    number = _digits(vendor)
+    row = pci_table("vendors").get(number, {})
+    return str(row.get("name", f"vendor {number}")) if vendor else ""
 
 
 def vendor_named(text: str) -> str:
@@ -143,15 +142,10 @@ def vendor_named(text: str) -> str:
     >>> vendor_named("NVIDIA Corporation GA102GL [A10]"), vendor_named("Acme")
     ('10de', '')
     """
-    words = text.lower()
-    return next(
-        (
-            number
-            for number, row in pci_table("vendors").items()
-            if "begins" in row and words.startswith(row["begins"])
-        ),
-        "",
-    )
+    for number, row in pci_table("vendors").items():
+        if "begins" in row and text.lower().startswith(row["begins"]):
+            return number
+    return ""
 
 
 def class_named(words: str) -> str:
@@ -187,7 +181,7 @@ def role_of(vendor: str, device: str) -> str:
     >>> role_of("1002", "515e"), role_of("10de", "2330")
     ('console', '')
     """
-    return cast("str", _longest("roles", _key(vendor, device)) or "")
+    return str(_longest("roles", _key(vendor, device)))
 
 
 def _digits(number: str) -> str:
@@ -199,10 +193,10 @@ def _key(vendor: str, device: str) -> str:
 
 
 def _longest(section: str, key: str) -> Any:
-    """Return the row whose own key is the longest beginning of `key`, `None` without one."""
+    """Return the row whose own key is the longest beginning of `key`, ``""`` without one."""
     table = pci_table(section)
     beginnings = [beginning for beginning in table if key.startswith(beginning)]
-    return table[max(beginnings, key=len)] if beginnings else None
+    return table[max(beginnings, key=len)] if beginnings else ""
 
 
 # --- PCIe generations ---------------------------------------------------------------------------
@@ -296,14 +290,14 @@ def processor(vendor: str, family: int | None, model: int | None) -> Processor |
         return None
     row = maker
     if family is not None and model is not None:
-        for candidate in table["families"]:
-            if (
-                candidate["vendor"] == vendor
-                and ("family" not in candidate or family == int(candidate["family"], 0))
-                and model >= int(candidate.get("model", "0"), 0)
-            ):
-                row = candidate
-                break
+        fitting = (
+            row
+            for row in table["families"]
+            if row["vendor"] == vendor
+            and ("family" not in row or family == int(row["family"], 0))
+            and model >= int(row.get("model", "0"), 0)
+        )
+        row = next(fitting, maker)
     return Processor(
         vendor=maker["short"],
         title=(maker["name"], row.get("title", "")),

@@ -243,8 +243,6 @@ class Catalogue:
 
 # --- a memory's bus: channels x transfers x bytes, reads and writes together -------------------
 
-_TWO = 2
-
 
 def memory_bus_rate(part: Part) -> Figure:
     """Return what a memory's bus carries as it is populated, in bytes/s.
@@ -252,25 +250,20 @@ def memory_bus_rate(part: Part) -> Figure:
     A stated ``bus:`` stands; otherwise it is computed, at the speed of two DIMMs a channel where
     the part has them and says that speed. Unknown when a factor is.
     """
-    stated = part.figure("bus")
-    if stated is not None:
-        return stated
     per_channel = _value(part.figure("dimms-per-channel")) or 1
-    if per_channel < _TWO:
-        return _computed(part, part.figure("transfer-rate"), "")
-    slower = part.figure("transfer-rate-2dpc")
-    note = f" at {per_channel:g} DIMMs a channel"
-    if slower is None:
-        return _computed(part, part.figure("transfer-rate"), f"{note}, no slower speed stated")
-    return _computed(part, slower, note)
+    transfer_rate, note = part.figure("transfer-rate"), ""
+    if per_channel > 1:
+        slower = part.figure("transfer-rate-2dpc")
+        note = f" at {per_channel:g} DIMMs a channel"
+        note += ", no slower speed stated" if slower is None else ""
+        transfer_rate = slower or transfer_rate
+    return part.figure("bus") or _computed(part, transfer_rate, note)
 
 
 def memory_headline_rate(part: Part) -> Figure:
     """Return what a datasheet says: the bus at one DIMM a channel, or the stated ``bus:``."""
-    stated = part.figure("bus")
-    if stated is not None:
-        return stated
-    return _computed(part, part.figure("transfer-rate"), " at 1 DIMM a channel")
+    at_one = _computed(part, part.figure("transfer-rate"), " at 1 DIMM a channel")
+    return part.figure("bus") or at_one
 
 
 def _computed(part: Part, transfer_rate: Figure | None, note: str) -> Figure:

@@ -80,9 +80,8 @@ def read_value(
         value = node.get("value")
         if value is None:
             if not refused:  # else that key was meant for it
-                report.add(
-                    node, "missing-value", "a figure needs `value:`", help="write {value: 400 Gb/s}"
-                )
+                advice = "write {value: 400 Gb/s}"
+                report.add(node, "missing-value", "a figure needs `value:`", help=advice)
             return None
         origin = origin_of(node, report=report, origin=origin, key="kind")
         node = value
@@ -257,12 +256,8 @@ _CAPS_KEYS: Final = (*_DIRECTIONS, "source", "kind")
 def read_caps(node: Node, *, report: Report, origin: Origin = HERE) -> PeerCaps | None:
     """Read ``{posted: 22 GB/s, non-posted: 10 GB/s per flow}``."""
     if not isinstance(node, Mapping):
-        report.add(
-            node,
-            "wrong-shape",
-            "peer-to-peer caps are a mapping",
-            help="write {posted: 22 GB/s, non-posted: 10 GB/s per flow}",
-        )
+        advice = "write {posted: 22 GB/s, non-posted: 10 GB/s per flow}"
+        report.add(node, "wrong-shape", "peer-to-peer caps are a mapping", help=advice)
         return None
     node = rejoin(node, _CAPS_KEYS)
     refuse_unknown_keys(node, _CAPS_KEYS, report=report, owner="peer-to-peer caps")

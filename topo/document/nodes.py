@@ -120,19 +120,10 @@ class Report:
             With what was found so far, when it is the hundredth error.
         """
         place = at if isinstance(at, Place) else at.place
-        self._findings.append(
-            Finding(
-                code=code,
-                message=message,
-                place=place,
-                severity=severity,
-                help=help,
-                notes=tuple(notes),
-                source_line=self.document.line(place.line)
-                if place.file == self.document.name
-                else "",
-            )
-        )
+        is_here = place.file == self.document.name
+        source = self.document.line(place.line) if is_here else ""
+        finding = Finding(code, message, place, severity, help, tuple(notes), source)
+        self._findings.append(finding)
         self._errors += severity == "error"
         if self._errors >= _MOST:
             last = self.findings[-1]

@@ -120,15 +120,13 @@ class TokenizedText:
 
     def openers(self, offset: int) -> list[Token]:
         """Return the brackets that are open at `offset`, outermost first."""
-        stack: list[Token] = []
-        for token in self.tokens:
-            if token.start >= offset:
-                break
-            if token.kind == "open":
-                stack.append(token)
-            elif token.kind == "close" and stack:
-                stack.pop()
-        return stack
+        return [
+            token
+            for token in self.tokens
+            if token.kind == "open"
+            and token.start < offset
+            and (token.start not in self.closers or self.closers[token.start].start >= offset)
+        ]
 
     def read(self) -> None:
         """Cut the text into tokens."""
