@@ -235,12 +235,12 @@ def test_every_card_of_a_route_leads_to_its_gpu_and_none_back_to_the_storage(two
 def test_a_socket_links_label_stands_above_all_hops_that_cross_it(two_targets):
     topology, route = two_targets
     root = ET.fromstring(draw(topology, routes={"direct": route}).svg())
-    found = [
+    texts = [
         (element.text, float(element.get("x", 0)), float(element.get("y", 0)))
         for element in root.iter("{http://www.w3.org/2000/svg}text")
     ]
-    ((_, x, y),) = [one for one in found if one[0] == "128 GB/s"]
-    crossing = [at for text, beside, at in found if text == "2" and abs(beside - x) < 40]
+    ((_, x, y),) = [text for text in texts if text[0] == "128 GB/s"]
+    crossing = [at for text, beside, at in texts if text == "2" and abs(beside - x) < 40]
     assert len(crossing) == 2
     assert y + 10 < min(crossing)
 
@@ -280,11 +280,11 @@ def test_a_refused_route_says_why():
 def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
     topology = build_topology(load(name))
     route = routes_of(topology, path, gpu="gpu5", direction=direction)[path]
-    found = hops_of(topology, route.subflows[0])
-    labels = [part for hop in found for part in hop.label.split("-")]
+    hops = hops_of(topology, route.subflows[0])
+    labels = [part for hop in hops for part in hop.label.split("-")]
     assert labels[0] == "1"
     assert int(labels[-1]) == route.logical_hops
-    steps = [step for hop in found for step in hop.steps]
+    steps = [step for hop in hops for step in hop.steps]
     assert steps == [step for transfer in route.subflows[0].transfers for step in transfer.walk]
 
 
@@ -331,7 +331,7 @@ def test_never_means_never():
 def pod(count):
     """Return `count` copies of a small server on one switch, their names with a prefix."""
     node = machine(SMALL)
-    inside = {name: one for name, one in node.devices.items() if name != "storage"}
+    inside = {name: device for name, device in node.devices.items() if name != "storage"}
     devices, links = {}, []
     network = machine(
         """
@@ -355,7 +355,9 @@ links:
     links.append(uplink)
     for number in range(count):
         prefix = f"node{number}."
-        devices |= {prefix + name: replace(one, name=prefix + name) for name, one in inside.items()}
+        devices |= {
+            prefix + name: replace(device, name=prefix + name) for name, device in inside.items()
+        }
         links += [
             replace(link, a=End(prefix + link.a.device), b=End(prefix + link.b.device))
             for link in node.links
@@ -384,12 +386,12 @@ def scenes(topology, **routes):
     return [panel.scene for panel in sheet.panels("auto")]
 
 
-def overlap(one, other):
+def overlap(a, b):
     return (
-        one.x < other.right - 0.1
-        and other.x < one.right - 0.1
-        and one.y < other.bottom - 0.1
-        and other.y < one.bottom - 0.1
+        a.x < b.right - 0.1
+        and b.x < a.right - 0.1
+        and a.y < b.bottom - 0.1
+        and b.y < a.bottom - 0.1
     )
 
 
@@ -405,10 +407,12 @@ def drawn_scenes(name, path, alarms):
     """Return the scene of a machine with a route, and with all its resources as bottlenecks."""
     topology = build_topology(load(name))
     gpu = topology.of_kind("gpu")[0].name
-    storage = tuple(one.name for one in topology.of_kind("storage") or topology.of_kind("nvme"))
+    storage = tuple(
+        device.name for device in topology.of_kind("storage") or topology.of_kind("nvme")
+    )
     limits = {path or "all": tuple(topology.resources)} if alarms else {}
-    found = data_path(topology.description, path) if path else None
-    routes = {path: Router(topology).route(found, storage, gpu, "read")} if found else {}
+    known_path = data_path(topology.description, path) if path else None
+    routes = {path: Router(topology).route(known_path, storage, gpu, "read")} if known_path else {}
     sheet = Sheet(topology, routes, limits, {}, "theoretical", side_by_side=True)
     return [panel.scene for panel in sheet.panels("auto")]
 
@@ -428,12 +432,12 @@ ALARMS = pytest.mark.parametrize("alarms", [False, True], ids=["calm", "alarmed"
 def test_nothing_overlaps(name, path, alarms):
     for scene in drawn_scenes(name, path, alarms):
         boxes = scene.layout.boxes
-        for one, other in combinations(boxes, 2):
-            assert not overlap(boxes[one], boxes[other]), (one, other)
-        found = dict(labels(scene))
-        for one, other in combinations(found, 2):
-            assert not overlap(found[one], found[other]), (one, other, scene.labels[one[0]])
-        for (key, _), rect in found.items():
+        for a, b in combinations(boxes, 2):
+            assert not overlap(boxes[a], boxes[b]), (a, b)
+        rects = dict(labels(scene))
+        for a, b in combinations(rects, 2):
+            assert not overlap(rects[a], rects[b]), (a, b, scene.labels[a[0]])
+        for (key, _), rect in rects.items():
             for box in boxes:
                 assert not overlap(rect, boxes[box]), (scene.labels[key], box)
 
@@ -452,9 +456,9 @@ def test_labels_keep_clear_of_wires_bands_and_frames(name, path, alarms):
         for (key, _), rect in labels(scene):
             if alarms and scene.layout.tracks[key].across:
                 continue  # an alarm may be wider than what is free between two sockets
-            for other, x, top, bottom, half in lines:
+            for wire, x, top, bottom, half in lines:
                 beside = rect.x >= x + half + 1 or rect.right <= x - half - 1
-                assert beside or rect.bottom <= top or rect.y >= bottom, (scene.labels[key], other)
+                assert beside or rect.bottom <= top or rect.y >= bottom, (scene.labels[key], wire)
             for frame in scene.layout.frames:
                 for x in (frame.rect.x, frame.rect.right):
                     beside = rect.x >= x + 2 or rect.right <= x - 2
@@ -466,8 +470,8 @@ def test_the_border_of_a_bottleneck_is_inside_its_rectangle():
     (scene,) = drawn_scenes("gds-textbook", "legacy", True)
     canvas = Canvas((scene.layout.width, scene.layout.height), THEMES["light"], "x")
     Painter(canvas, scene, (0.0, 0.0)).boxes()
-    found = re.search(r"\tslot1 \[.*peripheries=2.* width=([0-9.]+)", canvas.text)
-    outer = float(found[1]) * 72 + 2 * 4 + 2.6  # Graphviz draws the second line 4 points outside
+    match = re.search(r"\tslot1 \[.*peripheries=2.* width=([0-9.]+)", canvas.text)
+    outer = float(match[1]) * 72 + 2 * 4 + 2.6  # Graphviz draws the second line 4 points outside
     assert scene.layout.boxes["slot1"].w == pytest.approx(outer, abs=1)
 
 
@@ -479,9 +483,9 @@ def test_what_a_wire_is_stands_below_the_text_of_its_alarm(name):
     alarmed = [key for key in beside if key in scene.alarms]
     assert alarmed
     for key in alarmed:
-        alarm, said = label_blocks(scene, drawn, key)
-        assert said.rect.y == pytest.approx(alarm.rect.bottom)
-        assert said.rect.x == alarm.rect.x + 5
+        alarm, wire_label = label_blocks(scene, drawn, key)
+        assert wire_label.rect.y == pytest.approx(alarm.rect.bottom)
+        assert wire_label.rect.x == alarm.rect.x + 5
 
 
 # --- lines ----------------------------------------------------------------------------------------
@@ -494,13 +498,15 @@ RAM_PATHS = ["legacy", "legacy-pageable", "odirect-pinned", "direct", "compat"]
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_hops_of_a_route_do_not_cross(name, path, direction):
     topology = build_topology(load(name))
-    storage = tuple(one.name for one in topology.of_kind("storage") or topology.of_kind("nvme"))
+    storage = tuple(
+        device.name for device in topology.of_kind("storage") or topology.of_kind("nvme")
+    )
     router = Router(topology)
     gpus = topology.of_kind("gpu")
     for gpu in (gpus[0], gpus[len(gpus) // 2], gpus[-1]):
         route = router.route(data_path(topology.description, path), storage, gpu.name, direction)
         (scene,) = scenes(topology, **{path: route})
-        crossed = [(one.label, other.label) for one, other in crossings(hop_lines(scene).polylines)]
+        crossed = [(a.label, b.label) for a, b in crossings(hop_lines(scene).polylines)]
         assert not crossed, gpu.name
 
 
@@ -531,7 +537,9 @@ def test_hops_in_and_out_of_one_buffer_stand_side_by_side(small):
     (name,) = scene.buffers["ram0"]
     rect = hop_lines(scene).buffers["ram0"][name]
     drawn = hop_lines(scene).polylines
-    ends = [x for one in drawn for points in one.pieces for x, y in points if y == rect.bottom]
+    ends = [
+        x for polyline in drawn for points in polyline.pieces for x, y in points if y == rect.bottom
+    ]
     assert len(ends) == 2
     assert abs(ends[0] - ends[1]) >= 20
 
@@ -568,8 +576,8 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(a, b):
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -607,7 +615,7 @@ def test_no_name_and_no_id_is_given_twice(both):
         names = node_names(picture)
         assert len(names) == len(set(names))
         ids = [element.get("id") for element in ET.fromstring(picture.svg()).iter()]
-        ids = [one for one in ids if one]
+        ids = [id_ for id_ in ids if id_]
         assert len(ids) == len(set(ids))
 
 
@@ -666,7 +674,7 @@ def test_a_png_has_the_width_asked_for(both, width):
 def test_the_suffix_says_the_format(both, tmp_path, suffix, start):
     path = both.write(tmp_path / f"picture{suffix}")
     assert path.read_bytes().startswith(start)
-    assert [one.name for one in tmp_path.iterdir()] == [f"picture{suffix}"]
+    assert [file.name for file in tmp_path.iterdir()] == [f"picture{suffix}"]
 
 
 def test_an_unknown_suffix_is_refused(both, tmp_path):

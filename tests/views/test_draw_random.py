@@ -22,15 +22,15 @@ def test_boxes_never_overlap(sketch, path, routed):
     routes = {}
     if routed:
         gpu, storage = topology.of_kind("gpu")[0], topology.of_kind("storage")[0]
-        found = data_path(topology.description, path)
-        routes = {path: Router(topology).route(found, (storage.name,), gpu.name, "read")}
+        known_path = data_path(topology.description, path)
+        routes = {path: Router(topology).route(known_path, (storage.name,), gpu.name, "read")}
     sheet = Sheet(topology, routes, {}, {}, "theoretical", side_by_side=True)
     for level in range(5):
         for panel in sheet.panels_at(level):
             layout = panel.scene.layout
-            for one, other in combinations(layout.boxes.values(), 2):
-                beside = one.right <= other.x + 0.1 or other.right <= one.x + 0.1
-                above = one.bottom <= other.y + 0.1 or other.bottom <= one.y + 0.1
+            for a, b in combinations(layout.boxes.values(), 2):
+                beside = a.right <= b.x + 0.1 or b.right <= a.x + 0.1
+                above = a.bottom <= b.y + 0.1 or b.bottom <= a.y + 0.1
                 assert beside or above
             for rect in layout.boxes.values():
                 assert rect.x >= -0.1

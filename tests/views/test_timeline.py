@@ -25,7 +25,7 @@ from topo.views.diagram.timeline import (
 
 def written(picture):
     """Return every text with its rectangle, in points from the left upper corner."""
-    found = []
+    texts = []
     for line in picture.dot.splitlines():
         if not re.match(r'\t"?words \d+', line):
             continue
@@ -34,16 +34,16 @@ def written(picture):
         high = 72 * float(re.search(r"\bheight=\"?([\d.]+)", line)[1])
         text = re.sub(r"<[^>]+>", "", re.search(r"label=<(.*)> height", line)[1])
         size = float(re.search(r'POINT-SIZE="([\d.]+)"', line)[1])
-        found.append((text, size, (x - wide / 2, picture.height - y - high / 2, wide, high)))
-    return found
+        texts.append((text, size, (x - wide / 2, picture.height - y - high / 2, wide, high)))
+    return texts
 
 
-def over(one, other):
+def over(a, b):
     return (
-        one[0] < other[0] + other[2] - 0.5
-        and other[0] < one[0] + one[2] - 0.5
-        and one[1] < other[1] + other[3] - 1.5
-        and other[1] < one[1] + one[3] - 1.5
+        a[0] < b[0] + b[2] - 0.5
+        and b[0] < a[0] + a[2] - 0.5
+        and a[1] < b[1] + b[3] - 1.5
+        and b[1] < a[1] + a[3] - 1.5
     )
 
 
@@ -53,7 +53,9 @@ def textbook(via="legacy"):
 
 def staggered(lines):
     text = (
-        ONE_SOCKET.split("workloads:")[0] + "workloads:\n" + "".join(f"  {one}\n" for one in lines)
+        ONE_SOCKET.split("workloads:")[0]
+        + "workloads:\n"
+        + "".join(f"  {line}\n" for line in lines)
     )
     return topo.simulate(built(text), via="legacy")
 
@@ -74,8 +76,10 @@ def test_directions_are_told_apart_where_a_name_has_two():
 
 
 def test_several_data_paths_share_their_scales():
-    found = [run for _, run in simulate_each(shipped("gds-textbook"), via=("legacy", "direct"))]
-    texts = [text for text, _, _ in written(draw_timeline(*found))]
+    simulations = [
+        run for _, run in simulate_each(shipped("gds-textbook"), via=("legacy", "direct"))
+    ]
+    texts = [text for text, _, _ in written(draw_timeline(*simulations))]
     for text in ("legacy: all done at 7.8 s", "direct: all done at 6.4 s"):
         assert text in texts
     assert texts.count("7 s") == 2
@@ -84,8 +88,8 @@ def test_several_data_paths_share_their_scales():
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "dgx-a100", "gds-loses"])
 def test_text_is_readable_and_lies_on_nothing(name, theme):
-    found = [run for _, run in simulate_each(shipped(name), via=("legacy", "direct"))]
-    picture = draw_timeline(*found, theme=theme)
+    simulations = [run for _, run in simulate_each(shipped(name), via=("legacy", "direct"))]
+    picture = draw_timeline(*simulations, theme=theme)
     texts = written(picture)
     assert len(texts) > 20
     for text, size, (x, y, wide, high) in texts:
@@ -94,36 +98,36 @@ def test_text_is_readable_and_lies_on_nothing(name, theme):
         assert y >= 0, text
         assert x + wide <= picture.width, text
         assert y + high <= picture.height, text
-    for (text, _, one), (other, _, rect) in combinations(texts, 2):
-        assert not over(one, rect), (text, other)
+    for (text, _, above), (text_below, _, below) in combinations(texts, 2):
+        assert not over(above, below), (text, text_below)
 
 
 def test_a_later_start_is_marked():
-    found = staggered(
+    simulation = staggered(
         [
             "a: {read: 100 GB, from: storage, to: gpu0}",
             "b: {read: 50 GB, from: storage, to: gpu0, start: 1 s}",
         ]
     )
-    assert "from 1 s" in [text for text, _, _ in written(draw_timeline(found))]
+    assert "from 1 s" in [text for text, _, _ in written(draw_timeline(simulation))]
 
 
 def test_what_does_not_change_is_one_bar():
-    found = textbook("direct")
-    (bar,) = bars_of(found, found["load"], 0.0)
+    simulation = textbook("direct")
+    (bar,) = bars_of(simulation, simulation["load"], 0.0)
     assert (bar.start, bar.reason) == (0, "the cards' chips")
     assert bar.end == pytest.approx(6.4)
     assert len(bars_of(textbook(), textbook()["load"], 0.0)) == 2
 
 
 def test_bars_too_small_to_see_join_at_their_mean_rate():
-    found = staggered(
+    simulation = staggered(
         [
             "a: {read: 100 GB, from: storage, to: gpu0}",
             "b: {read: 50 MB, from: storage, to: gpu0, start: 1 s}",
         ]
     )
-    bars = bars_of(found, found["a"], 0.01)
+    bars = bars_of(simulation, simulation["a"], 0.01)
     assert sum(bar.rate * (bar.end - bar.start) for bar in bars) == pytest.approx(100e9)
     assert all(bar.end - bar.start >= 0.01 for bar in bars)
 
@@ -132,26 +136,28 @@ def test_of_many_spans_the_longest_are_told():
     lines = [
         f"w{n}: {{read: {n + 1} GB, from: storage, to: gpu0, start: {n} s}}" for n in range(20)
     ]
-    found = staggered(lines)
-    notes, more = notes_of(found)
-    assert (len(notes), more) == (12, len(found.moments) - 12)
+    simulation = staggered(lines)
+    notes, more = notes_of(simulation)
+    assert (len(notes), more) == (12, len(simulation.moments) - 12)
     assert [note.number for note in notes] == sorted(note.number for note in notes)
-    picture = draw_timeline(found)
+    picture = draw_timeline(simulation)
     assert any("shorter spans" in text for text, _, _ in written(picture))
     assert picture.svg().startswith("<")
 
 
 def test_hostile_and_long_names_do_no_harm():
     name = "a" * 200
-    found = staggered([f"{name}: {{read: 100 GB, from: storage, to: gpu0}}"])
-    picture = draw_timeline(found)
+    simulation = staggered([f"{name}: {{read: 100 GB, from: storage, to: gpu0}}"])
+    picture = draw_timeline(simulation)
     for _, _, (x, _, wide, _) in written(picture):
         assert x + wide <= picture.width
 
 
 def test_each_by_its_own_path_is_said():
-    found = topo.simulate(shipped("gds-textbook"), via={"load": "legacy", "checkpoint": "direct"})
-    assert panel_title(found) == "load by legacy, checkpoint by direct: all done at 6.4 s"
+    simulation = topo.simulate(
+        shipped("gds-textbook"), via={"load": "legacy", "checkpoint": "direct"}
+    )
+    assert panel_title(simulation) == "load by legacy, checkpoint by direct: all done at 6.4 s"
 
 
 def test_the_same_timeline_is_the_same_bytes():
@@ -168,11 +174,11 @@ def test_there_are_two_themes():
 
 @given(st.floats(1e-9, 1e9))
 def test_ticks_are_round_few_and_within(end):
-    found = ticks(end)
-    assert 2 <= len(found) <= 11
-    assert found[0] == 0
-    assert found[-1] <= end * (1 + 1e-9)
-    steps = [later - earlier for earlier, later in pairwise(found)]
+    times = ticks(end)
+    assert 2 <= len(times) <= 11
+    assert times[0] == 0
+    assert times[-1] <= end * (1 + 1e-9)
+    steps = [later - earlier for earlier, later in pairwise(times)]
     assert max(steps) == pytest.approx(min(steps))
 
 

@@ -311,11 +311,10 @@ def _host_node(
     """Return a host's tree; the sockets of the right half are the mirror of those of the left."""
     south = [key for key in kids[host] if _leads_south(grouping, kids, key)]
     north = [key for key in kids[host] if key not in south]
-    inner = {key: _NORTH_ORDER.get(grouping.boxes[key].kind, 2) for key in north}
-    if count == 1:
-        north.sort(key=lambda key: -inner[key])
-    else:
-        north.sort(key=inner.__getitem__, reverse=place * 2 >= count)
+    north.sort(
+        key=lambda key: _NORTH_ORDER.get(grouping.boxes[key].kind, 2),
+        reverse=count == 1 or place * 2 >= count,
+    )
     flanks = (south[0], south[-1]) if south else ()
     return Node(
         host,

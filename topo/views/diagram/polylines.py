@@ -269,8 +269,8 @@ def _least_crossings(tracer: _Tracer) -> Order:
     if not least:
         return best
     scene = tracer.scene
-    lanes = Counter((each.bar, each.strip) for hop in scene.hops for each in hop.passages)
-    sizes: dict[Group, int] = {("buffers", box): len(each) for box, each in scene.buffers.items()}
+    lanes = Counter((passage.bar, passage.strip) for hop in scene.hops for passage in hop.passages)
+    sizes: dict[Group, int] = {("buffers", box): len(names) for box, names in scene.buffers.items()}
     sizes |= {("lanes", *strip): count for strip, count in lanes.items()}
     sizes |= {("wire", wire): count for wire, count in scene.uses.items()}
     sizes |= {("ports", *buffer): len(ports) for buffer, ports in scene.ports.items()}
@@ -281,7 +281,7 @@ def _least_crossings(tracer: _Tracer) -> Order:
         return min(orders, key=lambda order: _cost(tracer, order))
     tries = iter(range(_TRIES))
     backwards: Order = {
-        ("buffers", box): tuple(range(len(each)))[::-1] for box, each in scene.buffers.items()
+        ("buffers", box): tuple(range(len(names)))[::-1] for box, names in scene.buffers.items()
     }
     for start in ({}, backwards):
         order, cost = _improved(tracer, start, sizes, tries)
@@ -359,20 +359,16 @@ def crossings(polylines: tuple[Polyline, ...]) -> Iterator[tuple[Polyline, Polyl
     for (p, of_p), (q, of_q) in combinations(zip(polylines, segments, strict=True), 2):
         joined = (p.look, p.label) == (q.look, q.label)
         for (a, b), (c, d) in product(of_p, of_q):
-            if not _near(a, b, c, d):
+            apart = (  # by what is round the two lines
+                max(a[axis], b[axis]) + _NEAR < min(c[axis], d[axis])
+                or max(c[axis], d[axis]) + _NEAR < min(a[axis], b[axis])
+                for axis in (0, 1)
+            )
+            if any(apart):
                 continue
             cross = _side(a, b, c) * _side(a, b, d) < 0 and _side(c, d, a) * _side(c, d, b) < 0
             if cross or (not joined and _cover(a, b, c, d)):
                 yield p, q
-
-
-def _near(a: Point, b: Point, c: Point, d: Point) -> bool:
-    """Whether two lines are near enough to meet, judged by what is round them."""
-    return not any(
-        max(a[axis], b[axis]) + _NEAR < min(c[axis], d[axis])
-        or max(c[axis], d[axis]) + _NEAR < min(a[axis], b[axis])
-        for axis in (0, 1)
-    )
 
 
 def _side(a: Point, b: Point, c: Point) -> int:

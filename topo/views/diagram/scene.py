@@ -109,7 +109,8 @@ class Scene:
     @cached_property
     def lanes(self) -> Mapping[str, tuple[int, int]]:
         """How many lanes each bar has along its upper and its lower side."""
-        counts = Counter((each.bar, each.strip) for hop in self.hops for each in hop.passages)
+        passages = (passage for hop in self.hops for passage in hop.passages)
+        counts = Counter((passage.bar, passage.strip) for passage in passages)
         return {bar: (counts[bar, "top"], counts[bar, "bottom"]) for bar, _ in counts}
 
     @cached_property

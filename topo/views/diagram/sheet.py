@@ -163,7 +163,8 @@ class Sheet:
             tried.append(self.panels_at(level))
             if _width(tried[-1]) <= WIDEST:
                 return tried[-1]
-        below = (panels for panels in tried if max(_width((each,)) for each in panels) <= WIDEST)
+        # None fits side by side: the first of which each panel fits alone, one below the other.
+        below = (panels for panels in tried if max(_width((panel,)) for panel in panels) <= WIDEST)
         return next(below, tried[-1])
 
     def panels_at(self, level: int) -> tuple[Panel, ...]:
