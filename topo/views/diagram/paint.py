@@ -68,7 +68,7 @@ class Painter:
                     self._name(f"{buffer} in {key}"),
                     self.buffers[key][buffer].moved(*self.at),
                     self.canvas.html(lines),
-                    fillcolor=self.theme.chip,
+                    fillcolor=self.theme.paper,
                     color=self.theme.routes[self.scene.routes[0].look].colour,
                     penwidth="2",
                 )
@@ -256,11 +256,9 @@ def _line(
 
 def _pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
     """Yield the parts of a wire, and whether a box hides them."""
-    if track.across or len(track.points) != 2:  # noqa: PLR2004
-        yield track.points, False
-        return
-    (x, y), (end_x, end_y) = sorted(track.points, key=lambda point: point[1])
-    if abs(x - end_x) > 1:
+    ends = (track.points[0], track.points[-1])
+    (x, y), (end_x, end_y) = sorted(ends, key=lambda point: point[1])
+    if track.across or len(track.points) > len(ends) or abs(x - end_x) > 1:
         yield track.points, False
         return
     over = sorted(

@@ -152,16 +152,18 @@ def _render(text: str, form: str, engine: Engine, *options: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RouteLook:
-    """How a route is drawn: its colour, its stroke, and the colour of text on it."""
+    """How a route is drawn: its colour and its stroke."""
 
     colour: str
     stroke: Stroke
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a picture; `boxes` are ``(fill, border)`` by device kind."""
+    """The colours of a picture; `boxes` are ``(fill, border)`` by device kind.
+
+    What is written on a route or an alarm has the paper's colour, as has the ground of a buffer.
+    """
 
     paper: str
     panel: str
@@ -173,9 +175,7 @@ class Theme:
     faint: str
     faint_fill: str
     wire: str
-    chip: str
     alarm: str
-    on_alarm: str
     boxes: dict[str, tuple[str, str]]
     routes: tuple[RouteLook, ...]
 
@@ -202,6 +202,15 @@ def _boxes(
     }
 
 
+def _looks(hollow: str, solid: str, dashed: str, dotted: str) -> tuple[RouteLook, ...]:
+    return (
+        RouteLook(hollow, "hollow"),
+        RouteLook(solid, "solid"),
+        RouteLook(dashed, "dashed"),
+        RouteLook(dotted, "dotted"),
+    )
+
+
 THEMES: dict[str, Theme] = {
     "light": Theme(
         paper="#FFFFFF",
@@ -214,9 +223,7 @@ THEMES: dict[str, Theme] = {
         faint="#8A929C",
         faint_fill="#F7F8F9",
         wire="#5B6570",
-        chip="#FFFFFF",
         alarm="#A3001E",
-        on_alarm="#FFFFFF",
         boxes=_boxes(
             ("#E9E2F3", "#6B4E9B"),
             ("#DCEBF7", "#2E6E9E"),
@@ -225,12 +232,7 @@ THEMES: dict[str, Theme] = {
             ("#DDF0E4", "#2B7A4B"),
             ("#ECECEC", "#6A6A6A"),
         ),
-        routes=(
-            RouteLook("#D55E00", "hollow", "#FFFFFF"),
-            RouteLook("#0072B2", "solid", "#FFFFFF"),
-            RouteLook("#007A5A", "dashed", "#FFFFFF"),
-            RouteLook("#A8487F", "dotted", "#FFFFFF"),
-        ),
+        routes=_looks("#D55E00", "#0072B2", "#007A5A", "#A8487F"),
     ),
     "dark": Theme(
         paper="#14181D",
@@ -243,9 +245,7 @@ THEMES: dict[str, Theme] = {
         faint="#75808B",
         faint_fill="#1D232A",
         wire="#97A2AD",
-        chip="#14181D",
         alarm="#FF5A6E",
-        on_alarm="#14181D",
         boxes=_boxes(
             ("#3A3050", "#B79CE6"),
             ("#1F3B50", "#7FBCE8"),
@@ -254,12 +254,7 @@ THEMES: dict[str, Theme] = {
             ("#1F4230", "#79CF9B"),
             ("#33363A", "#A9AFB5"),
         ),
-        routes=(
-            RouteLook("#E69F00", "hollow", "#14181D"),
-            RouteLook("#56B4E9", "solid", "#14181D"),
-            RouteLook("#35C795", "dashed", "#14181D"),
-            RouteLook("#E59AC4", "dotted", "#14181D"),
-        ),
+        routes=_looks("#E69F00", "#56B4E9", "#35C795", "#E59AC4"),
     ),
 }
 
@@ -399,7 +394,7 @@ class Canvas:
         label = (
             f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" STYLE="ROUNDED" '
             f'BGCOLOR="{look.colour}" COLOR="{self.theme.paper}"><TR><TD WIDTH="13">'
-            f'<FONT COLOR="{look.text}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
+            f'<FONT COLOR="{self.theme.paper}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
         )
         place = self._pos(at)
         self._graph.edge(
@@ -420,7 +415,7 @@ class Canvas:
         rows = []
         for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
             if alarm:  # a table, so that its ground has an edge
-                text = "<BR/>".join(_font(line, self.theme.on_alarm) for line in group)
+                text = "<BR/>".join(_font(line, self.theme.paper) for line in group)
                 rows.append(
                     f'<TR><TD CELLPADDING="2"{side}><TABLE BORDER="0" CELLBORDER="0" '
                     f'CELLSPACING="0" CELLPADDING="3" STYLE="ROUNDED" BGCOLOR="{self.theme.alarm}">'

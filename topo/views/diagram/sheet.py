@@ -382,8 +382,7 @@ def _paint_sign(canvas: Canvas, sign: Sign, name: str, at: Point) -> None:
         "outside": {"color": theme.soft, "style": "filled,rounded,dashed"},
     }
     if sign.kind in boxes:
-        fill = theme.chip if sign.kind == "buffer" else theme.paper
-        canvas.box(name, rect, fillcolor=fill, **boxes[sign.kind])
+        canvas.box(name, rect, fillcolor=theme.paper, **boxes[sign.kind])
     elif sign.kind == "alike":
         fill, edge = theme.box("gpu")
         for step in (2, 1, 0):
