@@ -83,7 +83,18 @@ class Reading:
 
     sample: Sample
     forecast: Forecast
-    judged: Judged
+
+    @property
+    def judged(self) -> Judged:
+        """Whether the rate is as expected."""
+        forecast, rate = self.forecast, self.sample.rate
+        if forecast.refused:
+            return "impossible"
+        if forecast.theoretical is None or forecast.achievable is None:
+            return "unknown"
+        if rate > forecast.theoretical * _ABOVE:
+            return "above"
+        return "below" if rate < forecast.achievable * _BELOW else "fits"
 
     @property
     def ratio(self) -> float | None:
@@ -104,20 +115,7 @@ def read_samples(topology: Topology, samples: Iterable[Sample]) -> tuple[Reading
     ('fits', 63.02)
     """
     predictor = Predictor(topology)
-    forecasts = ((sample, predictor.forecast(sample)) for sample in samples)
-    return tuple(
-        Reading(sample, forecast, _judged(sample.rate, forecast)) for sample, forecast in forecasts
-    )
-
-
-def _judged(rate: float, forecast: Forecast) -> Judged:
-    if forecast.refused:
-        return "impossible"
-    if forecast.theoretical is None or forecast.achievable is None:
-        return "unknown"
-    if rate > forecast.theoretical * _ABOVE:
-        return "above"
-    return "below" if rate < forecast.achievable * _BELOW else "fits"
+    return tuple(Reading(sample, predictor.forecast(sample)) for sample in samples)
 
 
 @dataclass(slots=True)

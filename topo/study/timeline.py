@@ -20,7 +20,7 @@ from topo.study.answer import DEFAULT_PATHS, chosen_split, chosen_workloads, nam
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
-    from topo.study.answers import Comparison, PathAnswer
+    from topo.study.answers import Comparison
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology
 
@@ -187,19 +187,12 @@ def simulate_each(
         for workload in running
         if workload.direction == "copy" or (workload.via and not set(workload.via) & set(via))
     }
-    return tuple(
-        (
-            name,
-            simulate(
-                topology,
-                workloads=running,
-                via={workload.name: name for workload in running} | own_paths,
-                at=at,
-                policy=policy,
-            ),
-        )
-        for name in via
-    )
+    simulations = []
+    for name in via:
+        paths = {workload.name: name for workload in running} | own_paths
+        simulation = simulate(topology, workloads=running, via=paths, at=at, policy=policy)
+        simulations.append((name, simulation))
+    return tuple(simulations)
 
 
 def _run(
@@ -320,30 +313,24 @@ def at_once(comparison: Comparison) -> AtOnce | None:
         return None
     # the data paths of storage, beside which a copy keeps to its own
     leading = [answer for answer in answers if answer.workload.direction != "copy"] or answers
-    possible: dict[str, list[PathAnswer]] = {}
+    topology, at, policy = comparison.topology, comparison.basis, comparison.policy
+    workloads = tuple(answer.workload for answer in answers)
+    runs, at_most = [], []
     for name in dict.fromkeys(path.name for answer in leading for path in answer.paths):
         paths = []
         for answer in answers:  # by this data path; what was not asked by it, by its own
             by_name = {path.name: path for path in answer.paths}
-            own_path = path_of(comparison.topology, answer.workload, "")
+            own_path = path_of(topology, answer.workload, "")
             paths.append(by_name.get(name) or by_name.get(own_path) or answer.paths[0])
-        if all(path.matrix is not None for path in paths):
-            possible[name] = paths
-    if not possible:
-        return None
-    return AtOnce(
-        runs=tuple((name, _run_answers(comparison, paths)) for name, paths in possible.items()),
-        at_most=tuple(
-            name for name, paths in possible.items() if any(path.at_most for path in paths)
-        ),
-    )
-
-
-def _run_answers(comparison: Comparison, paths: list[PathAnswer]) -> Simulation:
-    topology, at = comparison.topology, comparison.basis
-    workloads = tuple(answer.workload for answer in comparison.workloads)
-    via = {workload.name: path.name for workload, path in zip(workloads, paths, strict=True)}
-    if comparison.policy.nics == "best":  # the best split for one alone is another one
-        return simulate(topology, workloads=workloads, via=via, at=at, policy=comparison.policy)
-    demands = tuple(demand for path in paths if path.matrix for demand in path.matrix.demands)
-    return _run(topology, workloads, via, demands, at)
+        demands = [demand for path in paths if path.matrix for demand in path.matrix.demands]
+        if any(path.matrix is None for path in paths):
+            continue
+        via = {workload.name: path.name for workload, path in zip(workloads, paths, strict=True)}
+        if policy.nics == "best":  # the best split for one alone is another one
+            simulation = simulate(topology, workloads=workloads, via=via, at=at, policy=policy)
+        else:
+            simulation = _run(topology, workloads, via, tuple(demands), at)
+        runs.append((name, simulation))
+        if any(path.at_most for path in paths):
+            at_most.append(name)
+    return AtOnce(tuple(runs), tuple(at_most)) if runs else None

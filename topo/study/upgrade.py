@@ -153,13 +153,19 @@ class Upgrades:
         groups: list[list[Upgrade]] = []
         for upgrade in self.ranked:
             for group in groups:  # of the same effect, and all of it differs in one thing only
-                differing = _differing([*group, upgrade])
-                if _effect(upgrade) == _effect(group[0]) and len(differing) <= 1:
+                if _effect(upgrade) != _effect(group[0]):
+                    continue
+                places = zip(*(each.parts for each in (*group, upgrade)), strict=True)
+                if sum(len({part.thing for part in parts}) > 1 for parts in places) <= 1:
                     group.append(upgrade)
                     break
             else:
                 groups.append([upgrade])
-        return tuple((_shared_title(group), tuple(group)) for group in groups)
+        rows = []
+        for group in groups:
+            places = zip(*(upgrade.parts for upgrade in group), strict=True)
+            rows.append((" + ".join(map(_framed, places)), tuple(group)))
+        return tuple(rows)
 
     @property
     def obstacles(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -335,22 +341,6 @@ def _effect(upgrade: Upgrade) -> tuple[object, ...]:
         upgrade.cost,
         {name: _round(time) for name, time in upgrade.outcome.times.items()},
         [(kind, len(several) > 1) for kind, several in names.items()],
-    )
-
-
-def _differing(group: Sequence[Upgrade]) -> list[int]:
-    return [
-        place
-        for place in range(len(group[0].parts))
-        if len({upgrade.parts[place].thing for upgrade in group}) > 1
-    ]
-
-
-def _shared_title(group: Sequence[Upgrade]) -> str:
-    places = _differing(group)
-    return " + ".join(
-        _framed([upgrade.parts[place] for upgrade in group]) if place in places else part.title
-        for place, part in enumerate(group[0].parts)
     )
 
 
