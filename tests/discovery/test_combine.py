@@ -315,3 +315,9 @@ def test_the_asus_has_the_nodes_that_numactl_and_the_matrix_say(name, turned):
     assert matrix == ["NODE", "SYS", "NODE", "SYS"]
     assert topology["gpu3"].pci == ("e1:00.0",)
     assert topology["nic1"].rdma == ("mlx5_2", "mlx5_3")
+
+
+def test_a_link_inside_the_chip_goes_with_its_gpu_to_the_other_sources_cpus():
+    link = '<c2c bw="44712" count="5"/>'
+    blind = system(cpu(-1, gpu("0000:21:00.0", link), card("0000:22:00.0", "mlx5_1")))
+    assert "- gpu0 -- cpu1: 5x nvlink-c2c 44.712 GB/s" in together(blind, nccl()).yaml

@@ -29,8 +29,8 @@ from topo.document.nodes import plain
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
 
 if TYPE_CHECKING:
-    from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
-    from topo.description.description import DataPath, Description, Device, Measurement, Workload
+    from topo.catalogue.part import Figure, FigureKind, Medium, Part, PeerCaps, Ports
+    from topo.description.description import DataPath, Description, Device, Workload
 
 Plain = dict[str, Any]
 # The source and kind that a mapping states for all the figures in it.
@@ -55,27 +55,49 @@ def to_document(description: Description) -> Plain:
     >>> to_document(loads("{topo: 1, name: box, devices: {'gpu[0-1]': l40s}}"))
     {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
     """
-    media, parts = description.media, description.parts
+    media, parts, built_in = description.media, description.parts, catalogue()
     settings = {key: description.settings.stated(key) for key in SETTINGS}
+    own_parts: Plain = {}
+    for name, part in parts.items():
+        like = description.likes.get(name, "")
+        base = built_in.parts.get(like) if like == name or like not in parts else parts[like]
+        start = {"like": like} if base is not None else {"kind": part.kind}
+        own_parts[name] = {**start, **_differences(part, base)}
+    links: list[Plain] = []
+    for link in description.links:
+        cable = link.cable
+        medium = media.get(cable.medium) or built_in.media.get(cable.medium)
+        own_figures: Plain = {}
+        usual = medium.efficiency if medium else None
+        if cable.efficiency is not None and cable.efficiency != usual:
+            own_figures["efficiency"] = _figure_value(cable.efficiency, RATIO)
+        if cable.p2p is not None:
+            own_figures["p2p"] = _caps(cable.p2p)
+        value = {"medium": cable.text, **own_figures} if own_figures else cable.text
+        links.append({f"{link.a} -- {link.b}": value})
+    measured: list[Plain] = []
+    for measurement in description.measurements:
+        rate = _figure_value(measurement.rate, RATE, kind="measured")
+        entries = {"rate": rate}
+        if isinstance(rate, dict):
+            entries = {"rate": rate["value"], "source": measurement.rate.source}
+        if measurement.date:
+            entries["date"] = measurement.date
+        measured.append({f"{measurement.source} -> {measurement.target}": entries})
     sections: Plain = {
         "topo": 1,
         "name": description.name,
         "title": description.title,
         "settings": {key: value for key, value in settings.items() if value is not None},
-        "parts": {
-            name: _part_value(part, description.likes.get(name, ""), parts)
-            for name, part in parts.items()
-        },
+        "parts": own_parts,
         "media": {name: _medium_value(medium) for name, medium in media.items()},
         "data-paths": {
             **{name: _data_path(path) for name, path in description.data_paths.items()},
             **{name: plain(entries) for name, entries in description.data_path_overrides.items()},
         },
         "devices": {device.name: _device_value(device, parts) for device in description.devices},
-        "links": [
-            {f"{link.a} -- {link.b}": _cable_value(link.cable, media)} for link in description.links
-        ],
-        "measured": [_measurement(measurement) for measurement in description.measurements],
+        "links": links,
+        "measured": measured,
         "workloads": {workload.name: _workload(workload) for workload in description.workloads},
         "expect": [expectation.text for expectation in description.expectations],
     }
@@ -110,16 +132,6 @@ def _data_path(path: DataPath) -> Plain:
     )
 
 
-def _measurement(measurement: Measurement) -> Plain:
-    rate = _figure_value(measurement.rate, RATE, kind="measured")
-    entries = {"rate": rate}
-    if isinstance(rate, dict):
-        entries = {"rate": rate["value"], "source": measurement.rate.source}
-    if measurement.date:
-        entries["date"] = measurement.date
-    return {f"{measurement.source} -> {measurement.target}": entries}
-
-
 def _workload(workload: Workload) -> Plain:
     entries: Plain = {
         workload.direction: spell_size(workload.size),
@@ -141,14 +153,6 @@ def _workload(workload: Workload) -> Plain:
 
 
 # --- parts, devices, cables and media: what differs from what they are like -----------------------
-
-
-def _part_value(part: Part, like: str, own_parts: MappingOf[str, Part]) -> Plain:
-    """Return a part of a file's own, which started from the part `like` or from nothing."""
-    built_in = catalogue().parts
-    base = built_in.get(like) if like == part.name or like not in own_parts else own_parts[like]
-    start = {"like": like} if base is not None else {"kind": part.kind}
-    return {**start, **_differences(part, base)}
 
 
 def _device_value(device: Device, own_parts: MappingOf[str, Part]) -> Any:
@@ -248,17 +252,6 @@ def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
         for name, cap in (("posted", caps.posted), ("non-posted", caps.non_posted))
         if cap is not None
     }
-
-
-def _cable_value(cable: Cable, own_media: MappingOf[str, Medium]) -> Any:
-    """Return a cable: its shorthand, or a mapping where it has figures of its own."""
-    medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
-    entries: Plain = {}
-    if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
-        entries["efficiency"] = _figure_value(cable.efficiency, RATIO)
-    if cable.p2p is not None:
-        entries["p2p"] = _caps(cable.p2p)
-    return {"medium": cable.text, **entries} if entries else cable.text
 
 
 def _medium_value(medium: Medium) -> Plain:

@@ -221,7 +221,12 @@ def _device_entries(devices: Mapping[str, Any], comments: Comments) -> Iterator[
         key, stem = names[0], stem_of(names[0])
         if len(names) > 1:
             key = f"{stem}[{names[0].removeprefix(stem)}-{names[-1].removeprefix(stem)}]"
-        shared = _shared(list(run.values()))
+        # One value for all where they agree, else a list with one for each.
+        shared = dict(run[names[0]])
+        for field_name, first in shared.items():
+            column = [entries[field_name] for entries in run.values()]
+            if len(names) > 1 and (isinstance(first, list) or column != [first] * len(names)):
+                shared[field_name] = column
         texts = list(dict.fromkeys(text for name in names if (text := comments.devices.get(name))))
         comment = texts[0] if len(texts) == 1 else f"{texts[0]}; others differ" if texts else ""
         about: dict[str, list[str]] = {}
@@ -249,18 +254,6 @@ def _continues(run: dict[str, Plain], name: str, entries: Plain) -> bool:
     )
 
 
-def _shared(values: list[Plain]) -> Plain:
-    """Return one value for all where they agree, else a list with one for each."""
-    if len(values) == 1:
-        return values[0]
-    shared: Plain = {}
-    for key, first in values[0].items():
-        column = [entries[key] for entries in values]
-        agree = all(value == first for value in column) and not isinstance(first, list)
-        shared[key] = first if agree else column
-    return shared
-
-
 # --- links in lines -------------------------------------------------------------------------------
 
 
@@ -279,25 +272,19 @@ def _link_lines(
         groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
     comment_before = ""
     for group in groups.values():
-        for a, b, cable, comment in _grouped(group, all_names):
+        line = _one_line(group, all_names)
+        lines = [line] if line is not None else []
+        if line is None:  # a line for each parent
+            by_parent = sorted(group, key=lambda link: _by_number(link.b))
+            for parent, of_parent in groupby(by_parent, key=lambda link: link.b):
+                children = list(of_parent)
+                names = selection([link.a for link in children], all_names)
+                lines.append(_Link(names, parent, group[0].cable, _said(children)))
+        for a, b, cable, comment in lines:
             new_comment = "" if comment == comment_before else comment
             text = cable if isinstance(cable, str) else _flow(cable)
             yield _commented(f"  - {a} -- {b}: {text}", new_comment)
             comment_before = comment
-
-
-def _grouped(group: list[_Link], all_names: Mapping[str, list[str]]) -> list[_Link]:
-    """Return the fewest lines that make these links, which have the same stems and cable."""
-    line = _one_line(group, all_names)
-    if line is not None:
-        return [line]
-    by_parent = sorted(group, key=lambda link: _by_number(link.b))
-    lines = []
-    for parent, children in groupby(by_parent, key=lambda link: link.b):
-        links = list(children)
-        names = [link.a for link in links]
-        lines.append(_Link(selection(names, all_names), parent, group[0].cable, _said(links)))
-    return lines
 
 
 def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:

@@ -435,13 +435,22 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: Matches) -> Machine:
             moved = replace(moved, notices=(*device.notices, _NODE_NOT_TOLD))
             unplaced.append(moved)
         devices.append(moved)
+    # A link inside a CPU's chip goes where its GPU goes; one between CPUs goes with them.
+    by_id = {device.id: device for device in devices}
+    cables = []
+    for cable in base.cables:
+        ends = [end for end in (cable.a, cable.b) if end in by_id]
+        if len(ends) == 1:
+            ends.append(ancestors(by_id[ends[0]], by_id)[-1].id)
+        if ends:
+            cables.append(replace(cable, a=ends[0], b=ends[1]))
     findings = list(base.findings)
     if unplaced:
         names = and_more([(*device.pci, device.label or device.evidence)[0] for device in unplaced])
         message = f"the NUMA node of {names} is not told by either source: put under the first CPU"
         help = "`lspci -vvv` tells the NUMA node; put links under the right CPU in the YAML"
         findings.append(Finding("numa-unknown", message, severity="warning", help=help))
-    return replace(base, devices=tuple(devices), findings=tuple(findings))
+    return replace(base, devices=tuple(devices), cables=tuple(cables), findings=tuple(findings))
 
 
 def _with_host_bridges(base: Machine, extra: Machine, matches: Matches) -> Machine:

@@ -58,7 +58,12 @@ class Matches:
 def match(first: Machine, second: Machine) -> Matches:
     """Return the pairs of devices that are the same in both sources."""
     matches = Matches()
-    matches.add(_cpus(first.of_kind("cpu"), second.of_kind("cpu")))
+    cpus = first.of_kind("cpu"), second.of_kind("cpu")
+    pairs = [(a.id, b.id) for a, b in product(*cpus) if {*a.numa} & {*b.numa}]
+    numbered = all(any(cpu.numa for cpu in of_source) for of_source in cpus)
+    if not pairs and not numbered and len(cpus[0]) == len(cpus[1]):
+        pairs = [(a.id, b.id) for a, b in zip(*cpus, strict=True)]
+    matches.add(pairs)
     matches.add(_by_key(first.of_kind("gpu"), second.of_kind("gpu"), lambda gpu: gpu.pci))
     _match_by_order(matches, (first, second), ("gpu",), "GPUs", lambda gpus: [gpus])
     # Sources tell different functions of a card.
@@ -80,14 +85,6 @@ def match(first: Machine, second: Machine) -> Matches:
     memories = first.of_kind("memory"), second.of_kind("memory")
     matches.add(_by_key(*memories, lambda memory: numa_of(memory, by_id)))
     return matches
-
-
-def _cpus(first: Sequence[DiscoveredDevice], second: Sequence[DiscoveredDevice]) -> list[Pair]:
-    pairs = [(a.id, b.id) for a in first for b in second if {*a.numa} & {*b.numa}]
-    numbered = all(any(cpu.numa for cpu in cpus) for cpus in (first, second))
-    if pairs or numbered or len(first) != len(second):
-        return pairs
-    return [(a.id, b.id) for a, b in zip(first, second, strict=True)]
 
 
 def _by_key(
@@ -286,8 +283,14 @@ def differences(first: Machine, second: Machine, matches: Matches) -> list[Diffe
     for pair in pairs:
         differing += _of_devices(pair, sources)
     placed = [pair for pair in pairs if pair[0].kind in _PLACED]
-    for pair, further in combinations(placed, 2):
-        differing += _of_places(pair, further, sources)
+    with_nccl = "nccl" in (first.kind, second.kind)  # which does not know host bridges
+    for (a, b), (further_a, further_b) in combinations(placed, 2):
+        if a.id == further_a.id or b.id == further_b.id:
+            continue
+        classes = sources[0].locality(a, further_a), sources[1].locality(b, further_b)
+        blurred = with_nccl and {*classes} == {"PHB", "NODE"}
+        if all(classes) and classes[0] != classes[1] and not blurred:
+            differing.append(Difference("class", (a.id, further_a.id), *classes))
     if tells_links(first) and tells_links(second):
         gpus = [pair for pair in placed if pair[0].kind == "gpu"]
         for pair, further in combinations(gpus, 2):
@@ -321,8 +324,11 @@ def _of_machines(sources: tuple[_Source, _Source], matches: Matches) -> Iterator
 def _of_devices(pair: _Devices, sources: tuple[_Source, _Source]) -> Iterator[Difference]:
     first, second = pair
     ids = (first.id,)
-    if first.kind not in ("cpu", "memory") and _parts_differ(first.part, second.part):
-        yield Difference("part", ids, first.part, second.part)
+    parts = first.part, second.part
+    if first.kind not in ("cpu", "memory") and not any(is_vague(part) for part in parts):
+        shorter, longer = sorted(parts, key=len)
+        if not longer.startswith(shorter):
+            yield Difference("part", ids, *parts)
     if first.link and second.link and link_differs(first.link, second.link):
         yield Difference("PCIe link", ids, first.link.cable, second.link.cable)
     speeds = [sorted({rate for rate in device.ports if rate}) for device in pair]
@@ -356,12 +362,6 @@ def is_vague(part: str) -> bool:
     return part.endswith("-unknown") or part == "amd-instinct"
 
 
-def _parts_differ(first: str, second: str) -> bool:
-    if is_vague(first) or is_vague(second):
-        return False
-    return not first.startswith(second) and not second.startswith(first)
-
-
 def is_guessed(link: DiscoveredLink) -> bool:
     """Whether the source told a rate alone, of which generation and lanes are a guess."""
     return "are a guess" in link.evidence
@@ -386,17 +386,3 @@ def _values_differ(first: str, second: str) -> bool:
     if len(values) < len(sizes):
         return first != second
     return abs(values[0] - values[1]) > _SIZES_CLOSE * max(values)
-
-
-def _of_places(
-    pair: _Devices, further: _Devices, sources: tuple[_Source, _Source]
-) -> Iterator[Difference]:
-    if pair[0].id == further[0].id or pair[1].id == further[1].id:
-        return
-    first, second = (
-        source.locality(a, b) for source, a, b in zip(sources, pair, further, strict=True)
-    )
-    # NCCL does not know host bridges.
-    blurred = "nccl" in (sources[0].kind, sources[1].kind) and {first, second} == {"PHB", "NODE"}
-    if first and second and first != second and not blurred:
-        yield Difference("class", (pair[0].id, further[0].id), first, second)

@@ -100,7 +100,17 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         shared = len(sockets) > 1 and group
         evidence = f"{len(sockets)} packages share this NUMA node" if shared else ""
         cpus.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), evidence=evidence))
-        memories += [_memory(node_of_number[node], cpu, split=len(group) > 1) for node in group]
+        for number in group:
+            size = node_of_number[number].size
+            memory = DiscoveredDevice(
+                id=f"ram {number}",
+                kind="memory",
+                part="memory-unknown",
+                parent=cpu,
+                node=number if len(group) > 1 else None,
+                facts=(("size", f"{size / 1e9:.4g} GB"),) if size else (),
+            )
+            memories.append(memory)
         like = parts[part].like if part in parts else part
         flag = catalogue().parts[like].flag("forwards-p2p")
         if flag is not None:
@@ -113,17 +123,6 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         cpu_of=cpu_of,
         split=frozenset(cpu.id for cpu in cpus if len(cpu.numa) > 1),
         forwards=forwards,
-    )
-
-
-def _memory(node: NumaNode, cpu: str, *, split: bool) -> DiscoveredDevice:
-    return DiscoveredDevice(
-        id=f"ram {node.number}",
-        kind="memory",
-        part="memory-unknown",
-        parent=cpu,
-        node=node.number if split else None,
-        facts=(("size", f"{node.size / 1e9:.4g} GB"),) if node.size else (),
     )
 
 

@@ -46,7 +46,7 @@ _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
     ("odd-link-speed", "note", "it is `unknown` in the YAML"),
 )
 
-_Card = tuple["Kind", list["Function"]]
+_Card = tuple[Kind, list[Function]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,28 +156,40 @@ class _Tree:
         top = [function, *chain_of(function, self.bridges)][-1]
         return self.hosts.get(top.parent) or next(iter(self.hosts.values()))
 
-    def _switches(self, leaves: list[Function]) -> list[Function]:
-        """Return the upstream ports of the switches that are devices, by their addresses."""
-        if self.keep_switches:
-            above = list(self.bridges.values())
-        else:
-            above = [bridge for leaf in leaves for bridge in chain_of(leaf, self.bridges)]
-        upstream = {bridge.id: bridge for bridge in above if self.ports[bridge.id] == "upstream"}
-        return by_address(upstream.values())
-
     def result(self) -> PciDevices:
         """Return the devices: root complexes, switches, what hangs on them, NVSwitches."""
         cards = [card for card in self.cards if card[0] != _NVSWITCH]
         leaves = [functions[0] for _, functions in cards]
-        switches = self._switches(leaves)
+        # The upstream ports of the switches that are devices, by their addresses.
+        above = list(self.bridges.values())
+        if not self.keep_switches:
+            above = [bridge for leaf in leaves for bridge in chain_of(leaf, self.bridges)]
+        upstream = {bridge.id: bridge for bridge in above if self.ports[bridge.id] == "upstream"}
+        switches = by_address(upstream.values())
         tops: dict[str, int] = {}
         for function in (*switches, *leaves):
             if not self._switch_above(function):
                 host = self._host_above(function)
                 tops[host.id] = tops.get(host.id, 0) + host.is_told
         shared = {host for host, count in tops.items() if count > 1}
+        root_complexes = []
+        for host in (host for host in self.hosts.values() if host.id in shared):
+            forwards = self.forwards.get(host.cpu)
+            word = "yes" if forwards else "no"
+            root_complexes.append(
+                DiscoveredDevice(
+                    id=f"rc {host.id}",
+                    kind="root-complex",
+                    part="root-complex",
+                    parent=host.cpu,
+                    node=host.node,
+                    link=DiscoveredLink(evidence="inside the CPU"),
+                    facts=(("forwards-p2p", word),) if forwards is not None else (),
+                    evidence=host.evidence,
+                )
+            )
         devices = (
-            *(self._root_complex(host) for host in self.hosts.values() if host.id in shared),
+            *root_complexes,
             *(self._switch(function, shared) for function in switches),
             *(self._device(kind, functions, shared) for kind, functions in cards),
             *self._nvswitches(),
@@ -205,20 +217,6 @@ class _Tree:
         return link
 
     # --- devices --------------------------------------------------------------------------------
-
-    def _root_complex(self, host: HostBridge) -> DiscoveredDevice:
-        forwards = self.forwards.get(host.cpu)
-        facts = (("forwards-p2p", "yes" if forwards else "no"),) if forwards is not None else ()
-        return DiscoveredDevice(
-            id=f"rc {host.id}",
-            kind="root-complex",
-            part="root-complex",
-            parent=host.cpu,
-            node=host.node,
-            link=DiscoveredLink(evidence="inside the CPU"),
-            facts=facts,
-            evidence=host.evidence,
-        )
 
     def _switch(self, function: Function, shared: set[str]) -> DiscoveredDevice:
         parent, node = self._place(function, shared)
@@ -255,7 +253,8 @@ class _Tree:
         part = _part(kind, first, max(len(functions), len(ports)))
         self.device_of |= {function.id: first.id for function in functions}
         network = "infiniband" if first.code.startswith("0207") else ""
-        size = first.size if kind in ("nvme", "cxl-memory") else None
+        size = first.size if kind in ("nvme", "cxl-memory") and first.size else 0
+        size_text = f"{size / 1e12:.4g} TB" if size >= 1e12 else f"{size / 1e9:.4g} GB"  # noqa: PLR2004
         return DiscoveredDevice(
             id=first.id,
             kind="dpu" if part.startswith("bluefield") else kind,
@@ -275,7 +274,7 @@ class _Tree:
             slot=printable(first.slot),
             ports=ports,
             network=next((function.network for function in functions if function.network), network),
-            facts=(("size", _size_text(size)),) if size else (),
+            facts=(("size", size_text),) if size else (),
             evidence=_evidence(first),
         )
 
@@ -407,7 +406,3 @@ def _evidence(function: Function) -> str:
 
 def _names(groups: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(printable(name) for group in groups for name in group))
-
-
-def _size_text(size: int) -> str:
-    return f"{size / 1e12:.4g} TB" if size >= 1e12 else f"{size / 1e9:.4g} GB"  # noqa: PLR2004

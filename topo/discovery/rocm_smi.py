@@ -8,8 +8,6 @@ ROCm, ``rocm_smi.py``: ``showWeightTopology``, ``showHopsTopology``, ``showTypeT
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import field
 from itertools import combinations
 from typing import Final
 
@@ -17,7 +15,6 @@ from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
 from topo.discovery.numa import NumaNode, hosts_of
 from topo.errors import ExchangeError, Finding
-from topo.records import dataclass
 
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
 _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
@@ -26,18 +23,8 @@ _NODE: Final = re.compile(r"\s*GPU\[(\d{1,3})\]\s*:.*Numa Node:\s*(\d{1,4})", re
 _MOST: Final = 256
 
 
-@dataclass(slots=True)
-class _Tables:
-    """The cells of each section by pair of GPUs, and the GPUs' NUMA nodes."""
-
-    cells: dict[str, dict[tuple[int, int], str]] = field(default_factory=dict)
-    node_of: dict[int, int] = field(default_factory=dict)
-    gpus: list[int] = field(default_factory=list)
-
-    def cell(self, section: str, a: int, b: int) -> str:
-        """Return what a section says of two GPUs, ``""`` when it says nothing."""
-        table = self.cells.get(section, {})
-        return table.get((a, b)) or table.get((b, a)) or ""
+# The cells of each section by pair of GPUs.
+_Cells = dict[str, dict[tuple[int, int], str]]
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -53,63 +40,30 @@ def read(data: bytes, name: str) -> Machine:
     ExchangeError
         If there is no table of GPUs in it.
     """
-    tables = _read(read_lines(data, name))
-    if not tables.gpus or not (tables.cells or tables.node_of):
+    cells, node_of = _tables(read_lines(data, name))
+    rows = {row for table in cells.values() for row, _ in table}
+    numbers = sorted({*rows, *node_of})[:_MOST]
+    if not numbers:
         message = f"`{name}` has no table of links between GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `rocm-smi --showtopo`"))
-    nodes = sorted({*tables.node_of.values()})
-    hosts = hosts_of([NumaNode(number) for number in nodes], [])
+    hosts = hosts_of([NumaNode(number) for number in sorted({*node_of.values()})], [])
     gpus = []
-    for number in tables.gpus:
-        node = tables.node_of.get(number)
+    for number in numbers:
+        node = node_of.get(number)
         cpu, near = hosts.place([node] if node is not None else [])
         gpu = DiscoveredDevice(
             f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=near, link=DiscoveredLink()
         )
         gpus.append(gpu)
-    return Machine(
-        kind="rocm-smi",
-        source="output of rocm-smi --showtopo",
-        file=name,
-        devices=(*hosts.devices, *gpus),
-        cables=tuple(  # of each pair that is one hop apart
-            DiscoveredCable(f"gpu {a}", f"gpu {b}", "xgmi unknown", "XGMI, one hop")
-            for a, b in combinations(tables.gpus, 2)
-            if tables.cell("link type", a, b).upper() == "XGMI"
-            and tables.cell("hops", a, b) in ("", "1")
-        ),
-        notes=("rocm-smi tells no addresses, switches, cards or speeds: fill them in.",),
-        findings=tuple(_findings(tables)),
-    )
-
-
-def _read(lines: list[str]) -> _Tables:
-    tables = _Tables()
-    section, columns = "", list[int]()
-    for line in lines:
-        if title := _TITLE.match(line):
-            section, columns = title[1].lower(), []
-        elif node := _NODE.match(line):
-            tables.node_of.setdefault(int(node[1]), int(node[2]))
-        elif _HEADER.fullmatch(line):
-            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
-        elif (row := _ROW.match(line)) and columns and section:
-            table = tables.cells.setdefault(section, {})
-            for column, cell in zip(columns, row[2].split(), strict=False):
-                table.setdefault((int(row[1]), column), cell)
-    rows = {row for table in tables.cells.values() for row, _ in table}
-    tables.gpus = sorted({*rows, *tables.node_of})[:_MOST]
-    return tables
-
-
-def _findings(tables: _Tables) -> Iterator[Finding]:
-    if not tables.node_of and len(tables.gpus) > 1:
+    links, hops = cells.get("link type", {}), cells.get("hops", {})
+    findings = []
+    if not node_of and len(gpus) > 1:
         message = "the NUMA nodes of the GPUs are not told: all were put under one CPU"
         help = "paste the whole output, with its Numa Nodes"
-        yield Finding("numa-unknown", message, severity="warning", help=help)
+        findings.append(Finding("numa-unknown", message, severity="warning", help=help))
     unequal = [
         (a, b)
-        for table in tables.cells.values()
+        for table in cells.values()
         for (a, b), cell in table.items()
         if a < b and table.get((b, a), cell) != cell
     ]
@@ -117,4 +71,37 @@ def _findings(tables: _Tables) -> Iterator[Finding]:
         a, b = unequal[0]
         message = f"GPU{a} to GPU{b} is told in two ways"
         help = "the first was taken; was the text edited?"
-        yield Finding("asymmetric-matrix", message, severity="warning", help=help)
+        findings.append(Finding("asymmetric-matrix", message, severity="warning", help=help))
+    return Machine(
+        kind="rocm-smi",
+        source="output of rocm-smi --showtopo",
+        file=name,
+        devices=(*hosts.devices, *gpus),
+        cables=tuple(  # of each pair that is one hop apart
+            DiscoveredCable(f"gpu {a}", f"gpu {b}", "xgmi unknown", "XGMI, one hop")
+            for a, b in combinations(numbers, 2)
+            if (links.get((a, b)) or links.get((b, a), "")).upper() == "XGMI"
+            and (hops.get((a, b)) or hops.get((b, a), "")) in ("", "1")
+        ),
+        notes=("rocm-smi tells no addresses, switches, cards or speeds: fill them in.",),
+        findings=tuple(findings),
+    )
+
+
+def _tables(lines: list[str]) -> tuple[_Cells, dict[int, int]]:
+    """Return the cells of each section, and the GPUs' NUMA nodes."""
+    cells: _Cells = {}
+    node_of: dict[int, int] = {}
+    section, columns = "", list[int]()
+    for line in lines:
+        if title := _TITLE.match(line):
+            section, columns = title[1].lower(), []
+        elif node := _NODE.match(line):
+            node_of.setdefault(int(node[1]), int(node[2]))
+        elif _HEADER.fullmatch(line):
+            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
+        elif (row := _ROW.match(line)) and columns and section:
+            table = cells.setdefault(section, {})
+            for column, cell in zip(columns, row[2].split(), strict=False):
+                table.setdefault((int(row[1]), column), cell)
+    return cells, node_of
