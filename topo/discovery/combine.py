@@ -496,7 +496,13 @@ class _Additions:
         for device in self.extra.devices:
             if self.matches.first_ids(device.id) or device.id in self.devices:
                 continue
-            if self._belongs(device):
+            # CPUs and switches come with what hangs on them.
+            comes_alone = device.kind in (*_LEAVES, "memory", "storage")
+            is_taken = self.addresses & {*device.pci}  # by something else in the first source
+            present = self.base.of_kind(*(CARDS if device.is_nic else (device.kind,)))
+            is_further = device.kind not in ("gpu", "memory", "storage") and bool(device.pci)
+            is_new = not present or (is_further and all(card.pci for card in present))
+            if comes_alone and not is_taken and is_new:
                 self._add(device)
             else:
                 skipped += device.kind in _LEAVES
@@ -505,17 +511,6 @@ class _Additions:
             text = f"{skipped} devices of {self.name} could not be placed and are left out."
             notes.append(printable(text))
         return replace(self.base, devices=tuple(self.devices.values()), notes=tuple(notes))
-
-    def _belongs(self, device: DiscoveredDevice) -> bool:
-        if device.kind not in (*_LEAVES, "memory", "storage"):
-            return False  # CPUs and switches come with what hangs on them
-        if self.addresses & {*device.pci}:
-            return False  # something else stands there in the first source
-        kinds = CARDS if device.is_nic else (device.kind,)
-        present = self.base.of_kind(*kinds)
-        if not present or device.kind in ("gpu", "memory", "storage"):
-            return not present
-        return bool(device.pci) and all(card.pci for card in present)
 
     def _add(self, device: DiscoveredDevice) -> None:
         parent = self._place(device.parent)

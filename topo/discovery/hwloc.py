@@ -16,7 +16,7 @@ from topo.catalogue.load import catalogue
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
-from topo.discovery.numa import Hosts, NumaNode, Package, hosts_of
+from topo.discovery.numa import Hosts, Package, hosts_of
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
@@ -259,14 +259,14 @@ def _matrix(element: Element) -> Matrix | None:
 
 
 def _hosts(file: HwlocFile) -> Hosts:
-    nodes = []
+    nodes: dict[int, int | None] = {}
     for node in file.objects("NUMANode"):
         number = node.get("os_index")
         of_a_device = node.get("subtype") == "GPUMemory" or "PCIBusID" in node.infos
         if number.isdecimal() and len(number) <= _MOST_DIGITS and not of_a_device:
             match = _BYTES.fullmatch(node.get("local_memory").strip())
             size = int(match[1]) * (1024 if match[2] else 1) if match else 0
-            nodes.append(NumaNode(int(number), size or None))
+            nodes[int(number)] = size or None
 
     def model(package: Object) -> str:
         infos = file.machine.infos | package.infos

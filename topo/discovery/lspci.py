@@ -16,7 +16,7 @@ from topo.catalogue.identities import class_named, vendor_named
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine, printable
-from topo.discovery.numa import Hosts, NumaNode, hosts_of
+from topo.discovery.numa import Hosts, hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -120,7 +120,7 @@ def read(data: bytes, name: str) -> Machine:
 def _hosts(listing: Listing) -> tuple[Hosts, list[HostBridge]]:
     """Return a CPU for each NUMA node that is told, one where none is, and the host bridges."""
     nodes = {function.node for function in listing.functions if function.node is not None}
-    hosts = hosts_of([NumaNode(number) for number in sorted(nodes)], [])
+    hosts = hosts_of(dict.fromkeys(nodes))
     by_id = {function.id: function for function in listing.functions}
     node_of: dict[str, int] = {}
     for function in listing.functions:

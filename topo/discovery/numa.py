@@ -8,7 +8,7 @@ the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from topo.catalogue.identities import architecture_named, processor_named
@@ -20,14 +20,6 @@ from topo.records import dataclass
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")
 _LONGEST_NAME: Final = 24
-
-
-@dataclass(frozen=True, slots=True)
-class NumaNode:
-    """A NUMA node with CPUs: its number, its memory in bytes."""
-
-    number: int
-    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +58,25 @@ class Hosts:
         return cpus[0], nodes[0] if len(nodes) == 1 and cpus[0] in self.split else None
 
 
-def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str = "") -> Hosts:
+def hosts_of(
+    nodes: Mapping[int, int | None], packages: Sequence[Package] = (), model: str = ""
+) -> Hosts:
     """Return the CPUs of a machine.
 
     Parameters
     ----------
-    nodes, packages
-        As the operating system numbers them; without nodes, all is one CPU.
+    nodes
+        The bytes of memory of each NUMA node with CPUs, by the number that the operating system
+        has for it; without nodes, all is one CPU.
+    packages
+        The sockets, where they are told.
     model
         The CPU's name where packages do not say it.
     """
-    node_of_number = {node.number: node for node in sorted(nodes, key=lambda node: node.number)}
 
     def sharing(number: int) -> set[int]:
         shared = {near for package in packages if number in package.nodes for near in package.nodes}
-        return shared & node_of_number.keys()
+        return shared & nodes.keys()
 
     cpus: list[DiscoveredDevice] = []
     memories: list[DiscoveredDevice] = []
@@ -88,7 +84,7 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
     models: list[str] = []
     cpu_of: dict[int, str] = {}
     forwards: dict[str, bool] = {}
-    for place, group in enumerate(components(node_of_number, sharing) or [[]]):
+    for place, group in enumerate(components(sorted(nodes), sharing) or [[]]):
         sockets = [package for package in packages if package.nodes & {*group} or not group]
         name = next((socket.model for socket in sockets if socket.model), model)
         part, own_part = cpu_part(name)
@@ -101,7 +97,7 @@ def hosts_of(nodes: Sequence[NumaNode], packages: Sequence[Package], model: str 
         evidence = f"{len(sockets)} packages share this NUMA node" if shared else ""
         cpus.append(DiscoveredDevice(cpu, "cpu", part, numa=tuple(group), evidence=evidence))
         for number in group:
-            size = node_of_number[number].size
+            size = nodes[number]
             memory = DiscoveredDevice(
                 id=f"ram {number}",
                 kind="memory",

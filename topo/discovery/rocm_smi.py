@@ -13,7 +13,7 @@ from typing import Final
 
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
-from topo.discovery.numa import NumaNode, hosts_of
+from topo.discovery.numa import hosts_of
 from topo.errors import ExchangeError, Finding
 
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
@@ -46,7 +46,7 @@ def read(data: bytes, name: str) -> Machine:
     if not numbers:
         message = f"`{name}` has no table of links between GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `rocm-smi --showtopo`"))
-    hosts = hosts_of([NumaNode(number) for number in sorted({*node_of.values()})], [])
+    hosts = hosts_of(dict.fromkeys(node_of.values()))
     gpus = []
     for number in numbers:
         node = node_of.get(number)

@@ -18,7 +18,7 @@ from topo.catalogue.identities import NVIDIA, generations
 from topo.discovery.defaults import fastest_cards, network_cable, with_nvswitch_links
 from topo.discovery.file_tree import Archive, FileTree, Folder
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
-from topo.discovery.numa import Hosts, NumaNode, Package, hosts_of
+from topo.discovery.numa import Hosts, Package, hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -197,7 +197,7 @@ def read_processors(tree: FileTree) -> Processors:
     gpus = tree.names(_GPUS)
     texts = [tree.text(f"{_GPUS}/{gpu}/numa_status") for gpu in gpus]
     gpu_nodes = {int(match[1]) for text in texts if (match := _GPU_NODE.search(text))}
-    nodes: list[NumaNode] = []
+    nodes: dict[int, int | None] = {}
     bare: list[int] = []
     node_of: dict[int, int] = {}
     for number in _numbered(tree.names(_NODES), "node"):
@@ -205,7 +205,7 @@ def read_processors(tree: FileTree) -> Processors:
         cpus = _listed(tree.text(f"{path}/cpulist")) or _masked(tree.text(f"{path}/cpumap"))
         if cpus:
             memory = _MEMORY.search(tree.text(f"{path}/meminfo"))
-            nodes.append(NumaNode(number, int(memory[1]) * 1024 if memory else None))
+            nodes[number] = int(memory[1]) * 1024 if memory else None
             node_of |= dict.fromkeys(cpus, number)
         elif number not in gpu_nodes:
             bare.append(number)
