@@ -110,19 +110,15 @@ def to_yaml(document: Mapping[str, Any], comments: Comments | None = None) -> st
         elif section == "links":
             lines += _link_lines(value, document["devices"], comments.links)
         elif isinstance(value, list):
-            lines += [f"  - {_item(item)}" for item in value]
+            for item in value:  # a text, or one key with its value
+                pairs = item.items() if isinstance(item, dict) else ()
+                text = ", ".join(f"{key}: {_flow(inner)}" for key, inner in pairs)
+                lines.append(f"  - {text or _flow(item)}")
         else:
             behind = comments.workloads if section == "workloads" else {}
             entries = [_Entry(name, item, behind.get(name, "")) for name, item in value.items()]
             lines += _entry_lines(entries, _PART_WIDTH if section == "parts" else _WIDTH)
     return "\n".join(lines) + "\n"
-
-
-def _item(item: Any) -> str:
-    """Return an item of a list: a text, or one key with its value."""
-    if isinstance(item, dict):
-        return ", ".join(f"{key}: {_flow(value)}" for key, value in item.items())
-    return _flow(item)
 
 
 def _entry_lines(entries: Sequence[_Entry], most: int = _WIDTH) -> Iterator[str]:

@@ -183,10 +183,8 @@ def _guesses(
         message = f"a storage target was cabled to {cards_text}, which is a guess"
         help = "say which cards lead to storage: `--storage nic0`"
         findings.append(Finding("guessed-storage", message, severity="note", help=help))
-    if any(
-        storage_cable(card, machine).endswith(_GUESSED_PORT) and not any(card.ports)
-        for card in cards
-    ):
+    unknown = (card for card in cards if not any(card.ports))
+    if any(storage_cable(card, machine).endswith(_GUESSED_PORT) for card in unknown):
         message = f"how fast the ports of {cards_text} are is not told: 100 Gb/s each is a guess"
         help = "write the speed of the cables to `storage` in the YAML"
         findings.append(Finding("guessed-speed", message, severity="note", help=help))

@@ -16,7 +16,7 @@ from topo.catalogue.identities import class_named, vendor_named
 from topo.discovery.defaults import with_nvswitch_links
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine, printable
-from topo.discovery.numa import Hosts, hosts_of
+from topo.discovery.numa import hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -94,7 +94,18 @@ def read(data: bytes, name: str) -> Machine:
         message = f"`{name}` has no line of lspci: no PCI address with a device behind it"
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
         raise ExchangeError(Finding("nothing-there", message, help=help))
-    hosts, bridges = _hosts(listing)
+    node_of: dict[str, int] = {}  # of each host bridge, where something on it says one
+    by_id = {function.id: function for function in listing.functions}
+    for function in listing.functions:
+        if function.node is not None:
+            top = [function, *chain_of(function, by_id)][-1]
+            node_of.setdefault(top.parent, function.node)
+    numbers = {function.node for function in listing.functions if function.node is not None}
+    hosts = hosts_of(dict.fromkeys(numbers))
+    bridges = []
+    for root in sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0")):
+        cpu = hosts.place([node_of[root]])[0] if root in node_of else hosts.first
+        bridges.append(HostBridge(root, cpu, evidence=f"host bridge of bus {root}"))
     pci = devices_of(by_address(listing.functions), bridges, hosts.forwards)
     devices, cables, guesses = with_nvswitch_links((*hosts.devices, *pci.devices))
     nodes_unknown: list[Finding] = []
@@ -115,23 +126,6 @@ def read(data: bytes, name: str) -> Machine:
         left_out=pci.left_out,
         findings=(*listing.findings, *nodes_unknown, *pci.findings, *guesses),
     )
-
-
-def _hosts(listing: Listing) -> tuple[Hosts, list[HostBridge]]:
-    """Return a CPU for each NUMA node that is told, one where none is, and the host bridges."""
-    nodes = {function.node for function in listing.functions if function.node is not None}
-    hosts = hosts_of(dict.fromkeys(nodes))
-    by_id = {function.id: function for function in listing.functions}
-    node_of: dict[str, int] = {}
-    for function in listing.functions:
-        if function.node is not None:
-            top = [function, *chain_of(function, by_id)][-1]
-            node_of.setdefault(top.parent, function.node)
-    bridges = []
-    for root in sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0")):
-        cpu = hosts.place([node_of[root]])[0] if root in node_of else hosts.first
-        bridges.append(HostBridge(root, cpu, evidence=f"host bridge of bus {root}"))
-    return hosts, bridges
 
 
 def _named_function(id_: str, address: str, code: str, text: str, *, parent: str = "") -> Function:

@@ -232,12 +232,6 @@ class _Source:
         """The links of each pair of GPUs."""
         return _nvlinks(self.machine)
 
-    def lists_gpus(self) -> bool:
-        """Whether the source tells all GPUs: nothing that could be one was left out."""
-        if "no-io" in self.codes and not self.machine.of_kind("gpu"):
-            return False
-        return not self.codes & {"unclassified-device", "abridged"}
-
     def locality(self, a: DiscoveredDevice, b: DiscoveredDevice) -> str:
         """Return the class of a pair in the PCIe tree, ``""`` where the source does not know it."""
         between_gpus = self.kind in MATRICES and a.kind == b.kind == "gpu"
@@ -308,7 +302,13 @@ def _of_machines(sources: tuple[_Source, _Source], matches: Matches) -> Iterator
     first, second = sources[0].machine, sources[1].machine
     gpus = first.of_kind("gpu"), second.of_kind("gpu")
     counts = len(gpus[0]), len(gpus[1])
-    if counts[0] != counts[1] and all(source.lists_gpus() for source in sources):
+    # Whether both tell all GPUs: nothing that could be one was left out.
+    complete = not any(
+        source.codes & {"unclassified-device", "abridged"}
+        or ("no-io" in source.codes and not count)
+        for source, count in zip(sources, counts, strict=True)
+    )
+    if counts[0] != counts[1] and complete:
         yield Difference("number of GPUs", (), str(counts[0]), str(counts[1]), grave=True)
     if "GPUs" in matches.strange:
         addresses = gpus[0][0].pci[0], gpus[1][0].pci[0]

@@ -201,13 +201,6 @@ class _Reader:
         if len(set(numbers)) == len(gpus):  # NCCL numbers them all
             gpus.sort(key=lambda gpu: number_of[gpu.id] or 0)
         fabric = _Fabric(self.gpus, gpus)
-        odd_version = []
-        if version == "2":
-            message = "version 2: RCCL's form, with xGMI between GPUs"
-            odd_version.append(Finding("nccl-version", message, severity="note"))
-        elif version != "1":
-            message = f"version `{printable(version)}` is none that NCCL or RCCL write"
-            odd_version.append(Finding("nccl-version", message, severity="warning"))
         devices = (
             *(device for device in in_file if device.is_nic),
             *self.interfaces.values(),
@@ -228,10 +221,16 @@ class _Reader:
             notes=("A cpu here is a NUMA node: NCCL does not tell which of them share a socket.",),
             left_out=tuple(self.left_out),
             places=tuple(self.places),
-            findings=(*odd_version, *self._findings(), *fabric.findings()),
+            findings=(*self._findings(version), *fabric.findings()),
         )
 
-    def _findings(self) -> Iterator[Finding]:
+    def _findings(self, version: str) -> Iterator[Finding]:
+        if version == "2":
+            message = "version 2: RCCL's form, with xGMI between GPUs"
+            yield Finding("nccl-version", message, severity="note")
+        elif version != "1":
+            message = f"version `{printable(version)}` is none that NCCL or RCCL write"
+            yield Finding("nccl-version", message, severity="warning")
         if self.repeated:
             message = f"PCI addresses stand several times: {and_more(self.repeated)}"
             help = "switches were taken as different ones, devices once"

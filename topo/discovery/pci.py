@@ -267,22 +267,17 @@ def kind_of(function: Function) -> Kind | None:
             return catalogue().parts[part].kind
         words = function.text.lower()
         return next((kind for pattern, kind in _WORDS if re.search(pattern, words)), None)
-    if code.startswith(("0300", "0380")):
-        return "gpu" if _computes(function) else None
+    if code.startswith(("0300", "0380")):  # a screen's: is it a GPU to compute on?
+        built_in = vendor == INTEL and function.address.endswith(":00:02.0")  # on the root bus
+        console = vendor == AMD and role_of(vendor, device) == "console"
+        computes = vendor in (INTEL, NVIDIA, AMD) and not built_in and not console
+        return "gpu" if computes else None
     if code.startswith("0b40"):
         return "gpu" if role_of(vendor, device) == "co-processor" else None
     if code.startswith("0280"):
         return "nic" if vendor == MELLANOX or function.rdma else None
     fpga = code.startswith("12") and role_of(vendor, device) == "fpga"
     return None if fpga else kind_of_class(code)
-
-
-def _computes(function: Function) -> bool:
-    """Whether something with a screen's class is a GPU to compute on."""
-    vendor = function.vendor.lower()
-    if vendor == INTEL:  # one that is built in sits on the root bus
-        return not function.address.endswith(":00:02.0")
-    return vendor == NVIDIA or (vendor == AMD and role_of(vendor, function.device) != "console")
 
 
 # --- links ----------------------------------------------------------------------------------------

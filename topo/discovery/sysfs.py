@@ -273,7 +273,16 @@ def _function(
 ) -> Function:
     """Return the function whose real path this is, which is its place in the tree."""
     vendor = _hexadecimal(tree.text(f"{path}/vendor"))
-    current, most = _link_speeds(tree, path)
+    lanes_of_text = {str(lanes): lanes for lanes in LANES}
+    current, most = (
+        LinkSpeed(
+            generation_of(tree.text(f"{path}/{word}_link_speed")),
+            lanes_of_text.get(tree.text(f"{path}/{word}_link_width")),
+        )
+        for word in ("current", "max")
+    )
+    if not current and not most:  # in the kernel's words
+        current, most = config_links(tree.data(f"{path}/config"))
     rates, layer = _network_ports(tree, path)
     drives, size, model = _drive(tree, path)
     node, text = None, tree.text(f"{path}/numa_node")
@@ -317,19 +326,6 @@ def _parent(path: str, address: str) -> str:
 def _hexadecimal(text: str) -> str:
     digits = text.lower().removeprefix("0x")
     return digits if re.fullmatch(r"[0-9a-f]{1,8}", digits) else ""
-
-
-def _link_speeds(tree: FileTree, path: str) -> tuple[LinkSpeed, LinkSpeed]:
-    """Return the link as it is and at its most: the kernel's words, else the config space."""
-    lanes_of_text = {str(lanes): lanes for lanes in LANES}
-    current, most = (
-        LinkSpeed(
-            generation_of(tree.text(f"{path}/{word}_link_speed")),
-            lanes_of_text.get(tree.text(f"{path}/{word}_link_width")),
-        )
-        for word in ("current", "max")
-    )
-    return (current, most) if current or most else config_links(tree.data(f"{path}/config"))
 
 
 def config_links(config: bytes) -> tuple[LinkSpeed, LinkSpeed]:
