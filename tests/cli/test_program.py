@@ -48,7 +48,7 @@ def test_help_lists_every_verb(topo):
     assert sorted(VERBS) == sorted(
         path.stem.rstrip("_")
         for path in (CHECKOUT / "topo" / "cli").glob("*.py")
-        if path.stem not in {"__init__", "options", "output", "program"}
+        if path.stem not in {"__init__", "program", "verb"}
     )
 
 
@@ -338,12 +338,12 @@ def test_letters_that_the_output_cannot_hold_are_replaced(tmp_path):
 
 
 def test_color_is_for_terminals_and_not_for_all_of_them(topo, monkeypatch):
-    from topo.cli import output
+    from topo.cli import verb
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     plain = topo("compare", "gds-textbook")
-    monkeypatch.setattr(output, "_in_color", lambda stream: True)
+    monkeypatch.setattr(verb, "_in_color", lambda stream: True)
     colored = topo("compare", "gds-textbook")
     assert "\x1b[" in colored.out
     unpainted = re.sub(r"\x1b\[[0-9;]*m", "", colored.out)
@@ -352,7 +352,7 @@ def test_color_is_for_terminals_and_not_for_all_of_them(topo, monkeypatch):
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_no_color_is_heard(monkeypatch, name, value):
-    from topo.cli.output import _in_color
+    from topo.cli.verb import _in_color
 
     class Terminal(io.StringIO):
         def isatty(self):

@@ -6,23 +6,20 @@ from typing import Any
 
 import click
 
-from topo.cli.options import Machine, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_page
-
-_RULES = ("nvidia-smi", "nccl", "gds")
+from topo.cli import verb
 
 
-@click.command(epilog=example("topo affinity dgx-h100", "topo affinity dgx-a100 --rules gds"))
-@asks_machine
+@click.command(epilog=verb.example("topo affinity dgx-h100", "topo affinity dgx-a100 --rules gds"))
+@verb.asks_machine
 @click.option(
     "--rules",
-    type=click.Choice(_RULES),
+    type=click.Choice(verb.RULES),
     default="nvidia-smi",
     show_default=True,
     help="Whose idea of near: nvidia-smi's classes, NCCL's paths, the GDS driver's ranking.",
 )
-@asks_json
-def command(machine: Machine, rules: Any, as_json: bool) -> int:
+@verb.asks_json
+def command(machine: verb.Machine, rules: Any, as_json: bool) -> int:
     """Say which network card and which drive each GPU should use, and why.
 
     Cards that lead to storage and cards for compute (`role: compute`) are two questions. Where
@@ -31,11 +28,11 @@ def command(machine: Machine, rules: Any, as_json: bool) -> int:
     from topo.study.affinity import affinities
 
     topology = machine.load()
-    found = affinities(topology, rules=rules)
+    affinity = affinities(topology, rules=rules)
     if as_json:
         from topo.views.documents import affinity_document
 
-        return put_document(affinity_document(found), topology.findings)
+        return verb.put_document(affinity_document(affinity), topology.findings)
     from topo.views.text.locality import affinity_page
 
-    return put_page(affinity_page(found), topology.findings)
+    return verb.put_page(affinity_page(affinity), topology.findings)

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from topo.cli.options import (
-    How,
-    Machine,
-    Question,
-    asks_how,
-    asks_json,
-    asks_machine,
-    asks_question,
-    example,
-)
-from topo.cli.output import put_document, put_page
-
-if TYPE_CHECKING:
-    from topo.study.prices import Rule
+from topo.cli import verb
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo bottleneck gds-textbook --via legacy",
         "topo bottleneck dgx-h100 --workload checkpoint --json",
     )
 )
-@asks_machine
-@asks_question
+@verb.asks_machine
+@verb.asks_question
 @click.option(
     "--rule",
     type=click.Choice(("max-min", "largest-total")),
@@ -38,10 +25,16 @@ if TYPE_CHECKING:
     help="Whose rates and prices: shared fairly, or the largest total of all.",
 )
 @click.option("--each", is_flag=True, help="One line a GPU and a resource, equal ones too.")
-@asks_how
-@asks_json
+@verb.asks_how
+@verb.asks_json
 def command(
-    *, machine: Machine, question: Question, rule: Rule, each: bool, how: How, as_json: bool
+    *,
+    machine: verb.Machine,
+    question: verb.Question,
+    rule: Any,
+    each: bool,
+    how: verb.How,
+    as_json: bool,
 ) -> int:
     """Say what binds, whom it stops, what would bind next, what more is worth.
 
@@ -55,22 +48,15 @@ def command(
     if len(question.via) > 1:
         raise click.UsageError("bottleneck asks about one data path: give one --via.")
     topology = machine.load()
-    found = bottleneck(
-        topology,
-        workload=question.workload,
-        via=question.via[0] if question.via else "",
-        source=question.source,
-        target=question.target,
-        at=how.at,
-        policy=how.policy_for(topology),
-    )
-    matrix = found.answer.matrix
-    findings = (*topology.findings, *found.findings)
+    arguments = {**question.arguments(), "via": "".join(question.via)}
+    study = bottleneck(topology, **arguments, **how.arguments(topology))
+    matrix = study.answer.matrix
+    findings = (*topology.findings, *study.findings)
     explained = explain(matrix, rule=rule, each=each) if matrix is not None else None
     if as_json:
         from topo.views.documents import bottleneck_document
 
-        return put_document(bottleneck_document(topology, found, explained), findings)
+        return verb.put_document(bottleneck_document(topology, study, explained), findings)
     from topo.views.text.answers import bottleneck_page
 
-    return put_page(bottleneck_page(topology, found, explained), findings)
+    return verb.put_page(bottleneck_page(topology, study, explained), findings)

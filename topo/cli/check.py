@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_text
+from topo.cli import verb
 
 if TYPE_CHECKING:
     from topo.errors import Finding
     from topo.study.check import Judgement
 
 
-@click.command(epilog=example("topo check dgx-h100"))
-@asks_machine
-@asks_how
-@asks_json
-def command(machine: Machine, how: How, as_json: bool) -> int:
+@click.command(epilog=verb.example("topo check dgx-h100"))
+@verb.asks_machine
+@verb.asks_how
+@verb.asks_json
+def command(machine: verb.Machine, how: verb.How, as_json: bool) -> int:
     """Read a file, look for mistakes, and judge the sentences of its `expect:`.
 
     Prints one line when all is well. Exits with 1 when something is wrong or an expectation does
@@ -29,7 +28,7 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     if topology.description.expectations:
         from topo.study.check import check
 
-        judgements = check(topology, at=how.at, policy=how.policy_for(topology))
+        judgements = check(topology, **how.arguments(topology))
     broken: tuple[Finding, ...] = ()
     if not all(judgement.holds for judgement in judgements):
         from topo.views.sentences import broken_expectations
@@ -39,7 +38,7 @@ def command(machine: Machine, how: How, as_json: bool) -> int:
     if as_json:
         from topo.views.documents import check_document
 
-        return put_document(check_document(topology, judgements), findings)
+        return verb.put_document(check_document(topology, judgements), findings)
     from topo.views.findings import all_holds
 
-    return put_text("" if broken else all_holds(topology), findings)
+    return verb.put_text("" if broken else all_holds(topology), findings)

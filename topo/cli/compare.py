@@ -4,44 +4,32 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import (
-    How,
-    Machine,
-    Question,
-    asks_host,
-    asks_how,
-    asks_json,
-    asks_machine,
-    asks_question,
-    draws_timeline,
-    example,
-)
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo compare gds-textbook",
         "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
         "topo compare dgx-h100 --from storage --to gpu0 --json",
         "topo compare gds-textbook --together -o time.png",
     )
 )
-@asks_machine
-@asks_host
-@asks_question
+@verb.asks_machine
+@verb.asks_host
+@verb.asks_question
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
-@draws_timeline
-@asks_how
-@asks_json
+@verb.draws_timeline
+@verb.asks_how
+@verb.asks_json
 def command(
     *,
-    machine: Machine,
-    question: Question,
+    machine: verb.Machine,
+    question: verb.Question,
     together: bool,
     output: str | None,
     theme: str,
-    how: How,
+    how: verb.How,
     as_json: bool,
 ) -> int:
     """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
@@ -58,30 +46,22 @@ def command(
     from topo.study.timeline import at_once
 
     topology = machine.load()
-    found = compare(
-        topology,
-        workload=question.workload,
-        via=question.via,
-        source=question.source,
-        target=question.target,
-        at=how.at,
-        policy=how.policy_for(topology),
-    )
-    findings = (*topology.findings, *found.findings)
-    meeting = at_once(found)
+    comparison = compare(topology, **question.arguments(), **how.arguments(topology))
+    findings = (*topology.findings, *comparison.findings)
+    meeting = at_once(comparison)
     if as_json:
         from topo.views.documents import comparison_document
 
-        return put_document(comparison_document(found, meeting), findings)
+        return verb.put_document(comparison_document(comparison, meeting), findings)
     from topo.views.text.answers import comparison_page
 
-    return put_page(comparison_page(found, meeting), findings)
+    return verb.put_page(comparison_page(comparison, meeting), findings)
 
 
 def _together(
-    machine: Machine,
-    question: Question,
-    how: How,
+    machine: verb.Machine,
+    question: verb.Question,
+    how: verb.How,
     *,
     picture: tuple[str | None, str],
     as_json: bool,
@@ -92,21 +72,17 @@ def _together(
     from topo.study.timeline import simulate_each
 
     topology = machine.load()
-    found = simulate_each(
-        topology,
-        via=question.via or DEFAULT_PATHS,
-        at=how.at,
-        policy=how.policy_for(topology),
-    )
+    data_paths = question.via or DEFAULT_PATHS
+    simulations = simulate_each(topology, via=data_paths, **how.arguments(topology))
     output, theme = picture
     if output:
         from topo.views.diagram.timeline import draw_timeline
 
-        draw_timeline(*(simulation for _, simulation in found), theme=theme).write(output)
+        draw_timeline(*(simulation for _, simulation in simulations), theme=theme).write(output)
     if as_json:
         from topo.views.documents import together_document
 
-        return put_document(together_document(found), topology.findings)
+        return verb.put_document(together_document(simulations), topology.findings)
     from topo.views.text.answers import together_page
 
-    return put_page(together_page(found), topology.findings)
+    return verb.put_page(together_page(simulations), topology.findings)

@@ -8,34 +8,22 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from topo.cli.options import (
-    How,
-    Machine,
-    Question,
-    asks_how,
-    asks_json,
-    asks_machine,
-    asks_question,
-    example,
-)
-from topo.cli.output import put_document, put_text
+from topo.cli import verb
 
 if TYPE_CHECKING:
     from topo.study.answers import WorkloadAnswer
     from topo.topology.topology import Topology
 
-_STDOUT = "-"
-
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo draw gds-textbook -o textbook.svg",
         "topo draw dgx-h100 --to gpu4 --via direct --theme dark -o direct.png",
     )
 )
-@asks_machine
-@asks_question
-@asks_how
+@verb.asks_machine
+@verb.asks_question
+@verb.asks_how
 @click.option(
     "-o",
     "--output",
@@ -56,12 +44,12 @@ _STDOUT = "-"
     type=click.Choice(("graphviz-pure", "dot")),
     help="What lays it out: the engine that came with topo, or a system Graphviz.",
 )
-@asks_json
+@verb.asks_json
 def command(
     *,
-    machine: Machine,
-    question: Question,
-    how: How,
+    machine: verb.Machine,
+    question: verb.Question,
+    how: verb.How,
     output: str | None,
     no_routes: bool,
     together: bool,
@@ -76,7 +64,12 @@ def command(
     Shows how legacy and direct, or each --via, reach the first GPU of the file's first workload,
     of --workload, or of --from and --to; a file without workloads is drawn alone.
     """
-    output = _destination(output, as_json)
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if output is None and (as_json or on_terminal):
+        raise click.UsageError("say where the picture goes: -o picture.svg")
+    output = output or verb.STDIN
+    if output == verb.STDIN and as_json:
+        raise click.UsageError("the picture and --json cannot both go to standard output")
     from topo.views.diagram.sheet import draw
 
     topology = machine.load()
@@ -90,43 +83,25 @@ def command(
         legend=not no_legend,
         at=how.at,
     )
-    if output == _STDOUT:
-        return put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
+    if output == verb.STDIN:
+        return verb.put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
     picture.write(output, engine=engine)
     if as_json:
         from topo.views.documents import picture_document
 
         document = picture_document(topology, picture, Path(output).name, answer)
-        return put_document(document, topology.findings)
-    return put_text(f"wrote {output}\n", topology.findings)
+        return verb.put_document(document, topology.findings)
+    return verb.put_text(f"wrote {output}\n", topology.findings)
 
 
-def _destination(output: str | None, as_json: bool) -> str:
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()
-    if output is None and (as_json or on_terminal):
-        raise click.UsageError("say where the picture goes: -o picture.svg")
-    if output == _STDOUT and as_json:
-        raise click.UsageError("the picture and --json cannot both go to standard output")
-    return output or _STDOUT
-
-
-def _answer(topology: Topology, question: Question, how: How) -> WorkloadAnswer | None:
+def _answer(topology: Topology, question: verb.Question, how: verb.How) -> WorkloadAnswer | None:
     """Return the answer whose routes are drawn, `None` where there is no question."""
     from topo.study.compare import compare
 
-    asked = question.by_ends or question.workload or question.via
-    if not asked and not topology.description.workloads:
-        return None
-    workload = question.workload
-    if not workload and not question.by_ends and topology.description.workloads:
-        workload = topology.description.workloads[0].name
-    found = compare(
-        topology,
-        workload=workload,
-        via=question.via,
-        source=question.source,
-        target=question.target,
-        at=how.at,
-        policy=how.policy_for(topology),
-    )
-    return found.workloads[0]
+    workload, workloads = question.workload, topology.description.workloads
+    if not (question.by_ends or workload):
+        if not workloads and not question.via:
+            return None
+        workload = workloads[0].name if workloads else workload
+    arguments = {**question.arguments(), "workload": workload}
+    return compare(topology, **arguments, **how.arguments(topology)).workloads[0]

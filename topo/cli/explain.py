@@ -6,13 +6,12 @@ from difflib import get_close_matches
 
 import click
 
-from topo.cli.options import asks_json, example
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 from topo.errors import Finding, UnknownNameError
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo explain acs-redirect",
         "topo explain legacy",
         "topo explain NODE",
@@ -20,7 +19,7 @@ from topo.errors import Finding, UnknownNameError
     )
 )
 @click.argument("words", metavar="WORD...", nargs=-1)
-@asks_json
+@verb.asks_json
 def command(words: tuple[str, ...], as_json: bool) -> int:
     """Explain a finding's code, a data path, a locality class or a word.
 
@@ -29,13 +28,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     from topo.datapaths.registry import built_in, count
     from topo.description.data_paths import built_in_files
     from topo.views.documents import explanation_document, words_document
-    from topo.views.explain import (
-        data_path_explained,
-        explain_page,
-        listing_page,
-        page_of,
-        pages,
-    )
+    from topo.views.explain import data_path_explained, explain_page, listing_page, page_of, pages
 
     word = " ".join(words).strip()
     if not word:
@@ -43,19 +36,19 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         for page in pages().values():
             listing[page.about].append(page.word)
         listing["a data path"] = list(built_in_files())
-        return put_document(words_document(listing)) if as_json else put_page(listing_page(listing))
+        if as_json:
+            return verb.put_document(words_document(listing))
+        return verb.put_page(listing_page(listing))
     if word.lower() in built_in_files():
         path = built_in(word.lower())
         page = data_path_explained(path, count(path))
+    elif (explained := page_of(word)) is not None:
+        page = explained
     else:
-        found = page_of(word)
-        if found is None:
-            raise _unknown(word, (*pages(), *built_in_files()))
-        page = found
-    return put_document(explanation_document(page)) if as_json else put_page(explain_page(page))
-
-
-def _unknown(word: str, known: tuple[str, ...]) -> UnknownNameError:
-    near = get_close_matches(word.lower().replace(" ", "-"), known, n=3)
-    advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
-    return UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))
+        names = (*pages(), *built_in_files())
+        near = get_close_matches(word.lower().replace(" ", "-"), names, n=3)
+        advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
+        raise UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))
+    if as_json:
+        return verb.put_document(explanation_document(page))
+    return verb.put_page(explain_page(page))

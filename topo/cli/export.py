@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import Machine, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_text
+from topo.cli import verb
 from topo.exports.formats import EXPORTS, export_text
 from topo.files import write_file
 from topo.phrases import listed
@@ -19,13 +18,15 @@ KIND is {listed(_KINDS, "or")}. What the format cannot hold is named.
 
 @click.command(
     help=_HELP,
-    epilog=example("topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook"),
+    epilog=verb.example(
+        "topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook"
+    ),
 )
 @click.argument("kind", metavar="KIND", type=click.Choice(list(EXPORTS)))
-@asks_machine
+@verb.asks_machine
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
-@asks_json
-def command(kind: str, machine: Machine, output: str | None, as_json: bool) -> int:
+@verb.asks_json
+def command(kind: str, machine: verb.Machine, output: str | None, as_json: bool) -> int:
     """Write the machine for other programs."""
     topology = machine.load()
     exported = export_text(kind, topology)
@@ -39,5 +40,5 @@ def command(kind: str, machine: Machine, output: str | None, as_json: bool) -> i
             "topology": topology.name,
             "text": exported.text,
         }
-        return put_document(document, findings)
-    return put_text("" if output else exported.text, findings)
+        return verb.put_document(document, findings)
+    return verb.put_text("" if output else exported.text, findings)

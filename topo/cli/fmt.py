@@ -6,25 +6,22 @@ import sys
 
 import click
 
-from topo.cli.options import asks_json, example
-from topo.cli.output import put_document, put_text
+from topo.cli import verb
 from topo.errors import Finding, TopoError
 from topo.files import write_file
 
-_STDIN = "-"
 
-
-@click.command(epilog=example("topo new | topo fmt -"))
+@click.command(epilog=verb.example("topo new | topo fmt -"))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
-@asks_json
+@verb.asks_json
 def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
     """Format topology files, keeping their comments.
 
     Files are changed in place, each whole or not at all; - reads standard input and writes
     standard output.
     """
-    if _STDIN in files and len(files) > 1:
+    if verb.STDIN in files and len(files) > 1:
         raise click.UsageError("- stands alone.")
     findings: list[Finding] = []
     changed: dict[str, bool] = {}
@@ -33,11 +30,14 @@ def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
             changed[file] = _format(file, check=check, quiet=as_json)
         except TopoError as error:
             findings.extend(error.findings)
-    if check:
-        findings.extend(_unformatted(file) for file, differs in changed.items() if differs)
+    for file in (file for file, differs in changed.items() if check and differs):
+        name = "standard input" if file == verb.STDIN else f"`{file}`"
+        message, advice = f"{name} is not in topo's layout", f"run topo fmt {file}"
+        findings.append(Finding("not-formatted", message, help=advice))
     if as_json:
-        return put_document(_document(changed), findings)
-    return put_text("", findings)
+        files_changed = [{"file": file, "changed": differs} for file, differs in changed.items()]
+        return verb.put_document({"schema": "topo.fmt/1", "files": files_changed}, findings)
+    return verb.put_text("", findings)
 
 
 def _format(file: str, *, check: bool, quiet: bool) -> bool:
@@ -46,7 +46,7 @@ def _format(file: str, *, check: bool, quiet: bool) -> bool:
     from topo.description.loading import read_file
     from topo.document.text import read_text
 
-    standard = file == _STDIN
+    standard = file == verb.STDIN
     data = sys.stdin.buffer.read() if standard else read_file(file)
     name = "<stdin>" if standard else file
     formatted = format_text(read_text(data, name), name=name)
@@ -54,19 +54,7 @@ def _format(file: str, *, check: bool, quiet: bool) -> bool:
     if check:
         return differs
     if standard and not quiet:
-        put_text(formatted)
+        verb.put_text(formatted)
     elif differs and not standard:
         write_file(file, formatted)
     return differs
-
-
-def _unformatted(file: str) -> Finding:
-    name = "standard input" if file == _STDIN else f"`{file}`"
-    return Finding("not-formatted", f"{name} is not in topo's layout", help=f"run topo fmt {file}")
-
-
-def _document(changed: dict[str, bool]) -> dict[str, object]:
-    return {
-        "schema": "topo.fmt/1",
-        "files": [{"file": file, "changed": differs} for file, differs in changed.items()],
-    }

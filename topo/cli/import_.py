@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topo.cli.options import asks_json, example, lists
-from topo.cli.output import Session, put_document, put_text
+from topo.cli import verb
 from topo.files import write_file
 
 if TYPE_CHECKING:
     from topo.discovery.machine import Machine
 
-_STDIN = "-"
 _MOST_WORDS = 2
 _AND = "--and"
 
@@ -27,25 +25,25 @@ class _Import(click.Command):
         """Give each `--and` both its values, an empty KIND where none is written."""
         from topo.discovery.importing import KINDS
 
-        whole: list[str] = []
+        completed: list[str] = []
         left = list(reversed(args))
         while left:
             word = left.pop()
             name, _, glued = word.partition("=")
             if name != _AND:
-                whole.append(word)
+                completed.append(word)
                 continue
             if not (glued or left):
                 raise click.UsageError("--and needs a FILE.")
             first = glued or left.pop()
-            kind = first in KINDS and bool(left) and (left[-1] == _STDIN or left[-1][:1] != "-")
-            whole += [_AND, first, left.pop()] if kind else [_AND, "", first]
-        return super().parse_args(ctx, whole)
+            kind = first in KINDS and bool(left) and (left[-1] == verb.STDIN or left[-1][:1] != "-")
+            completed += [_AND, first, left.pop()] if kind else [_AND, "", first]
+        return super().parse_args(ctx, completed)
 
 
 @click.command(
     cls=_Import,
-    epilog=example(
+    epilog=verb.example(
         "topo import nccl topo.xml -o server.yaml",
         "nvidia-smi topo -m | topo import -",
         "topo import sysfs / -o this-machine.yaml",
@@ -70,7 +68,7 @@ class _Import(click.Command):
     "and where the two contradict each other, that is said.",
 )
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
-@asks_json
+@verb.asks_json
 def command(
     words: tuple[str, ...],
     storage: tuple[str, ...],
@@ -90,37 +88,37 @@ def command(
         raise click.UsageError("a KIND and a FILE, or a FILE alone.")
     kind, file = words if len(words) == _MOST_WORDS else ("", words[0])
     sources = [(kind, file), *others]
-    if [one for _, one in sources].count(_STDIN) > 1:
+    if [file for _, file in sources].count(verb.STDIN) > 1:
         raise click.UsageError("only one FILE can be standard input.")
-    path = Path(file)
-    Session.current().folder = str(path.parent) if path.is_absolute() else ""
+    verb.Session.answers_about(file)
     from topo.discovery.importing import import_together
 
-    found = import_together([_seen(*source) for source in sources], storage=lists(storage))
+    machines = [_machine(*source) for source in sources]
+    imported = import_together(machines, storage=verb.lists(storage))
     if output:
-        write_file(output, found.yaml)
+        write_file(output, imported.yaml)
     if as_json:
         document = {
             "schema": "topo.import/1",
-            "kind": found.kind,
-            "topology": found.description.name,
-            "together": list(found.machine.together),
-            "left_out": list(found.machine.left_out),
-            "document": found.document,
-            "yaml": found.yaml,
+            "kind": imported.kind,
+            "topology": imported.description.name,
+            "together": list(imported.machine.together),
+            "left_out": list(imported.machine.left_out),
+            "document": imported.document,
+            "yaml": imported.yaml,
         }
-        return put_document(document, found.findings)
-    return put_text("" if output else found.yaml, found.findings)
+        return verb.put_document(document, imported.findings)
+    return verb.put_text("" if output else imported.yaml, imported.findings)
 
 
-def _seen(kind: str, file: str) -> Machine:
+def _machine(kind: str, file: str) -> Machine:
     """Read one source: a file, a folder, or standard input."""
     from topo.description.loading import read_file
     from topo.discovery.importing import LARGEST, discover, discover_folder
 
     path = Path(file)
-    if file != _STDIN and path.is_dir():
+    if file != verb.STDIN and path.is_dir():
         return discover_folder(kind or None, path, file)
     most = LARGEST + 1
-    data = sys.stdin.buffer.read(most) if file == _STDIN else read_file(file, most)
-    return discover(kind or None, data, "<stdin>" if file == _STDIN else file)
+    data = sys.stdin.buffer.read(most) if file == verb.STDIN else read_file(file, most)
+    return discover(kind or None, data, "<stdin>" if file == verb.STDIN else file)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import Machine, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_page
-
-_RULES = ("nvidia-smi", "nccl", "gds")
+from topo.cli import verb
 
 
-@click.command(epilog=example("topo matrix dgx-h100", "topo matrix dgx-h100 --rules nccl"))
-@asks_machine
+@click.command(epilog=verb.example("topo matrix dgx-h100", "topo matrix dgx-h100 --rules nccl"))
+@verb.asks_machine
 @click.option("--functions", is_flag=True, help="Each PCI function of a card has a row.")
 @click.option(
     "--rules",
-    type=click.Choice(_RULES),
+    type=click.Choice(verb.RULES),
     default="nvidia-smi",
     show_default=True,
     help="Whose eyes: nvidia-smi's classes, NCCL's types and GB/s, the GDS driver's distances.",
 )
 @click.option("--release", metavar="NAME", help="Of NCCL, whose numbers to use: current, ...")
-@asks_json
+@verb.asks_json
 def command(
-    machine: Machine, functions: bool, rules: str, release: str | None, as_json: bool
+    machine: verb.Machine, functions: bool, rules: str, release: str | None, as_json: bool
 ) -> int:
     """Print the locality of every pair, as `nvidia-smi topo -m` does.
 
@@ -43,13 +40,13 @@ def command(
     if as_json:
         from topo.views.documents import matrix_document
 
-        return put_document(matrix_document(topology, classes, numa=numa), topology.findings)
+        return verb.put_document(matrix_document(topology, classes, numa=numa), topology.findings)
     from topo.views.text.locality import matrix_page
 
-    return put_page(matrix_page(topology, classes, numa=numa), topology.findings)
+    return verb.put_page(matrix_page(topology, classes, numa=numa), topology.findings)
 
 
-def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: bool) -> int:
+def _by_rules(machine: verb.Machine, rules: str, release: str | None, *, as_json: bool) -> int:
     """Print NCCL's types, or the GDS driver's ranking."""
     from topo.topology.gds_ranking import gds_ranking
     from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
@@ -60,11 +57,11 @@ def _by_rules(machine: Machine, rules: str, release: str | None, *, as_json: boo
     if rules == "gds":
         ranking = gds_ranking(topology)
         if as_json:
-            return put_document(gds_document(topology, ranking), topology.findings)
-        return put_page(gds_page(ranking), topology.findings)
+            return verb.put_document(gds_document(topology, ranking), topology.findings)
+        return verb.put_page(gds_page(ranking), topology.findings)
     numbers = nccl_numbers(release or NEWEST)
     paths = nccl_matrix(topology, release=numbers.release)
     if as_json:
         document = nccl_document(topology, paths, numbers)
-        return put_document(document, topology.findings)
-    return put_page(nccl_page(paths, numbers), topology.findings)
+        return verb.put_document(document, topology.findings)
+    return verb.put_page(nccl_page(paths, numbers), topology.findings)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 import click
 
-from topo.cli.options import asks_json, example, lists
-from topo.cli.output import Session, put_document, put_page
+from topo.cli import verb
 from topo.files import write_file
+from topo.phrases import counted
 
-if TYPE_CHECKING:
-    from topo.measuring.measure import Measured
-
-_STDIN = "-"
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo measure dgx-h100 nvbandwidth.json -o server.yaml",
         "topo measure server.yaml gdsio.txt --storage storage --gpus gpu2 --date 2026-11-29",
     )
@@ -42,7 +36,7 @@ _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
     multiple=True,
     help="The storage that was measured (repeatable, or a,b).",
 )
-@asks_json
+@verb.asks_json
 def command(
     *,
     file: str,
@@ -64,83 +58,60 @@ def command(
     """
     if date and not re.fullmatch(r"\d{4}-\d\d-\d\d", date):
         raise click.BadParameter(f"`{date}` is no day like 2026-11-29", param_hint="--date")
-    if _STDIN in (file, result) and file == result:
+    if verb.STDIN in (file, result) and file == result:
         raise click.UsageError("one of FILE and RESULT is -, not both.")
-    path = PurePath(file)
-    Session.current().folder = str(path.parent) if path.is_absolute() else ""
+    verb.Session.answers_about(file)
+    from topo.description.loading import builtin_text, is_path, read_file
+    from topo.document.text import read_text
     from topo.measuring.measure import measure
     from topo.topology.build import load, loads
 
-    text, name, broken = _text_of(file)
-    topology = loads(text, name=name) if file == _STDIN else load(file)
-    data = sys.stdin.buffer.read() if result == _STDIN else _bytes_of(result)
-    found = measure(
+    is_file = file != verb.STDIN and is_path(file)
+    if file == verb.STDIN:
+        content, name = sys.stdin.buffer.read(), "<stdin>"
+    elif is_file:
+        content, name = read_file(file), file
+    else:
+        content, name = builtin_text(file).encode(), f"topologies/{file}.yaml"
+    text = read_text(content, name)
+    topology = loads(text, name=name) if file == verb.STDIN else load(file)
+    measured = measure(
         topology,
-        data,
-        name="<stdin>" if result == _STDIN else result,
+        sys.stdin.buffer.read() if result == verb.STDIN else read_file(result),
+        name="<stdin>" if result == verb.STDIN else result,
         kind=kind,
-        gpus=lists(gpus),
+        gpus=verb.lists(gpus),
         nic=nic,
-        storage=lists(storage),
+        storage=verb.lists(storage),
         date=date,
     )
-    written = found.over(text, name=name)
-    target = output or (file if _is_file(file) else "")
-    said = _said(found, target, dry_run=dry_run)
-    if target and not dry_run and (output or found.lines):
-        write_file(target, written.replace("\n", "\r\n") if broken else written)
-    return _show(found, said, as_json=as_json)
-
-
-def _show(found: Measured, said: str, *, as_json: bool) -> int:
-    findings = (*found.topology.findings, *found.findings)
+    written = measured.over(text, name=name)
+    output = output or (file if is_file and measured.lines else "")
+    if output and not dry_run:
+        # Lines end as they did: on Windows with a carriage return.
+        write_file(output, written.replace("\n", "\r\n") if b"\r\n" in content else written)
+    findings = (*measured.topology.findings, *measured.findings)
     if as_json:
         from topo.views.documents import measured_document
 
         document = measured_document(
-            found.topology, found.kind, found.readings, found.lines, found.unmapped
+            topology, measured.kind, measured.readings, measured.lines, measured.unmapped
         )
-        return put_document(document, findings)
+        return verb.put_document(document, findings)
     from topo.views.text.answers import measured_page
 
-    page = measured_page(found.topology, found.readings, found.unmapped, said)
-    return put_page(page, findings)
+    outcome = _outcome(len(measured.lines), output, dry_run=dry_run)
+    page = measured_page(topology, measured.readings, measured.unmapped, outcome)
+    return verb.put_page(page, findings)
 
 
-def _said(found: Measured, target: str, *, dry_run: bool) -> str:
+def _outcome(count: int, output: str, *, dry_run: bool) -> str:
     """Return the sentence about what was written."""
-    count = len(found.lines)
-    what = f"{count} measured rate{'s' * (count != 1)}"
+    rates = counted(count, "measured rate")
     if not count:
         return "Nothing to write."
     if dry_run:
-        return f"Nothing was written; {what} would be."
-    if not target:
-        return f"Nothing was written: name a file for {what} with -o."
-    return f"Wrote {what} to {target}."
-
-
-def _is_file(file: str) -> bool:
-    from topo.description.loading import is_path
-
-    return file != _STDIN and is_path(file)
-
-
-def _bytes_of(file: str) -> bytes:
-    from topo.description.loading import read_file
-
-    return read_file(file)
-
-
-def _text_of(file: str) -> tuple[str, str, bool]:
-    """Return a topology's text, what messages call it, and whether its lines end as Windows'."""
-    from topo.description.loading import builtin_text
-    from topo.document.text import read_text
-
-    if file == _STDIN:
-        data, name = sys.stdin.buffer.read(), "<stdin>"
-    elif _is_file(file):
-        data, name = _bytes_of(file), file
-    else:
-        data, name = builtin_text(file).encode(), f"topologies/{file}.yaml"
-    return read_text(data, name), name, b"\r\n" in data
+        return f"Nothing was written; {rates} would be."
+    if not output:
+        return f"Nothing was written: name a file for {rates} with -o."
+    return f"Wrote {rates} to {output}."

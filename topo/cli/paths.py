@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import (
-    How,
-    Machine,
-    Question,
-    asks_host,
-    asks_how,
-    asks_json,
-    asks_machine,
-    asks_question,
-    example,
-)
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo paths dgx-h100",
         "topo paths dgx-h100 --from storage --to gpu0 --via direct",
     )
 )
-@asks_machine
-@asks_host
-@asks_question
-@asks_how
-@asks_json
-def command(machine: Machine, question: Question, how: How, as_json: bool) -> int:
+@verb.asks_machine
+@verb.asks_host
+@verb.asks_question
+@verb.asks_how
+@verb.asks_json
+def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_json: bool) -> int:
     """List the data paths and their verdicts, or the routes between two devices.
 
     Without ends: every data path with its moves, what it does to RAM, and whether the file's
@@ -40,22 +29,17 @@ def command(machine: Machine, question: Question, how: How, as_json: bool) -> in
     from topo.study.compare import paths
 
     topology = machine.load()
-    found = paths(
-        topology,
-        workload=question.workload,
-        via=question.via or (DEFAULT_PATHS if question.by_ends else ()),
-        source=question.source,
-        target=question.target,
-        at=how.at,
-        policy=how.policy_for(topology),
-    )
+    arguments = question.arguments()
+    if question.by_ends and not question.via:
+        arguments["via"] = DEFAULT_PATHS
+    answers = paths(topology, **arguments, **how.arguments(topology))
     if as_json:
         from topo.views.documents import paths_document
 
-        document = paths_document(topology, found, basis=how.at, routes=question.by_ends)
-        return put_document(document, topology.findings)
+        document = paths_document(topology, answers, basis=how.at, routes=question.by_ends)
+        return verb.put_document(document, topology.findings)
     from topo.views.text.machine import paths_page, routes_page
 
     if question.by_ends:
-        return put_page(routes_page(topology, found, basis=how.at), topology.findings)
-    return put_page(paths_page(topology, found), topology.findings)
+        return verb.put_page(routes_page(topology, answers, basis=how.at), topology.findings)
+    return verb.put_page(paths_page(topology, answers), topology.findings)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topo import __version__
-from topo.cli.output import Session, fail
+from topo.cli.verb import Session, fail
 from topo.errors import CertificateError, TopoError
 from topo.files import unwritable
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import asks_json, example
-from topo.cli.output import put_text
+from topo.cli import verb
 
 
-@click.command(epilog=example("topo schema"))
-@asks_json
+@click.command(epilog=verb.example("topo schema"))
+@verb.asks_json
 def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
     """Print the JSON Schema of topology files, for editors.
 
@@ -19,4 +18,4 @@ def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
     from topo.description.schema import json_schema
     from topo.views.json import encoded
 
-    return put_text(encoded(json_schema()))
+    return verb.put_text(encoded(json_schema()))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import Machine, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 
 
-@click.command(epilog=example("topo show dgx-h100"))
-@asks_machine
-@asks_json
-def command(machine: Machine, as_json: bool) -> int:
+@click.command(epilog=verb.example("topo show dgx-h100"))
+@verb.asks_machine
+@verb.asks_json
+def command(machine: verb.Machine, as_json: bool) -> int:
     """Show devices, links and resources, each figure with its source.
 
     With --json the document holds the file as well, with every range expanded; topo.build reads
@@ -23,7 +22,7 @@ def command(machine: Machine, as_json: bool) -> int:
         from topo.views.documents import topology_document
 
         document = topology_document(topology, to_document(topology.description))
-        return put_document(document, topology.findings)
+        return verb.put_document(document, topology.findings)
     from topo.views.text.machine import show_page
 
-    return put_page(show_page(topology), topology.findings)
+    return verb.put_page(show_page(topology), topology.findings)

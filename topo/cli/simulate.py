@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import click
 
-from topo.cli.options import (
-    How,
-    Machine,
-    asks_how,
-    asks_json,
-    asks_machine,
-    draws_timeline,
-    example,
-    lists,
-)
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo simulate gds-textbook --via legacy",
         "topo simulate gds-textbook --via load=direct,checkpoint=legacy --json",
         "topo simulate gds-textbook -o time.svg --theme dark",
     )
 )
-@asks_machine
+@verb.asks_machine
 @click.option(
     "--via",
     metavar="PATH",
     multiple=True,
     help="Data path of all, or of one: direct, load=direct,checkpoint=legacy.",
 )
-@asks_how
-@draws_timeline
-@asks_json
+@verb.asks_how
+@verb.draws_timeline
+@verb.asks_json
 def command(
     *,
-    machine: Machine,
+    machine: verb.Machine,
     via: tuple[str, ...],
-    how: How,
+    how: verb.How,
     output: str | None,
     theme: str,
     as_json: bool,
@@ -51,25 +41,24 @@ def command(
     from topo.study.timeline import simulate
 
     topology = machine.load()
-    found = simulate(topology, via=_paths(lists(via)), at=how.at, policy=how.policy_for(topology))
+    words = verb.lists(via)
+    data_paths: str | dict[str, str]  # one for all, or one by workload
+    if len(words) == 1 and "=" not in words[0]:
+        data_paths = words[0]
+    elif all("=" in word for word in words):
+        pairs = (word.partition("=") for word in words)
+        data_paths = {workload.strip(): path.strip() for workload, _, path in pairs}
+    else:
+        raise click.UsageError("give one --via for all, or --via WORKLOAD=PATH for each.")
+    simulation = simulate(topology, via=data_paths, **how.arguments(topology))
     if output:
         from topo.views.diagram.timeline import draw_timeline
 
-        draw_timeline(found, theme=theme).write(output)
+        draw_timeline(simulation, theme=theme).write(output)
     if as_json:
         from topo.views.documents import simulation_document
 
-        return put_document(simulation_document(found), topology.findings)
+        return verb.put_document(simulation_document(simulation), topology.findings)
     from topo.views.text.answers import simulation_page
 
-    return put_page(simulation_page(found), topology.findings)
-
-
-def _paths(words: tuple[str, ...]) -> str | dict[str, str]:
-    """Return one data path for all, or one by workload."""
-    if len(words) == 1 and "=" not in words[0]:
-        return words[0]
-    if not all("=" in word for word in words):
-        raise click.UsageError("give one --via for all, or --via WORKLOAD=PATH for each.")
-    pairs = (word.partition("=") for word in words)
-    return {name.strip(): path.strip() for name, _, path in pairs}
+    return verb.put_page(simulation_page(simulation), topology.findings)

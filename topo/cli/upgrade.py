@@ -6,18 +6,17 @@ import math
 
 import click
 
-from topo.cli.options import How, Machine, asks_how, asks_json, asks_machine, example
-from topo.cli.output import put_document, put_page
+from topo.cli import verb
 
 
 @click.command(
-    epilog=example(
+    epilog=verb.example(
         "topo upgrade dgx-h100 --via legacy",
         "topo upgrade gds-textbook --together --combine 2",
         "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
     )
 )
-@asks_machine
+@verb.asks_machine
 @click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
 @click.option("--together", is_flag=True, help="All workloads at once, by when the last is done.")
 @click.option(
@@ -44,18 +43,18 @@ from topo.cli.output import put_document, put_page
 @click.option(
     "most", "--most", type=click.IntRange(1), default=12, show_default=True, help="Rows to show."
 )
-@asks_how
-@asks_json
+@verb.asks_how
+@verb.asks_json
 def command(
     *,
-    machine: Machine,
+    machine: verb.Machine,
     workload: str | None,
     together: bool,
     via: str,
     combine: int,
     costs: tuple[str, ...],
     most: int,
-    how: How,
+    how: verb.How,
     as_json: bool,
 ) -> int:
     """Rank changes: other cards, more cards, memory, sockets, data paths.
@@ -66,43 +65,38 @@ def command(
     from topo.study.upgrade import upgrades
 
     topology = machine.load()
-    found = upgrades(
+    ranking = upgrades(
         topology,
         workload=workload,
         via=via,
         together=together,
         combine=combine,
         costs=_costs(costs),
-        at=how.at,
-        policy=how.policy_for(topology),
+        **how.arguments(topology),
     )
     if as_json:
         from topo.views.documents import upgrades_document
 
-        return put_document(upgrades_document(found), topology.findings)
+        return verb.put_document(upgrades_document(ranking), topology.findings)
     from topo.views.text.answers import upgrades_page
 
-    return put_page(upgrades_page(found, most=most), topology.findings)
+    return verb.put_page(upgrades_page(ranking, most=most), topology.findings)
 
 
 def _costs(words: tuple[str, ...]) -> dict[str, float]:
     from topo.study.upgrade import KINDS
 
-    found: dict[str, float] = {}
+    costs: dict[str, float] = {}
     for word in words:
-        kind, sign, amount = word.partition("=")
+        kind, sign, text = word.partition("=")
         if not sign or kind.strip() not in KINDS:
             kinds = ", ".join(KINDS)
             raise click.BadParameter(f"`{word}` is not KIND=AMOUNT; kinds are {kinds}")
-        found[kind.strip()] = _amount(amount)
-    return found
-
-
-def _amount(text: str) -> float:
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise click.BadParameter(f"`{text}` is no amount: expected zero or more")
-    return amount
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = math.nan
+        if not 0 <= amount < math.inf:
+            raise click.BadParameter(f"`{text}` is no amount: expected zero or more")
+        costs[kind.strip()] = amount
+    return costs

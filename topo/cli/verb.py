@@ -1,0 +1,353 @@
+"""What verbs share: options with one meaning, and where answers go.
+
+Results go to standard output, findings to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import wraps
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+
+import click
+
+from topo.records import dataclass
+
+if TYPE_CHECKING:
+    from topo.description.description import Basis
+    from topo.errors import Finding
+    from topo.routes.route import Policy
+    from topo.topology.topology import Topology
+    from topo.views.text.page import Block
+
+_Verb: TypeAlias = Callable[..., int]
+STDIN = "-"
+RULES = ("nvidia-smi", "nccl", "gds")
+_WIDTH = 100  # of pages that no terminal shows
+_WIDEST = 120
+_PIECE = 1 << 14  # characters written at once
+
+
+@dataclass(slots=True)
+class Session:
+    """What one call of the program knows of itself.
+
+    `as_json` says whether JSON was asked for; `folder` is where an absolute FILE lies, which JSON
+    does not tell.
+    """
+
+    as_json: bool = False
+    folder: str = ""
+
+    @classmethod
+    def current(cls) -> Session:
+        """Return the running call's."""
+        return click.get_current_context().ensure_object(cls)
+
+    @classmethod
+    def answers_about(cls, file: str) -> None:
+        """Remember the folder of the running call's FILE."""
+        path = PurePath(file)
+        cls.current().folder = str(path.parent) if path.is_absolute() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The file, name or ``-`` of the command line, with what ``--set`` changes in it."""
+
+    file: str
+    overrides: dict[str, str]
+    cufile: str = ""
+    gdscheck: str = ""
+
+    def load(self) -> Topology:
+        """Read it and build the topology, with what the host's own tools say of it."""
+        from topo.topology.build import load
+
+        topology = load(self.file, overrides=self.overrides)
+        if not self.cufile and not self.gdscheck:
+            return topology
+        from topo.description.loading import read_file
+        from topo.host.apply import with_host_facts
+        from topo.host.cufile import read_cufile
+        from topo.host.gdscheck import read_gdscheck
+
+        def content(file: str) -> tuple[bytes, str]:
+            path = PurePath(file)  # an absolute one is nobody's business
+            return read_file(file), path.name if path.is_absolute() else file
+
+        return with_host_facts(
+            topology,
+            cufile=read_cufile(*content(self.cufile)) if self.cufile else None,
+            gdscheck=read_gdscheck(*content(self.gdscheck)) if self.gdscheck else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a machine; empty where the file's own workloads decide."""
+
+    workload: str | None
+    via: tuple[str, ...]
+    source: str
+    target: str
+
+    @property
+    def by_ends(self) -> bool:
+        """Whether it is about two ends instead of the file's workloads."""
+        return bool(self.source or self.target)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the question as the functions of `topo.study` take it."""
+        return {name: getattr(self, name) for name in ("workload", "via", "source", "target")}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """On which figures an answer rests, and how a choice among several routes is made."""
+
+    at: Basis
+    policy: Policy
+
+    def arguments(self, topology: Topology) -> dict[str, Any]:
+        """Return basis and policy, whose buffers and places the topology has."""
+        policy = self.policy
+        if policy.buffers:
+            from topo.study.answer import checked_policy
+
+            policy = checked_policy(topology, policy)
+        return {"at": self.at, "policy": policy}
+
+
+def example(*lines: str) -> str:
+    """Return the end of a verb's help: commands that work as they stand."""
+    title = "Examples:" if len(lines) > 1 else "Example:"
+    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+
+
+def asks_machine(verb: _Verb) -> _Verb:
+    """Give a verb FILE and ``--set``, as one `machine`."""
+
+    @click.argument("file", metavar="FILE")
+    @click.option(
+        "overrides",
+        "--set",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=lambda _, option, values: tuple(_pair(value, option) for value in values),
+        help="Change one value: slot1.part=connectx-8-dual-port, settings.iommu=on (repeatable).",
+    )
+    @wraps(verb)
+    def wrapped(*, file: str, overrides: tuple[tuple[str, str], ...], **options: Any) -> int:
+        Session.answers_about(file)
+        return verb(machine=Machine(file, dict(overrides)), **options)
+
+    return wrapped
+
+
+def asks_host(verb: _Verb) -> _Verb:
+    """Give a verb's `machine` what its host's tools say: ``--cufile`` and ``--gdscheck``."""
+
+    @click.option("--cufile", metavar="JSON", default="", help="The host's cufile.json.")
+    @click.option("--gdscheck", metavar="TEXT", default="", help="The text of `gdscheck -p` there.")
+    @wraps(verb)
+    def wrapped(*, machine: Machine, cufile: str, gdscheck: str, **options: Any) -> int:
+        return verb(machine=replace(machine, cufile=cufile, gdscheck=gdscheck), **options)
+
+    return wrapped
+
+
+def asks_question(verb: _Verb) -> _Verb:
+    """Give a verb the workload, the data paths and the ends, as one `question`."""
+
+    @click.option("--workload", metavar="NAME", help="One workload of the file.")
+    @click.option(
+        "--via",
+        metavar="PATH",
+        multiple=True,
+        callback=lambda _ctx, _option, values: lists(values),
+        help="Data path to ask about: legacy, direct, ... (repeatable, or a,b).",
+    )
+    @click.option("source", "--from", metavar="DEVICE", default="", help="Where the data starts.")
+    @click.option("target", "--to", metavar="DEVICE", default="", help="Where the data goes.")
+    @wraps(verb)
+    def wrapped(
+        *, workload: str | None, via: tuple[str, ...], source: str, target: str, **options: Any
+    ) -> int:
+        question = Question(workload, via, source, target)
+        if workload and question.by_ends:
+            raise click.UsageError("--workload and --from/--to are two questions: ask one.")
+        return verb(question=question, **options)
+
+    return wrapped
+
+
+def asks_how(verb: _Verb) -> _Verb:
+    """Give a verb the basis and the policy, as one `how`."""
+    from topo.description.description import BASES
+
+    @click.option(
+        "--at",
+        type=click.Choice(BASES),
+        default="theoretical",
+        show_default=True,
+        help="Which figure of each capacity to use.",
+    )
+    @click.option(
+        "--nics",
+        type=click.Choice(("nearest", "stripe", "best")),
+        default="nearest",
+        show_default=True,
+        help="Which network cards serve a GPU.",
+    )
+    @click.option(
+        "--routes",
+        type=click.Choice(("spread", "first")),
+        default="spread",
+        show_default=True,
+        help="Share equally good routes, or take the first by name.",
+    )
+    @click.option(
+        "--buffers",
+        metavar="BUFFER=PLACE",
+        multiple=True,
+        callback=lambda _, option, values: tuple(_pair(pair, option) for pair in lists(values)),
+        help="Where a RAM buffer lies: kernel=near-nic, all=ram0 (repeatable, or a,b).",
+    )
+    @wraps(verb)
+    def wrapped(
+        *, at: Basis, nics: Any, routes: Any, buffers: tuple[tuple[str, str], ...], **options: Any
+    ) -> int:
+        from topo.routes.route import Policy
+
+        return verb(how=How(at, Policy(routes=routes, nics=nics, buffers=buffers)), **options)
+
+    return wrapped
+
+
+def asks_json(verb: _Verb) -> _Verb:
+    """Give a verb ``--json``, and remember it for failures."""
+
+    def remember(ctx: click.Context, _option: click.Parameter, value: bool) -> bool:
+        ctx.ensure_object(Session).as_json = value
+        return value
+
+    words = "Print one JSON document."
+    option = click.option(
+        "as_json", "--json", is_flag=True, is_eager=True, callback=remember, help=words
+    )
+    return option(verb)
+
+
+def draws_timeline(verb: _Verb) -> _Verb:
+    """Give a verb ``-o`` and ``--theme`` for a picture of its timeline."""
+    themes = click.Choice(("light", "dark"))
+    theme = click.option(
+        "--theme", type=themes, default="light", show_default=True, help="Of the picture."
+    )
+    output = click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Draw who runs when as well: FILE.svg, .png, .dot, or .pdf with a system Graphviz.",
+    )
+    return output(theme(verb))
+
+
+def lists(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of a repeatable option that also takes ``a,b``, each once."""
+    words = (word.strip() for value in values for word in value.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _pair(text: str, option: click.Parameter) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip() or not value.strip():
+        raise click.BadParameter(f"`{text}` is not {option.metavar}", param=option)
+    return key.strip(), value.strip()
+
+
+# --- where answers go -----------------------------------------------------------------------------
+
+
+def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
+    """Print a page of text, then the findings; return the exit code."""
+    from topo.views.text.render import render
+
+    width = _WIDTH
+    if sys.stdout is not None and sys.stdout.isatty():
+        from shutil import get_terminal_size
+
+        width = min(get_terminal_size().columns, _WIDEST)
+    return put_text(render(blocks, width=width, color=_in_color(sys.stdout)), findings)
+
+
+def put_text(text: str, findings: Iterable[Finding] = ()) -> int:
+    """Print text as it is, then the findings; return the exit code."""
+    _write(sys.stdout, text)
+    return _tell(findings)
+
+
+def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) -> int:
+    """Print a JSON document and return the exit code.
+
+    Findings that are no errors go into the document under ``findings``. An error leaves one
+    document all the same: the findings.
+    """
+    return _put_document(document, tuple(findings), Session.current())
+
+
+def _put_document(
+    document: Mapping[str, Any], findings: tuple[Finding, ...], session: Session
+) -> int:
+    from topo.views.documents import findings_document
+    from topo.views.json import encoded
+
+    failed = any(finding.severity == "error" for finding in findings)
+    failure = findings_document(findings)
+    document = failure if failed else {**document, "findings": failure["findings"]}
+    _write(sys.stdout, encoded(document, folder=session.folder))
+    return int(failed)
+
+
+def fail(findings: Iterable[Finding], session: Session) -> int:
+    """Print what an error found, as JSON if that was asked for; return the exit code."""
+    if session.as_json:
+        return _put_document({}, tuple(findings), session)
+    return _tell(findings)
+
+
+def _tell(findings: Iterable[Finding]) -> int:
+    """Print findings to standard error; 1 if one of them is an error."""
+    findings = tuple(findings)
+    if findings:
+        from topo.views.findings import render_findings
+
+        with suppress(OSError):  # nobody listens: the exit code still says it
+            _write(sys.stderr, render_findings(findings, color=_in_color(sys.stderr)))
+    return int(any(finding.severity == "error" for finding in findings))
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:
+        return
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.encode(encoding, "replace").decode(encoding)
+    # In pieces: an unbuffered Python counts the part that a closed pipe still took as the whole.
+    for start in range(0, len(text), _PIECE):
+        stream.write(text[start : start + _PIECE])
+    stream.flush()
+
+
+def _in_color(stream: TextIO | None) -> bool:
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
