@@ -13,7 +13,7 @@ from tests.machines import TWO_SOCKETS, built
 from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
 from topo import measure
 from topo.errors import TopoError
-from topo.measuring.measure import KINDS
+from topo.measuring.readers import READERS
 from topo.topology.build import loads
 
 MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")
@@ -52,7 +52,7 @@ def test_damaged_results(data):
     survives(data)
 
 
-@given(data=st.binary(max_size=200), kind=st.sampled_from([None, *KINDS]))
+@given(data=st.binary(max_size=200), kind=st.sampled_from([None, *READERS]))
 def test_any_bytes(data, kind):
     survives(data, kind)
 

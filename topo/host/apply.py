@@ -7,25 +7,23 @@ the caller changed (``--set``) over both; where two of them differ, a finding sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.description.description import ROUTING
 from topo.description.keys import GDS_SUPPORT
 from topo.description.names import ranged
-from topo.errors import Finding
-from topo.host.facts import HostFact, HostSetting
+from topo.document.nodes import Node, Scalar, Sequence
+from topo.errors import Finding, Place
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from topo.errors import Place
-    from topo.host.cufile import CufileConfig
+    from topo.host.cufile import CufileConfig, HostFact
     from topo.host.gdscheck import GdsCheck
     from topo.topology.topology import Topology
-
 
 _COMPAT: Final = "properties.allow_compat_mode"
 _FORCED: Final = "properties.force_compat_mode"
@@ -43,6 +41,47 @@ _FILESYSTEM_WRITES: Final = {
 }
 _DENIED: Final = ("denylist.drivers", "denylist.filesystems")
 _ADDRESSES_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HostSetting:
+    """One fact in the words of a topology file: what ``--set target=value`` would be."""
+
+    target: str
+    value: Node
+
+    @classmethod
+    def of(cls, target: str, value: str | tuple[str, ...], place: Place) -> HostSetting:
+        """Return the setting of a word, or of a list of words; an empty list is `none`."""
+        if isinstance(value, str):
+            return cls(target, Scalar(value, place))
+        if not value:
+            return cls(target, Scalar("none", place))
+        return cls(target, Sequence(tuple(Scalar(word, place) for word in value), place))
+
+    @property
+    def place(self) -> Place:
+        """Where the host's tool states it."""
+        return self.value.place
+
+    @property
+    def device(self) -> str:
+        """The device, ``""`` for a setting of the host."""
+        name = self.target.rpartition(".")[0]
+        return "" if name == "settings" else name
+
+    @property
+    def key(self) -> str:
+        """The key of the setting or device."""
+        return self.target.rpartition(".")[2]
+
+    @property
+    def words(self) -> str:
+        """The value as one text."""
+        if isinstance(self.value, Scalar):
+            return self.value.text
+        assert isinstance(self.value, Sequence), "a word or a list"
+        return " ".join(item.text for item in self.value.items if isinstance(item, Scalar))
 
 
 def with_host_facts(
@@ -73,7 +112,21 @@ def with_host_facts(
     ]
     settings = [item for item in statements if isinstance(item, HostSetting)]
     findings = [item for item in statements if isinstance(item, Finding)]
-    used = list(_used(topology, settings, findings))
+    used: list[HostSetting] = []
+    contradictions: dict[tuple[str, str, str, bool], list[tuple[HostSetting, Place | None]]] = {}
+    for setting in settings:
+        stated, place = _stated(topology, setting)
+        unclear = setting.words == "passthrough-or-on" and stated in ("passthrough", "on")
+        if stated == setting.words or unclear:
+            continue
+        by_caller = _set_by_caller(topology, setting)
+        if stated is not None:
+            key = (setting.key, setting.words, stated, by_caller)
+            contradictions.setdefault(key, []).append((setting, place))
+        if not by_caller:
+            used.append(setting)
+    for (_, _, stated, by_caller), alike in contradictions.items():
+        findings.append(_contradiction(alike, stated, by_caller=by_caller))
     changed = topology.replace({item.target: item.value for item in used}) if used else topology
     places = {item.device: item.place for item in used if item.device}
     return replace(
@@ -87,28 +140,6 @@ def with_host_facts(
 
 
 # --- what the machine's file and the caller say of the same --------------------------------------
-
-
-def _used(
-    topology: Topology, settings: Iterable[HostSetting], findings: list[Finding]
-) -> Iterator[HostSetting]:
-    """Yield what changes the machine; `findings` gets what contradicts its file."""
-    contradictions: dict[tuple[str, str, str, bool], list[tuple[HostSetting, Place | None]]] = {}
-    for setting in settings:
-        stated, place = _stated(topology, setting)
-        unclear = setting.words == "passthrough-or-on" and stated in ("passthrough", "on")
-        if stated == setting.words or unclear:
-            continue
-        by_caller = _set_by_caller(topology, setting)
-        if stated is not None:
-            key = (setting.key, setting.words, stated, by_caller)
-            contradictions.setdefault(key, []).append((setting, place))
-        if not by_caller:
-            yield setting
-    findings += (
-        _contradiction(alike, stated, by_caller=by_caller)
-        for (_, _, stated, by_caller), alike in contradictions.items()
-    )
 
 
 def _stated(topology: Topology, setting: HostSetting) -> tuple[str | None, Place | None]:
@@ -136,8 +167,8 @@ def _contradiction(
     alike: list[tuple[HostSetting, Place | None]], stated: str, *, by_caller: bool
 ) -> Finding:
     """Return one finding for what differs from the file for one thing, or for several alike."""
+    devices = [setting.device for setting, _ in alike]
     setting, place = alike[0]
-    devices = [each.device for each, _ in alike]
     names = listed(ranged(devices, 1)) if setting.device else "settings"
     used = stated if by_caller else setting.words
     source = "by --set" if by_caller else "in the file"
@@ -154,7 +185,7 @@ def _contradiction(
 
 # --- cuFile's configuration -----------------------------------------------------------------------
 
-Facts = dict[str, HostFact]
+Facts = dict[str, "HostFact"]
 
 
 def _differing_facts(
@@ -165,11 +196,8 @@ def _differing_facts(
         if key not in file_facts or key not in library_facts:
             continue
         by_file, by_library = file_facts[key], library_facts[key]
-        if key == _ORDER:
-            differs = by_file.words != by_library.words
-        else:
-            differs = by_file.flag != by_library.flag
-        if differs:
+        aspect = "words" if key == _ORDER else "flag"
+        if getattr(by_file, aspect) != getattr(by_library, aspect):
             used = by_library.text or "empty"
             yield Finding(
                 "host-contradiction",
@@ -193,7 +221,15 @@ def _config_settings(topology: Topology, facts: Facts) -> Iterator[HostSetting |
         word = "allowed" if allowed.flag else "off"
         yield HostSetting.of("settings.compat-mode", word, allowed.place)
     yield from _routing(facts)
-    yield from _writes(topology, facts)
+    # Direct writes: everywhere, and for the file's filesystem.
+    of_filesystem = _FILESYSTEM_WRITES.get((topology.settings.filesystem or "").lower(), "")
+    writes = [facts[key] for key in (of_filesystem, _WRITES) if key in facts]
+    writes = [fact for fact in writes if fact.flag is False] or [
+        fact for fact in writes if fact.flag
+    ]
+    if writes:  # one that says no decides
+        word = "on" if writes[0].flag else "off"
+        yield HostSetting.of("settings.direct-writes", word, writes[0].place)
     p2pdma = _flag(facts, *_P2PDMA)
     if p2pdma is not None:
         yield HostSetting.of("settings.p2pdma", "on" if p2pdma.flag else "off", p2pdma.place)
@@ -201,7 +237,18 @@ def _config_settings(topology: Topology, facts: Facts) -> Iterator[HostSetting |
     if denied:
         words = tuple(dict.fromkeys(word for fact in denied for word in fact.words if word))
         yield HostSetting.of("settings.gds-denied", words, denied[0].place)
-    yield from _without_effect(facts)
+    # What cuFile is told that the answer does not show by itself.
+    polling, addresses = _flag(facts, _POLLING), _addresses(facts)
+    phrases = []
+    if polling is not None:
+        phrases.append(f"polling {'on' if polling.flag else 'off'}")
+    if addresses:
+        more = ", ..." if len(addresses) > _ADDRESSES_SHOWN else ""
+        phrases.append(f"cards by address: {', '.join(addresses[:_ADDRESSES_SHOWN])}{more}")
+    if phrases:
+        file = next(iter(facts.values())).place.file
+        message = f"cuFile by {file}: {'; '.join(phrases)} (said, changes no answer)"
+        yield Finding("cufile-read", message, severity="note")
 
 
 def _flag(facts: Facts, *keys: str) -> HostFact | None:
@@ -245,33 +292,6 @@ def _addresses(facts: Facts) -> tuple[str, ...]:
             for word in fact.words
         )
     )
-
-
-def _writes(topology: Topology, facts: Facts) -> Iterator[HostSetting]:
-    """Yield whether direct writes are on: everywhere, and for the file's filesystem."""
-    of_filesystem = _FILESYSTEM_WRITES.get((topology.settings.filesystem or "").lower(), "")
-    keys = (of_filesystem, _WRITES)
-    flags = [facts[key] for key in keys if key in facts and facts[key].flag is not None]
-    closed = next((fact for fact in flags if not fact.flag), None)
-    if closed is not None:
-        yield HostSetting.of("settings.direct-writes", "off", closed.place)
-    elif flags:
-        yield HostSetting.of("settings.direct-writes", "on", flags[0].place)
-
-
-def _without_effect(facts: Facts) -> Iterator[Finding]:
-    """Yield one note of what cuFile is told that the answer does not show by itself."""
-    polling, addresses = _flag(facts, _POLLING), _addresses(facts)
-    phrases = []
-    if polling is not None:
-        phrases.append(f"polling {'on' if polling.flag else 'off'}")
-    if addresses:
-        more = ", ..." if len(addresses) > _ADDRESSES_SHOWN else ""
-        phrases.append(f"cards by address: {', '.join(addresses[:_ADDRESSES_SHOWN])}{more}")
-    if phrases:
-        file = next(iter(facts.values())).place.file
-        message = f"cuFile by {file}: {'; '.join(phrases)} (said, changes no answer)"
-        yield Finding("cufile-read", message, severity="note")
 
 
 # --- gdscheck -------------------------------------------------------------------------------------

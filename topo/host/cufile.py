@@ -13,19 +13,26 @@ NVIDIA GPUDirect Storage configuration guide, parameters of cufile.json.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from collections.abc import Mapping as AbstractMapping
+from typing import Final, NamedTuple
 
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.errors import ExchangeError, Finding, Place
-from topo.host.facts import HostFact, current_name
 from topo.phrases import and_more
 from topo.records import dataclass
 
-if TYPE_CHECKING:
-    import collections.abc
-    from collections.abc import Iterator
-
-
+_YES: Final = ("true", "1", "yes", "on", "enabled")
+_NO: Final = ("false", "0", "no", "off", "disabled")
+# Names that older or newer releases use for the same.
+_OLD_NAMES: Final = {
+    "properties.use_compat_mode": "properties.allow_compat_mode",
+    "properties.rdma_peer_affinity_policy": "properties.rdma_load_balancing_policy",
+    "blacklist.drivers": "denylist.drivers",
+    "blacklist.devices": "denylist.devices",
+    "blacklist.mounts": "denylist.mounts",
+    "blacklist.filesystems": "denylist.filesystems",
+}
 _FILESYSTEMS: Final = "lustre|nfs|gpfs|beegfs|weka|scatefs|virtiofs|generic"
 _KEYS: Final = re.compile(
     r"""
@@ -65,6 +72,37 @@ _CLOSES: Final = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
+class HostFact:
+    """One fact: ``properties.use_poll_mode``, its words, and where they stand."""
+
+    key: str
+    words: tuple[str, ...]
+    place: Place
+
+    @property
+    def text(self) -> str:
+        """The words as one text."""
+        return " ".join(self.words)
+
+    @property
+    def flag(self) -> bool | None:
+        """Whether it states yes or no; `None` for anything else."""
+        text = self.text.strip().lower()
+        return True if text in _YES else False if text in _NO else None
+
+
+def current_name(key: str) -> str:
+    """Return a key of cuFile's configuration as today's release calls it.
+
+    Examples
+    --------
+    >>> current_name("properties.use_compat_mode"), current_name("properties.use_poll_mode")
+    ('properties.allow_compat_mode', 'properties.use_poll_mode')
+    """
+    return _OLD_NAMES.get(key, key)
+
+
+@dataclass(frozen=True, slots=True)
 class CufileConfig:
     """What a cufile.json holds.
 
@@ -77,7 +115,7 @@ class CufileConfig:
     """
 
     name: str
-    facts: collections.abc.Mapping[str, HostFact]
+    facts: AbstractMapping[str, HostFact]
     findings: tuple[Finding, ...] = ()
 
 
@@ -163,8 +201,8 @@ class _Token(NamedTuple):
 
     def instead_of(self, expected: str) -> ExchangeError:
         """Return the error for something else than was expected."""
-        found = f"`{self.piece[:40]}`" if self.piece else "the end"
-        message = f"here stands {found}, and {expected} was expected"
+        piece = f"`{self.piece[:40]}`" if self.piece else "the end"
+        message = f"here stands {piece}, and {expected} was expected"
         return ExchangeError(Finding("json-syntax", message, place=self.place))
 
 
@@ -223,7 +261,13 @@ class _Reader:
         items: list[Node] = []
         while self._token.piece != end:
             if end == "}":
-                key = self._key()
+                if self._token.kind != "text":
+                    raise self._token.instead_of('a key, like `"properties"`, or `}`')
+                token = self._take()
+                key = Scalar(token.text, token.place, quoted=True)
+                if self._token.piece != ":":
+                    raise self._token.instead_of("`:` after the key")
+                self._take()
                 entries[key.text] = (key, self._value(depth + 1))
             else:
                 items.append(self._value(depth + 1))
@@ -233,13 +277,3 @@ class _Reader:
                 raise self._token.instead_of(f"`,` or `{end}`")
         self._take()
         return Mapping(tuple(entries.values()), place) if end == "}" else Sequence((*items,), place)
-
-    def _key(self) -> Scalar:
-        if self._token.kind != "text":
-            raise self._token.instead_of('a key, like `"properties"`, or `}`')
-        key = Scalar(self._token.text, self._token.place, quoted=True)
-        self._take()
-        if self._token.piece != ":":
-            raise self._token.instead_of("`:` after the key")
-        self._take()
-        return key

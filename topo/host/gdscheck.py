@@ -9,17 +9,14 @@ releases: up to 1.15 a driver is Supported or Unsupported, from 1.16 on there is
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.discovery.foreign import read_lines
 from topo.errors import ExchangeError, Finding, Place
-from topo.host.facts import HostFact, current_name
+from topo.host.cufile import HostFact, current_name
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 # Rows of the driver configuration, in topo's words.
 _DRIVERS: Final = {
@@ -112,81 +109,66 @@ def read_gdscheck(data: bytes, name: str) -> GdsCheck:
     ExchangeError
         If it is too big or some other text.
     """
-    reader = _Reader(name)
-    for number, line in enumerate(read_lines(data, name), start=1):
-        reader.take(line.rstrip(), number)
-    return reader.check()
-
-
-class _Reader:
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._versions: dict[str, str] = {}
-        self._drivers: dict[str, HostFact] = {}
-        self._facts: dict[str, HostFact] = {}
-        self._gpus: dict[int, GdsGpu] = {}
-        self._iommu: HostFact | None = None
-        self._gpu_iommu: HostFact | None = None
-        self._acs: dict[str, HostFact] = {}
-        self._verified: bool | None = None
-
-    def take(self, line: str, number: int) -> None:
-        """Take what a line holds; one that holds nothing known is passed over."""
-        place = Place(self._name, number, len(line) - len(line.lstrip()) + 1, len(line) + 1)
+    versions: dict[str, str] = {}
+    drivers: dict[str, HostFact] = {}
+    facts: dict[str, HostFact] = {}
+    gpus: dict[int, GdsGpu] = {}
+    iommu: dict[str, HostFact] = {}  # by the host's own row, and by a GPU's
+    acs: dict[str, HostFact] = {}
+    verified: bool | None = None
+    for number, line in enumerate(map(str.rstrip, read_lines(data, name)), start=1):
+        place = Place(name, number, len(line) - len(line.lstrip()) + 1, len(line) + 1)
         for key, pattern in _VERSIONS:
             if match := pattern.search(line):
-                self._versions.setdefault(key, match[1])
+                versions.setdefault(key, match[1])
         if match := _PROPERTY.fullmatch(line):
             key = current_name(match[1])
-            self._facts[key] = HostFact(key, tuple(match[2].split()), place)
+            facts[key] = HostFact(key, tuple(match[2].split()), place)
         elif match := _GPU.fullmatch(line):
-            self._gpu(int(match[1]), match[2], line, place)
+            supported = "supports gds" in line.lower() and "not support" not in line.lower()
+            gpus[int(match[1])] = GdsGpu(int(match[1]), match[2], supported, place)
+            if len(gpus) > _MOST_GPUS:
+                message = f"`{name}` names more than {_MOST_GPUS} GPUs"
+                raise ExchangeError(Finding("import-too-big", message, place=place))
+            if (state := _GPU_IOMMU.search(line)) and (word := _iommu(state[1])):
+                iommu["gpu"] = HostFact("iommu", (word,), place)
         elif match := _ACS.fullmatch(line):
-            self._acs[match[1].lower()] = HostFact("acs", (match[1].lower(),), place)
+            acs[match[1].lower()] = HostFact("acs", (match[1].lower(),), place)
         elif match := _VERIFIED.fullmatch(line):
-            self._verified = match[1].lower() == "succeeded"
+            verified = match[1].lower() == "succeeded"
         elif match := _ROW.fullmatch(line):
-            self._row(match[1].lower(), match[2], place)
+            row, text = match[1].lower(), match[2]
+            if row == "iommu" and (word := _iommu(text)):
+                iommu["host"] = HostFact("iommu", (word,), place)
+            elif row in _DRIVERS:
+                words = tuple(word.lower() for word in re.split(r"[,\s]+", text) if word)
+                drivers[_DRIVERS[row]] = HostFact(_DRIVERS[row], words, place)
+    if not (drivers or gpus or ("release" in versions and facts)):
+        message = f"`{name}` is not the text of `gdscheck -p`"
+        help = "run /usr/local/cuda/gds/tools/gdscheck -p and keep all of its output"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
+    return GdsCheck(
+        name=name,
+        versions=versions,
+        drivers=drivers,
+        direct=_direct(drivers),
+        facts=facts,
+        gpus=tuple(gpus[index] for index in sorted(gpus)),
+        iommu=iommu.get("host", iommu.get("gpu")),
+        acs=tuple(acs.values()),
+        verified=verified,
+    )
 
-    def _gpu(self, index: int, name: str, line: str, place: Place) -> None:
-        if len(self._gpus) >= _MOST_GPUS:
-            message = f"`{self._name}` names more than {_MOST_GPUS} GPUs"
-            raise ExchangeError(Finding("import-too-big", message, place=place))
-        supported = "supports gds" in line.lower() and "not support" not in line.lower()
-        self._gpus[index] = GdsGpu(index, name, supported, place)
-        if (state := _GPU_IOMMU.search(line)) and (word := _iommu(state[1])):
-            self._gpu_iommu = HostFact("iommu", (word,), place)
 
-    def _row(self, name: str, value: str, place: Place) -> None:
-        if name == "iommu" and (word := _iommu(value)):
-            self._iommu = HostFact("iommu", (word,), place)
-        elif name in _DRIVERS:
-            words = tuple(word.lower() for word in re.split(r"[,\s]+", value) if word)
-            self._drivers[_DRIVERS[name]] = HostFact(_DRIVERS[name], words, place)
-
-    def check(self) -> GdsCheck:
-        """Return what the lines held together."""
-        if not (self._drivers or self._gpus or ("release" in self._versions and self._facts)):
-            message = f"`{self._name}` is not the text of `gdscheck -p`"
-            help = "run /usr/local/cuda/gds/tools/gdscheck -p and keep all of its output"
-            raise ExchangeError(Finding("wrong-kind", message, help=help))
-        direct: dict[str, None] = {}
-        for name, fact in self._drivers.items():
-            if "p2pdma" in fact.words:  # NVMe: nvfs, p2pdma, compat
-                direct["p2pdma"] = None
-            if {*fact.words} & (_DIRECT - ({"p2pdma"} if name == "nvme" else set())):
-                direct[name] = None
-        return GdsCheck(
-            name=self._name,
-            versions=self._versions,
-            drivers=self._drivers,
-            direct=tuple(direct),
-            facts=self._facts,
-            gpus=tuple(self._gpus[index] for index in sorted(self._gpus)),
-            iommu=self._iommu or self._gpu_iommu,
-            acs=tuple(self._acs.values()),
-            verified=self._verified,
-        )
+def _direct(drivers: Mapping[str, HostFact]) -> tuple[str, ...]:
+    """Return the drivers that can go directly; of NVMe's modes, P2PDMA is one of its own."""
+    direct: dict[str, None] = {}
+    for driver, fact in drivers.items():
+        if "p2pdma" in fact.words:  # NVMe: nvfs, p2pdma, compat
+            direct["p2pdma"] = None
+        if {*fact.words} & (_DIRECT - ({"p2pdma"} if driver == "nvme" else set())):
+            direct[driver] = None
+    return tuple(direct)
 
 
 def _iommu(state: str) -> str:

@@ -1,34 +1,23 @@
-"""From a result file's own numbers and names to the topology's devices."""
+"""From a result file's own numbers and names to the topology's devices, and into its file."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from topo.catalogue.kinds import CARDS, STORAGE
+from topo.description.measured_edit import MeasuredLine
 from topo.discovery.pci import card_of, read_address
 from topo.errors import Finding, UnknownNameError
-from topo.records import dataclass
-from topo.study.prediction import Sample
+from topo.study.prediction import Predictor, Sample
 from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from topo.description.description import Device
     from topo.measuring.results import End, Result, Results
-    from topo.study.prediction import Predictor
     from topo.topology.topology import Topology
 
-
-_STORAGE: Final = (("storage",), ("nvme",), ("hba",))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the caller says of a file: its GPUs in order, its card, its storage."""
-
-    gpus: tuple[str, ...] = ()
-    nic: str = ""
-    storage: tuple[str, ...] = ()
+_DIGITS = 6  # of a written rate; no measurement has more
 
 
 class Mapper:
@@ -36,10 +25,12 @@ class Mapper:
 
     Parameters
     ----------
-    topology, results, asked
-        The machine, the file, and what the caller says.
+    topology, results
+        The machine and the file.
     predictor
         Knows which memories are near a device.
+    gpus, nic, storage
+        What the caller says of the file: its GPUs in order, its card, its storage.
 
     Raises
     ------
@@ -48,28 +39,44 @@ class Mapper:
     """
 
     def __init__(
-        self, topology: Topology, results: Results, asked: Asked, predictor: Predictor
+        self,
+        topology: Topology,
+        results: Results,
+        predictor: Predictor,
+        *,
+        gpus: Sequence[str] = (),
+        nic: str = "",
+        storage: Sequence[str] = (),
     ) -> None:
         self._topology = topology
         self._results = results
         self._predictor = predictor
-        self._gpus = _selected(topology, asked.gpus, ("gpu",), "--gpus")
-        self._nic = _selected(topology, [asked.nic] * bool(asked.nic), ("nic", "dpu"), "--nic")
-        self._storage = _selected(topology, asked.storage, ("storage", "nvme", "hba"), "--storage")
+        self._gpus = _selected(topology, gpus, ("gpu",), "--gpus")
+        self._nic = _selected(topology, [nic] * bool(nic), CARDS, "--nic")
+        self._storage = _selected(topology, storage, STORAGE, "--storage")
         self.findings: list[Finding] = []
         self.unmapped: list[str] = list(results.left_out)
-        self._known = self._gpus or self._by_address() or self._in_order()
+        if not self._gpus:  # by the addresses that the file tells, if all are here
+            present = topology.of_kind("gpu")
+            matches = [_at_address(present, address) for address in results.addresses]
+            if matches and all(matches):
+                self._gpus = tuple(name for names in matches for name in names)
+        self._gpus = self._gpus or self._in_order()
 
     def sample(self, result: Result) -> Sample | None:
         """Return a result with the topology's names, `None` (and a line of `unmapped`) if none."""
-        first, second = self._named(result.source), self._named(result.target)
-        other = (*first, *second)
-        source = first or (self._near(other) if result.source.kind == "ram" else ())
-        target = second or (self._near(other) if result.target.kind == "ram" else ())
+        source, target = self._devices(result.source), self._devices(result.target)
+        named = (*source, *target)
+        if named and "ram" in (result.source.kind, result.target.kind):
+            # The memory that a test uses is the one near what it copies to or from.
+            memories = self._predictor.memories_near(named[0])
+            source, target = source or memories, target or memories
         if not source or not target:
-            self._leave(f"{result.test}: {self._why(self._missing(result))}")
+            line = f"{result.test}: {self._why_unmapped(result)}"
+            if line not in self.unmapped:
+                self.unmapped.append(line)
             return None
-        port, several = self._port(result, other)
+        port, unwritten = self._port(result, named)
         return Sample(
             test=result.test,
             source=source,
@@ -79,132 +86,158 @@ class Mapper:
             port=port,
             both=result.both,
             busy=result.busy,
-            unwritten=result.unwritten or several,
+            unwritten=result.unwritten or unwritten,
             date=self._results.date,
         )
 
-    def _missing(self, result: Result) -> End:
-        """Return the end that has no device: RAM only where the other end has one."""
+    def _why_unmapped(self, result: Result) -> str:
+        """Say which end has no device: RAM only where the other end has one."""
         ends = (result.source, result.target)
-        absent = [end for end in ends if end.kind != "ram" and not self._ends(end)]
-        return (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
-
-    def _named(self, end: End) -> tuple[str, ...]:
-        return () if end.kind == "ram" else self._ends(end)
-
-    def _leave(self, line: str) -> None:
-        if line not in self.unmapped:
-            self.unmapped.append(line)
-
-    # --- ends -----------------------------------------------------------------------------------
-
-    def _ends(self, end: End) -> tuple[str, ...]:
-        if end.kind == "gpu":
-            return self._gpu(end)
-        if end.kind == "card":
-            return self._nic or self._card(end)
-        return self._storage or self._drive(end)
-
-    def _gpu(self, end: End) -> tuple[str, ...]:
-        if end.name:
-            return _at_address(self._topology.of_kind("gpu"), end.name)
-        if end.number < 0:  # the file does not say: the caller's, or the only one
-            return self._known if len(self._known) == 1 else ()
-        return self._known[end.number : end.number + 1]
-
-    def _card(self, end: End) -> tuple[str, ...]:
-        cards = self._topology.of_kind("nic", "dpu")
-        named = [card.name for card in cards if end.name in (*card.rdma, card.name, card.label)]
-        if named or end.name:
-            return tuple(named[:1])
-        return (cards[0].name,) if len(cards) == 1 else ()
-
-    def _drive(self, end: End) -> tuple[str, ...]:
-        kinds = (self._topology.of_kind("nvme"), self._topology.of_kind("storage", "hba"))
-        named = [drive for drive in kinds[0] if end.name in (drive.name, drive.label)]
-        if named and end.name:
-            return (named[0].name,)
-        every = (*kinds[0], *kinds[1])
-        return (every[0].name,) if len(every) == 1 else ()
-
-    def _near(self, other: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the memory that a test uses: the one near what it copies to or from."""
-        return self._predictor.memories_near(other[0]) if other else ()
-
-    def _port(self, result: Result, ends: tuple[str, ...]) -> tuple[str, str]:
-        """Return the port that a network test went by, and why its rate is not the card's."""
-        said = next((one.name for one in (result.source, result.target) if one.kind == "card"), "")
-        card = next(
-            (self._topology[n] for n in ends if self._topology[n].kind in ("nic", "dpu")), None
-        )
-        if card is None:
-            return "", ""
-        places = [at for at, name in enumerate(card.rdma) if name == said]
-        ports = card.part.ports
-        if ports is None or ports.count == 1:
-            return f"{card.name}/p1", ""
-        if not places:
-            return f"{card.name}/p1", f"which port of {card.name} was used is not known"
-        return f"{card.name}/p{places[0] + 1}", ""
-
-    def _why(self, end: End) -> str:
-        if end.kind == "gpu" and end.number >= 0 and self._known:
-            return f"{end} of the file is none of the {len(self._known)} GPUs here"
-        option = {"gpu": "--gpus", "card": "--nic", "storage": "--storage"}.get(end.kind, "")
-        what = {"gpu": "which GPU", "card": "which card", "storage": "which storage"}
-        if not option:
+        absent = [end for end in ends if end.kind != "ram" and not self._devices(end)]
+        end = (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
+        if end.kind == "ram":
             return "the file has no system RAM near it"
-        said = f" `{end.name}`" if end.name else ""
-        return f"{what[end.kind]}{said} it was is not known: say it with {option}"
+        if end.kind == "gpu" and end.number >= 0 and self._gpus:
+            return f"{end} of the file is none of the {len(self._gpus)} GPUs here"
+        option = {"gpu": "--gpus", "card": "--nic", "storage": "--storage"}[end.kind]
+        name = f" `{end.name}`" if end.name else ""
+        kind = "GPU" if end.kind == "gpu" else end.kind
+        return f"which {kind}{name} it was is not known: say it with {option}"
 
-    # --- the order of GPUs ----------------------------------------------------------------------
+    def _devices(self, end: End) -> tuple[str, ...]:
+        """Return the devices of an end by name; none for RAM, which has no name in a file."""
+        if end.kind == "ram":
+            return ()
+        if end.kind == "gpu":
+            if end.name:
+                return _at_address(self._topology.of_kind("gpu"), end.name)
+            if end.number < 0:  # the file does not say: the caller's, or the only one
+                return self._gpus if len(self._gpus) == 1 else ()
+            return self._gpus[end.number : end.number + 1]
+        if end.kind == "card":
+            devices = self._topology.of_kind(*CARDS)
+            matches = [card for card in devices if end.name in (*card.rdma, card.name, card.label)]
+            if self._nic or end.name:
+                return self._nic or tuple(card.name for card in matches[:1])
+        else:
+            drives = self._topology.of_kind("nvme")
+            devices = (*drives, *self._topology.of_kind("storage", "hba"))
+            matches = [drive for drive in drives if end.name in (drive.name, drive.label)]
+            if self._storage or (matches and end.name):
+                return self._storage or (matches[0].name,)
+        return (devices[0].name,) if len(devices) == 1 else ()
 
-    def _by_address(self) -> tuple[str, ...]:
-        """Return the GPUs by the addresses that the file tells; none if one is not here."""
-        gpus = self._topology.of_kind("gpu")
-        found = [_at_address(gpus, address) for address in self._results.addresses]
-        return tuple(one[0] for one in found) if found and all(found) else ()
+    def _port(self, result: Result, names: tuple[str, ...]) -> tuple[str, str]:
+        """Return the port that a network test went by, and why its rate is not the card's."""
+        cards = [self._topology[name] for name in names if self._topology[name].is_nic]
+        if not cards:
+            return "", ""
+        card, ends = cards[0], (result.source, result.target)
+        if not _several_ports(card):
+            return f"{card.name}/p1", ""
+        rdma_name = next((end.name for end in ends if end.kind == "card"), "")
+        if rdma_name not in card.rdma:
+            return f"{card.name}/p1", f"which port of {card.name} was used is not known"
+        return f"{card.name}/p{card.rdma.index(rdma_name) + 1}", ""
 
     def _in_order(self) -> tuple[str, ...]:
         """Return the GPUs as the driver numbers them: by PCI address, else as in the file."""
-        gpus = tuple(one for one in matrix_devices(self._topology) if one.kind == "gpu")
-        count = self._results.gpu_count
+        gpus = tuple(gpu for gpu in matrix_devices(self._topology) if gpu.kind == "gpu")
+        count, results = self._results.gpu_count, self._results.results
+        ends = (end for result in results for end in (result.source, result.target))
+        numbered = any(end.kind == "gpu" and end.number >= 0 for end in ends)
         if count and count != len(gpus):
             message = f"the results are of {count} GPUs, and {self._topology.name} has {len(gpus)}"
             help = "name those that were measured, in order: --gpus gpu0,gpu1"
             self.findings.append(Finding("gpu-count", message, severity="warning", help=help))
-        elif count > 1 or (gpus and not count and self._asks_number()):
-            by = "PCI address" if all(one.pci for one in gpus) else "the file's order"
-            message = f"GPUs of the results are taken in the order of their {by}"
-            if by != "PCI address":
-                message = "GPUs of the results are taken in the order in which the file has them"
-            self.findings.append(
-                Finding("gpu-order", message, severity="note", help="say it with --gpus")
-            )
-        return tuple(one.name for one in gpus)
-
-    def _asks_number(self) -> bool:
-        return any(
-            end.kind == "gpu" and end.number >= 0
-            for one in self._results.results
-            for end in (one.source, one.target)
-        )
+        elif count > 1 or (gpus and not count and numbered):
+            by_address = all(gpu.pci for gpu in gpus)
+            order = "of their PCI address" if by_address else "in which the file has them"
+            message = f"GPUs of the results are taken in the order {order}"
+            help = "say it with --gpus"
+            self.findings.append(Finding("gpu-order", message, severity="note", help=help))
+        return tuple(gpu.name for gpu in gpus)
 
 
 def _at_address(gpus: Sequence[Device], address: str) -> tuple[str, ...]:
     """Return the GPU at a PCI address; its function does not matter."""
-    wanted = card_of(read_address(address))
-    return tuple(
-        one.name for one in gpus if wanted in {card_of(read_address(pci)) for pci in one.pci}
-    )[:1]
+    card = card_of(read_address(address))
+    at_card = (gpu for gpu in gpus if card in {card_of(read_address(pci)) for pci in gpu.pci})
+    return tuple(gpu.name for gpu in at_card)[:1]
 
 
 def _selected(
     topology: Topology, names: Sequence[str], kinds: tuple[str, ...], option: str
 ) -> tuple[str, ...]:
-    found = [device for name in names for device in topology.select(name)]
-    for device in found:
+    devices = [device for name in names for device in topology.select(name)]
+    for device in devices:
         if device.kind not in kinds:
             message = f"{option}: {device.name} is a {device.kind}, not a {kinds[0]}"
             raise UnknownNameError(Finding("unknown-name", message))
-    return tuple(dict.fromkeys(device.name for device in found))
+    return tuple(dict.fromkeys(device.name for device in devices))
+
+
+def _several_ports(card: Device) -> bool:
+    return card.part.ports is not None and card.part.ports.count != 1
+
+
+# --- where in a topology file a measured rate belongs: on a pair, a link, or nowhere --------------
+
+
+def measured_lines(
+    topology: Topology, predictor: Predictor, sample: Sample, *, date: str = ""
+) -> tuple[MeasuredLine, ...]:
+    """Return what a sample is in the file; nothing where no pair or link stands for it."""
+    return tuple(
+        MeasuredLine(
+            source,
+            target,
+            float(f"{sample.rate * share:.{_DIGITS}g}"),
+            sample.test if share == 1 else f"{sample.test}, an equal share",
+            date or sample.date,
+        )
+        for source, target, share in _places(topology, predictor, sample)
+    )
+
+
+def _places(
+    topology: Topology, predictor: Predictor, sample: Sample
+) -> Iterator[tuple[str, str, float]]:
+    """Yield pairs or links that a sample stands for, each with its part of the rate."""
+    devices = [topology[name] for name in (*sample.source, *sample.target)]
+    by_ram = any(device.is_memory for device in devices)
+    cards = [device for device in devices if device.is_nic]
+    pair_count = len(sample.source) * len(sample.target)
+    if by_ram and any(device.is_storage for device in devices):
+        # The link of each storage, if it has one neighbour: it and its drive are meant.
+        reads = topology[sample.source[0]].is_storage
+        storages = sample.source if reads else sample.target
+        for name in storages:
+            neighbours = list(dict.fromkeys(step.target for step in topology.steps[name]))
+            if len(neighbours) == 1:
+                ends = (name, neighbours[0]) if reads else (neighbours[0], name)
+                yield (*ends, 1.0 / len(storages))
+    elif by_ram and cards:
+        yield from _cable(topology, sample)
+    elif by_ram and pair_count > 1:
+        # Several memories share the copy: the GPU's own link.
+        step = predictor.last_step(sample)
+        if step is not None:
+            yield step.source, step.target, 1.0
+    elif cards:
+        if not _several_ports(cards[0]):  # the pair is of the whole card
+            yield sample.source[0], sample.target[0], 1.0
+    else:
+        for source in sample.source:
+            yield from ((source, target, 1.0 / pair_count) for target in sample.target)
+
+
+def _cable(topology: Topology, sample: Sample) -> Iterator[tuple[str, str, float]]:
+    """Yield the cable at the port that a network test went by."""
+    out = topology[sample.target[0]].is_nic
+    card = (sample.target if out else sample.source)[0]
+    for step in topology.steps[card]:
+        if step.link.layer == "network" and sample.port in (str(step.link.a), str(step.link.b)):
+            port = sample.port if _several_ports(topology[card]) else card
+            yield (port, step.target, 1.0) if out else (step.target, port, 1.0)
+            return

@@ -8,51 +8,25 @@ rate is set beside what topo expects, and those that a pair or a link stands for
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from topo.description.loading import read_file
 from topo.description.measured_edit import MeasuredLine, with_measured
-from topo.discovery.foreign import file_kind
 from topo.errors import ExchangeError, Finding
 from topo.measuring.discrepancies import discrepancies
-from topo.measuring.mapping import Asked, Mapper
-from topo.measuring.placing import Placer
-from topo.measuring.results import LARGEST
+from topo.measuring.mapping import Mapper, measured_lines
+from topo.measuring.readers import read_results
+from topo.measuring.results import LARGEST, Results
 from topo.records import dataclass
-from topo.study.prediction import Predictor, Reading, read_samples
+from topo.study.prediction import Predictor, Reading, Sample, read_samples
 from topo.units import format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from topo.measuring.results import Result, Results
-    from topo.study.prediction import Sample
     from topo.topology.topology import Topology
 
-
-# Each module has `read(data: bytes, name: str) -> Results`.
-KINDS: Final = {
-    "nvbandwidth": "topo.measuring.nvbandwidth",
-    "fio": "topo.measuring.fio",
-    "gdsio": "topo.measuring.gdsio",
-    "perftest": "topo.measuring.perftest",
-}
-_HEAD: Final = 1 << 18
-_MARKS: Final = (
-    ("nvbandwidth", rb'"nvbandwidth"\s*:\s*\{'),
-    ("fio", rb'"fio version"\s*:'),
-    ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
-    ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
-)
-_ASK_AGAIN: Final = (
-    (rb"nvbandwidth Version|memcpy (CE|SM) ", "text of nvbandwidth", "run `nvbandwidth --json`"),
-    (rb"(?m)^\s*(READ|WRITE): bw=", "text of fio", "run `fio --output-format=json`"),
-)
 _OTHER = "another result for the same ends is used: copy engine before kernel, then the fastest"
-_NO_PLACE = "no single pair or link stands for it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +36,7 @@ class Measured:
     Parameters
     ----------
     kind
-        A key of `KINDS`.
+        ``nvbandwidth``, ``fio``, ``gdsio`` or ``perftest``.
     readings
         Every rate of the file beside what was expected, with why it is not written where it is
         not.
@@ -128,78 +102,68 @@ def measure(
     >>> import topo
     >>> text = b'{"nvbandwidth": {"testcases": [{"name": "host_to_device_memcpy_ce",'
     >>> text += b'"status": "Passed", "bandwidth_matrix": [["55.6"]]}]}}'
-    >>> found = topo.measure(topo.load("dgx-h100"), text, gpus=["gpu0"])
-    >>> found.lines[0].text
+    >>> measured = topo.measure(topo.load("dgx-h100"), text, gpus=["gpu0"])
+    >>> measured.lines[0].text
     '- ram0 -> gpu0: {rate: 55.6 GB/s, source: "nvbandwidth host_to_device_memcpy_ce"}'
     """
     data = result if isinstance(result, bytes) else read_file(os.fspath(result))
-    called = name or ("the result" if isinstance(result, bytes) else os.fspath(result))
-    results = _read(kind, data, called)
-    predictor = Predictor(topology)
-    mapper = Mapper(topology, results, Asked(tuple(gpus), nic, tuple(storage)), predictor)
-    samples = _samples(results, mapper)
-    readings = read_samples(topology, samples)
-    placer = Placer(topology, predictor)
-    placed = {
-        reading.sample: placer.lines(reading.sample, date=date)
-        for reading in readings
-        if not reading.sample.unwritten
-    }
-    readings = tuple(
-        reading if placed.get(reading.sample, True) else _unwritten(reading, _NO_PLACE)
-        for reading in readings
-    )
-    lines = _unique(line for found in placed.values() for line in found)
-    findings = (
-        *mapper.findings,
-        *discrepancies(topology, readings),
-        *_replaced(topology, lines),
-        *_left(mapper.unmapped),
-        *_undated(lines),
-    )
-    return Measured(results.kind, topology, readings, lines, tuple(mapper.unmapped), findings)
-
-
-def _read(kind: str | None, data: bytes, name: str) -> Results:
+    name = name or ("the result" if isinstance(result, bytes) else os.fspath(result))
     if len(data) > LARGEST:
         message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
         raise ExchangeError(Finding("import-too-big", message))
-    found: Results = import_module(KINDS[kind_of(kind, data, name)]).read(data, name)
-    if not found.results:
+    results = read_results(kind, data, name)
+    if not results.results:
         message = f"`{name}` has no rate between two devices"
-        raise ExchangeError(Finding("no-results", message, notes=found.left_out[:8]))
-    return found
+        raise ExchangeError(Finding("no-results", message, notes=results.left_out[:8]))
+    predictor = Predictor(topology)
+    mapper = Mapper(topology, results, predictor, gpus=gpus, nic=nic, storage=storage)
+    readings: list[Reading] = []
+    lines: dict[tuple[str, str], MeasuredLine] = {}  # of several for one pair of ends the last
+    for reading in read_samples(topology, _samples(results, mapper)):
+        sample = reading.sample
+        if not sample.unwritten:
+            written = measured_lines(topology, predictor, sample, date=date)
+            lines |= {(line.source, line.target): line for line in written}
+            if not written:
+                sample = replace(sample, unwritten="no single pair or link stands for it")
+        readings.append(replace(reading, sample=sample))
+    findings = (
+        *mapper.findings,
+        *discrepancies(topology, readings),
+        *_notes(topology, tuple(lines.values()), mapper.unmapped),
+    )
+    return Measured(
+        results.kind,
+        topology,
+        tuple(readings),
+        tuple(lines.values()),
+        tuple(mapper.unmapped),
+        findings,
+    )
 
 
 def _samples(results: Results, mapper: Mapper) -> tuple[Sample, ...]:
     """Return the samples in the file's order; of equal ends one is to be written."""
-    pairs = [(one, sample) for one in results.results if (sample := mapper.sample(one))]
-    best: dict[tuple[object, ...], Result] = {}
-    for one, sample in pairs:
-        if not sample.unwritten:
-            ends = (sample.source, sample.target)
-            best[ends] = max(best.get(ends, one), one, key=lambda each: (each.rank, each.rate))
+    pairs = [(result, sample) for result in results.results if (sample := mapper.sample(result))]
+    ranks: dict[tuple[object, ...], tuple[int, float]] = {}
+    best: dict[tuple[object, ...], Sample] = {}
+    for result, sample in pairs:
+        ends, rank = (sample.source, sample.target), (result.rank, result.rate)
+        if not sample.unwritten and (ends not in ranks or rank > ranks[ends]):
+            ranks[ends], best[ends] = rank, sample
     return tuple(
         sample
-        if sample.unwritten or best[sample.source, sample.target] is one
+        if sample.unwritten or best[sample.source, sample.target] is sample
         else replace(sample, unwritten=_OTHER)
-        for one, sample in pairs
+        for _, sample in pairs
     )
 
 
-def _unwritten(reading: Reading, why: str) -> Reading:
-    return replace(reading, sample=replace(reading.sample, unwritten=why))
-
-
-def _unique(lines: Iterable[MeasuredLine]) -> tuple[MeasuredLine, ...]:
-    """Return the lines, of several for one pair of ends the last."""
-    return tuple({(line.source, line.target): line for line in lines}.values())
-
-
-def _replaced(topology: Topology, lines: Sequence[MeasuredLine]) -> tuple[Finding, ...]:
-    """Say what the file had measured before, where the new rate is another."""
-    before = {(one.source, one.target): one for one in topology.description.measurements}
-    found = []
+def _notes(
+    topology: Topology, lines: Sequence[MeasuredLine], unmapped: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield what the file had measured before as another rate, what is not mapped, not dated."""
+    before = {(old.source, old.target): old for old in topology.description.measurements}
     for line in lines:
         old = before.get((line.source, line.target))
         if old is not None and old.rate.value is not None and old.rate.value != line.rate:
@@ -207,43 +171,11 @@ def _replaced(topology: Topology, lines: Sequence[MeasuredLine]) -> tuple[Findin
                 f"{line.source} -> {line.target}: {format_rate(line.rate)} in place of "
                 f"{format_rate(old.rate.value)} ({old.rate.source})"
             )
-            found.append(Finding("measured-again", message, severity="note", place=old.place))
-    return tuple(found)
-
-
-def _left(unmapped: Sequence[str]) -> tuple[Finding, ...]:
-    if not unmapped:
-        return ()
-    count = f"{len(unmapped)} results have" if len(unmapped) > 1 else "1 result has"
-    message = f"{count} no place on this machine"
-    return (Finding("not-mapped", message, severity="note", notes=tuple(unmapped)),)
-
-
-def _undated(lines: Sequence[MeasuredLine]) -> tuple[Finding, ...]:
-    if not lines or lines[0].date:
-        return ()
-    message = "the result does not tell when it was measured"
-    return (Finding("no-date", message, severity="note", help="say it with --date 2026-11-29"),)
-
-
-def kind_of(kind: str | None, data: bytes, name: str) -> str:
-    """Return the kind of a result file, which has to be `kind` if that is given.
-
-    Raises
-    ------
-    ExchangeError
-        If it is another, or none that topo reads.
-    """
-    head = data[:_HEAD].replace(b"\x00", b"")
-    found = next((known for known, mark in _MARKS if re.search(mark, head)), "")
-    if found and kind in (None, found):
-        return found
-    if found:
-        message = f"`{name}` has results of {found}, not of {kind}"
-        raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {found}`"))
-    for mark, words, advice in _ASK_AGAIN:
-        if re.search(mark, head):
-            raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
-    message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
-    help = f"topo reads results of {', '.join(KINDS)}"
-    raise ExchangeError(Finding("wrong-kind", message, help=help))
+            yield Finding("measured-again", message, severity="note", place=old.place)
+    if unmapped:
+        count = f"{len(unmapped)} results have" if len(unmapped) > 1 else "1 result has"
+        message = f"{count} no place on this machine"
+        yield Finding("not-mapped", message, severity="note", notes=tuple(unmapped))
+    if lines and not lines[0].date:
+        message = "the result does not tell when it was measured"
+        yield Finding("no-date", message, severity="note", help="say it with --date 2026-11-29")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Iterator
+from typing import Any, Final, Literal
 
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 LARGEST: Final = 16 * 2**20
 SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth
@@ -31,7 +28,6 @@ class End:
 
 RAM: Final = End("ram")
 STORAGE: Final = End("storage")
-CARD: Final = End("card")
 
 
 def gpu(number: int) -> End:
@@ -85,17 +81,17 @@ def read_json(data: bytes, name: str) -> dict[str, Any]:
     text = data.decode("utf-8-sig", "replace")
     start = text.find("{")
     try:
-        found, _ = json.JSONDecoder().raw_decode(text, max(start, 0))
+        root, _ = json.JSONDecoder().raw_decode(text, max(start, 0))
     except (ValueError, RecursionError):
         message = f"`{name}` is JSON that breaks off or contradicts itself"
         raise ExchangeError(Finding("broken-json", message)) from None
-    return found if isinstance(found, dict) else {}
+    return root if isinstance(root, dict) else {}
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:
     """Yield the objects of what should be a list of them."""
     if isinstance(value, list):
-        yield from (one for one in value if isinstance(one, dict))
+        yield from (item for item in value if isinstance(item, dict))
 
 
 def number(value: object) -> float | None:
@@ -103,10 +99,10 @@ def number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if 0 < found < _MOST else None
+    return parsed if 0 < parsed < _MOST else None
 
 
 def small_text(value: object, *, most: int = 60) -> str:
