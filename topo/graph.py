@@ -79,7 +79,7 @@ def refine(
     """
     classes = dict(zip(colours, numbered(list(colours.values())), strict=True))
     while True:
-        finer = numbered([(own, neighbours(node, classes)) for node, own in classes.items()])
+        finer = numbered([(colour, neighbours(node, classes)) for node, colour in classes.items()])
         if max(finer, default=0) == max(classes.values(), default=0):
             return classes
         classes = dict(zip(classes, finer, strict=True))

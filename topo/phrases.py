@@ -218,8 +218,9 @@ def nearest_names(name: str, names: Iterable[str]) -> str:
         return near
     if len(candidates) <= _FEW:
         return f"there are {listed(candidates)}"
-    likeness = {each: SequenceMatcher(None, name, each).ratio() for each in candidates}
-    nearest = sorted(candidates, key=lambda candidate: -likeness[candidate])[:_FEW]
+    nearest = sorted(
+        candidates, key=lambda candidate: -SequenceMatcher(None, name, candidate).ratio()
+    )[:_FEW]
     return f"the nearest of {len(candidates)} are {listed(nearest)}"
 
 

@@ -483,7 +483,7 @@ def _near(unit: str, quantity: Quantity) -> str:
     plain = {"seconds": "s", "ss": "s", "percent": "%", "minutes": "min", "hours": "h"}.get(
         plain, plain
     )
-    return next((known for known in _UNITS[quantity] if known.lower() == plain), "")
+    return next((name for name in _UNITS[quantity] if name.lower() == plain), "")
 
 
 def _format(value: float, scales: tuple[tuple[str, float, float], ...], smallest: str) -> str:

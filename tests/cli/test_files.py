@@ -85,6 +85,7 @@ _PLACE_OF_CODE = {
     "find": 0,
     "_of": 1,
     "_stated": 2,
+    "whole_text": 1,
     "add": 1,
 }
 _SEVERITIES = {"error", "warning", "note"}

@@ -356,12 +356,8 @@ def read_medium(
         What sort of figures they are where the medium does not say.
     """
     if not isinstance(node, Mapping):
-        report.add(
-            node,
-            "wrong-shape",
-            f"`{name}` is no mapping",
-            help=f"write {name}: {{efficiency: 85 %, source: ...}}",
-        )
+        advice = f"write {name}: {{efficiency: 85 %, source: ...}}"
+        report.add(node, "wrong-shape", f"`{name}` is no mapping", help=advice)
         return None
     node = rejoin(node, MEDIUM_FIELDS)
     refused = refuse_unknown_keys(node, MEDIUM_FIELDS, report=report, owner="a medium")
@@ -415,17 +411,13 @@ def read_media(
     node: Node | None, *, media: Table[str, Medium], report: Report
 ) -> dict[str, Medium]:
     """Read a file's `media:` and return them with the built-in ones, its own laid over."""
-    if node is None:
-        return dict(media)
-    if not isinstance(node, Mapping):
-        report.add(
-            node,
-            "wrong-shape",
-            "`media:` is a mapping of names",
-            help="write pcie 5: {efficiency: 85 %, source: ...}",
-        )
-        return dict(media)
     everything = dict(media)
+    if node is None:
+        return everything
+    if not isinstance(node, Mapping):
+        advice = "write pcie 5: {efficiency: 85 %, source: ...}"
+        report.add(node, "wrong-shape", "`media:` is a mapping of names", help=advice)
+        return everything
     for key, value in node:
         if not _MEDIUM_NAME.fullmatch(key.text):
             report.add(

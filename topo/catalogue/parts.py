@@ -70,9 +70,8 @@ def read_part(
         base = find_part(node, parts, report)
         return None if base is None else replace(base, name=name, place=node.place)
     if not isinstance(node, Mapping):
-        report.add(
-            node, "wrong-shape", f"`{name}` is a list", help=f"write {name}: {{like: ..., ...}}"
-        )
+        advice = f"write {name}: {{like: ..., ...}}"
+        report.add(node, "wrong-shape", f"`{name}` is a list", help=advice)
         return None
     node = rejoin(node, (*FIELDS, *PART_WORDS))
     base = _base_part(name, node, parts, report)
@@ -360,12 +359,8 @@ def read_parts(
         The built-in parts and the file's own; `own` has the latter alone.
     """
     if node is not None and not isinstance(node, Mapping):
-        report.add(
-            node,
-            "wrong-shape",
-            "`parts:` is a mapping of names",
-            help="write a name, a colon and the part's keys",
-        )
+        advice = "write a name, a colon and the part's keys"
+        report.add(node, "wrong-shape", "`parts:` is a mapping of names", help=advice)
         node = None
     user_parts = UserParts(node, parts=parts, media=media, report=report)
     _ = user_parts.own  # all of them, so that all mistakes come out

@@ -355,10 +355,8 @@ class _Tree:
     def _open_anchor(self, anchor: str, place: Place) -> None:
         first = self._anchors.get(anchor)
         if first is not None:
-            note = f"first on line {first.place.line}"
-            self._find(
-                "defined-twice", f"the anchor `&{anchor}` is defined twice", place, note=note
-            )
+            message = f"the anchor `&{anchor}` is defined twice"
+            self._find("defined-twice", message, place, note=f"first on line {first.place.line}")
         self._anchors[anchor] = _Anchored(None, 0, 0, place)
 
     # --- findings -------------------------------------------------------------------------------

@@ -283,12 +283,10 @@ class Reading:
         """Find tabs outside comments."""
         for start, end in self.outside(re.compile("\t+"), {"comment"}):
             line, column = self.source.place(start)
-            if self.source.line(line)[: column - 1].strip(" "):
-                yield self.find("tab", "a tab stands here", (start, end), "write spaces")
-            else:
-                yield self.find(
-                    "tab", "a tab indents this line", (start, end), "indent with spaces"
-                )
+            message, advice = "a tab stands here", "write spaces"
+            if not self.source.line(line)[: column - 1].strip(" "):
+                message, advice = "a tab indents this line", "indent with spaces"
+            yield self.find("tab", message, (start, end), advice)
 
     def odd_blanks(self) -> Iterator[Finding]:
         """Find blanks that are no spaces outside comments and quotes."""
@@ -298,9 +296,8 @@ class Reading:
             before = f"before `{short(word[0])}`" if word is not None and word[0] else "here"
             kind = "a no-break space" if char == "\u00a0" else "a blank that is no space"
             message = f"{kind} stands {before}: {character(char)}"
-            yield self.find(
-                "no-break-space", message, (start, end), "write an ordinary space, or none"
-            )
+            advice = "write an ordinary space, or none"
+            yield self.find("no-break-space", message, (start, end), advice)
 
     def outside(self, pattern: re.Pattern[str], kinds: set[str]) -> Iterator[tuple[int, int]]:
         """Yield where `pattern` matches outside tokens of these kinds, once a line."""
