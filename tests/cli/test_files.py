@@ -86,6 +86,7 @@ _PLACE_OF_CODE = {
     "_of": 1,
     "_stated": 2,
     "whole_text": 1,
+    "_report_by_cause": 1,
     "add": 1,
 }
 _SEVERITIES = {"error", "warning", "note"}
