@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from topo.cli import verb
 
 
-@click.command(epilog=verb.example("topo affinity dgx-h100", "topo affinity dgx-a100 --rules gds"))
+@verb.command("topo affinity dgx-h100", "topo affinity dgx-a100 --rules gds")
 @verb.asks_machine
-@click.option(
+@verb.choice(
     "--rules",
-    type=click.Choice(verb.RULES),
-    default="nvidia-smi",
-    show_default=True,
-    help="Whose idea of near: nvidia-smi's classes, NCCL's paths, the GDS driver's ranking.",
+    verb.RULES,
+    "Whose idea of near: nvidia-smi's classes, NCCL's paths, the GDS driver's ranking.",
 )
 @verb.asks_json
 def command(machine: verb.Machine, rules: Any, as_json: bool) -> int:

@@ -9,20 +9,16 @@ import click
 from topo.cli import verb
 
 
-@click.command(
-    epilog=verb.example(
-        "topo bottleneck gds-textbook --via legacy",
-        "topo bottleneck dgx-h100 --workload checkpoint --json",
-    )
+@verb.command(
+    "topo bottleneck gds-textbook --via legacy",
+    "topo bottleneck dgx-h100 --workload checkpoint --json",
 )
 @verb.asks_machine
 @verb.asks_question
-@click.option(
+@verb.choice(
     "--rule",
-    type=click.Choice(("max-min", "largest-total")),
-    default="max-min",
-    show_default=True,
-    help="Whose rates and prices: shared fairly, or the largest total of all.",
+    ("max-min", "largest-total"),
+    "Whose rates and prices: shared fairly, or the largest total of all.",
 )
 @click.option("--each", is_flag=True, help="One line a GPU and a resource, equal ones too.")
 @verb.asks_how

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from topo.cli import verb
 
 if TYPE_CHECKING:
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from topo.study.check import Judgement
 
 
-@click.command(epilog=verb.example("topo check dgx-h100"))
+@verb.command("topo check dgx-h100")
 @verb.asks_machine
 @verb.asks_how
 @verb.asks_json

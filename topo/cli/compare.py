@@ -7,13 +7,11 @@ import click
 from topo.cli import verb
 
 
-@click.command(
-    epilog=verb.example(
-        "topo compare gds-textbook",
-        "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
-        "topo compare dgx-h100 --from storage --to gpu0 --json",
-        "topo compare gds-textbook --together -o time.png",
-    )
+@verb.command(
+    "topo compare gds-textbook",
+    "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
+    "topo compare dgx-h100 --from storage --to gpu0 --json",
+    "topo compare gds-textbook --together -o time.png",
 )
 @verb.asks_machine
 @verb.asks_host
@@ -38,14 +36,32 @@ def command(
     about those devices. With --cufile and --gdscheck the verdicts rest on what the host says of
     itself.
     """
-    if together:
-        return _together(machine, question, how, picture=(output, theme), as_json=as_json)
-    if output:
+    if together and (question.workload or question.by_ends):
+        raise click.UsageError("--together asks about all of the file's workloads.")
+    if output and not together:
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
+    topology = machine.load()
+    if together:
+        from topo.study.answer import DEFAULT_PATHS
+        from topo.study.timeline import simulate_each
+
+        data_paths = question.via or DEFAULT_PATHS
+        simulations = simulate_each(topology, via=data_paths, **how.arguments(topology))
+        if output:
+            from topo.views.diagram.timeline import draw_timeline
+
+            timelines = (simulation for _, simulation in simulations)
+            draw_timeline(*timelines, theme=theme).write(output)
+        if as_json:
+            from topo.views.documents import together_document
+
+            return verb.put_document(together_document(simulations), topology.findings)
+        from topo.views.text.answers import together_page
+
+        return verb.put_page(together_page(simulations), topology.findings)
     from topo.study.compare import compare
     from topo.study.timeline import at_once
 
-    topology = machine.load()
     comparison = compare(topology, **question.arguments(), **how.arguments(topology))
     findings = (*topology.findings, *comparison.findings)
     meeting = at_once(comparison)
@@ -56,33 +72,3 @@ def command(
     from topo.views.text.answers import comparison_page
 
     return verb.put_page(comparison_page(comparison, meeting), findings)
-
-
-def _together(
-    machine: verb.Machine,
-    question: verb.Question,
-    how: verb.How,
-    *,
-    picture: tuple[str | None, str],
-    as_json: bool,
-) -> int:
-    if question.workload or question.by_ends:
-        raise click.UsageError("--together asks about all of the file's workloads.")
-    from topo.study.answer import DEFAULT_PATHS
-    from topo.study.timeline import simulate_each
-
-    topology = machine.load()
-    data_paths = question.via or DEFAULT_PATHS
-    simulations = simulate_each(topology, via=data_paths, **how.arguments(topology))
-    output, theme = picture
-    if output:
-        from topo.views.diagram.timeline import draw_timeline
-
-        draw_timeline(*(simulation for _, simulation in simulations), theme=theme).write(output)
-    if as_json:
-        from topo.views.documents import together_document
-
-        return verb.put_document(together_document(simulations), topology.findings)
-    from topo.views.text.answers import together_page
-
-    return verb.put_page(together_page(simulations), topology.findings)

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from topo.cli import verb
 
-if TYPE_CHECKING:
-    from topo.study.answers import WorkloadAnswer
-    from topo.topology.topology import Topology
 
-
-@click.command(
-    epilog=verb.example(
-        "topo draw gds-textbook -o textbook.svg",
-        "topo draw dgx-h100 --to gpu4 --via direct --theme dark -o direct.png",
-    )
+@verb.command(
+    "topo draw gds-textbook -o textbook.svg",
+    "topo draw dgx-h100 --to gpu4 --via direct --theme dark -o direct.png",
 )
 @verb.asks_machine
 @verb.asks_question
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-routes", is_flag=True, help="The machine alone.")
 @click.option("--together", is_flag=True, help="All routes over one machine, not side by side.")
-@click.option("--theme", type=click.Choice(("light", "dark")), default="light", show_default=True)
+@verb.choice("--theme", verb.THEMES)
 @click.option(
     "--collapse/--no-collapse",
     default=None,
@@ -73,7 +67,14 @@ def command(
     from topo.views.diagram.sheet import draw
 
     topology = machine.load()
-    answer = None if no_routes else _answer(topology, question, how)
+    answer, arguments = None, question.arguments()
+    workloads = topology.description.workloads
+    if workloads and not (question.by_ends or question.workload):
+        arguments["workload"] = workloads[0].name
+    if not no_routes and (workloads or question.by_ends or question.workload or question.via):
+        from topo.study.compare import compare
+
+        answer = compare(topology, **arguments, **how.arguments(topology)).workloads[0]
     picture = draw(
         topology,
         answer=answer,
@@ -92,16 +93,3 @@ def command(
         document = picture_document(topology, picture, Path(output).name, answer)
         return verb.put_document(document, topology.findings)
     return verb.put_text(f"wrote {output}\n", topology.findings)
-
-
-def _answer(topology: Topology, question: verb.Question, how: verb.How) -> WorkloadAnswer | None:
-    """Return the answer whose routes are drawn, `None` where there is no question."""
-    from topo.study.compare import compare
-
-    workload, workloads = question.workload, topology.description.workloads
-    if not (question.by_ends or workload):
-        if not workloads and not question.via:
-            return None
-        workload = workloads[0].name if workloads else workload
-    arguments = {**question.arguments(), "workload": workload}
-    return compare(topology, **arguments, **how.arguments(topology)).workloads[0]

@@ -10,13 +10,11 @@ from topo.cli import verb
 from topo.errors import Finding, UnknownNameError
 
 
-@click.command(
-    epilog=verb.example(
-        "topo explain acs-redirect",
-        "topo explain legacy",
-        "topo explain NODE",
-        "topo explain RAM traversal",
-    )
+@verb.command(
+    "topo explain acs-redirect",
+    "topo explain legacy",
+    "topo explain NODE",
+    "topo explain RAM traversal",
 )
 @click.argument("words", metavar="WORD...", nargs=-1)
 @verb.asks_json

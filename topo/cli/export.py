@@ -16,11 +16,8 @@ KIND is {listed(_KINDS, "or")}. What the format cannot hold is named.
 """
 
 
-@click.command(
-    help=_HELP,
-    epilog=verb.example(
-        "topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook"
-    ),
+@verb.command(
+    "topo export nccl dgx-h100 -o topo.xml", "topo export mermaid gds-textbook", help=_HELP
 )
 @click.argument("kind", metavar="KIND", type=click.Choice(list(EXPORTS)))
 @verb.asks_machine

@@ -11,7 +11,7 @@ from topo.errors import Finding, TopoError
 from topo.files import write_file
 
 
-@click.command(epilog=verb.example("topo new | topo fmt -"))
+@verb.command("topo new | topo fmt -")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
 @verb.asks_json

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from topo.cli import verb
 from topo.files import write_file
-
-if TYPE_CHECKING:
-    from topo.discovery.machine import Machine
 
 _MOST_WORDS = 2
 _AND = "--and"
@@ -41,14 +37,12 @@ class _Import(click.Command):
         return super().parse_args(ctx, completed)
 
 
-@click.command(
+@verb.command(
+    "topo import nccl topo.xml -o server.yaml",
+    "nvidia-smi topo -m | topo import -",
+    "topo import sysfs / -o this-machine.yaml",
+    "topo import nccl topo.xml --and nvidia-smi matrix.txt",
     cls=_Import,
-    epilog=verb.example(
-        "topo import nccl topo.xml -o server.yaml",
-        "nvidia-smi topo -m | topo import -",
-        "topo import sysfs / -o this-machine.yaml",
-        "topo import nccl topo.xml --and nvidia-smi matrix.txt",
-    ),
 )
 @click.argument("words", metavar="[KIND] FILE", nargs=-1, required=True)
 @click.option(
@@ -91,9 +85,18 @@ def command(
     if [file for _, file in sources].count(verb.STDIN) > 1:
         raise click.UsageError("only one FILE can be standard input.")
     verb.Session.answers_about(file)
-    from topo.discovery.importing import import_together
+    from topo.description.loading import read_file
+    from topo.discovery.importing import LARGEST, discover, discover_folder, import_together
 
-    machines = [_machine(*source) for source in sources]
+    machines = []
+    for kind, file in sources:
+        if file == verb.STDIN:
+            data = sys.stdin.buffer.read(LARGEST + 1)
+            machines.append(discover(kind or None, data, "<stdin>"))
+        elif Path(file).is_dir():
+            machines.append(discover_folder(kind or None, Path(file), file))
+        else:
+            machines.append(discover(kind or None, read_file(file, LARGEST + 1), file))
     imported = import_together(machines, storage=verb.lists(storage))
     if output:
         write_file(output, imported.yaml)
@@ -109,16 +112,3 @@ def command(
         }
         return verb.put_document(document, imported.findings)
     return verb.put_text("" if output else imported.yaml, imported.findings)
-
-
-def _machine(kind: str, file: str) -> Machine:
-    """Read one source: a file, a folder, or standard input."""
-    from topo.description.loading import read_file
-    from topo.discovery.importing import LARGEST, discover, discover_folder
-
-    path = Path(file)
-    if file != verb.STDIN and path.is_dir():
-        return discover_folder(kind or None, path, file)
-    most = LARGEST + 1
-    data = sys.stdin.buffer.read(most) if file == verb.STDIN else read_file(file, most)
-    return discover(kind or None, data, "<stdin>" if file == verb.STDIN else file)

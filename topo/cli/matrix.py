@@ -7,15 +7,13 @@ import click
 from topo.cli import verb
 
 
-@click.command(epilog=verb.example("topo matrix dgx-h100", "topo matrix dgx-h100 --rules nccl"))
+@verb.command("topo matrix dgx-h100", "topo matrix dgx-h100 --rules nccl")
 @verb.asks_machine
 @click.option("--functions", is_flag=True, help="Each PCI function of a card has a row.")
-@click.option(
+@verb.choice(
     "--rules",
-    type=click.Choice(verb.RULES),
-    default="nvidia-smi",
-    show_default=True,
-    help="Whose eyes: nvidia-smi's classes, NCCL's types and GB/s, the GDS driver's distances.",
+    verb.RULES,
+    "Whose eyes: nvidia-smi's classes, NCCL's types and GB/s, the GDS driver's distances.",
 )
 @click.option("--release", metavar="NAME", help="Of NCCL, whose numbers to use: current, ...")
 @verb.asks_json
@@ -30,11 +28,28 @@ def command(
         raise click.UsageError("--release goes with --rules nccl.")
     if functions and rules != "nvidia-smi":
         raise click.UsageError("--functions goes with --rules nvidia-smi.")
-    if rules != "nvidia-smi":
-        return _by_rules(machine, rules, release, as_json=as_json)
+    topology = machine.load()
+    if rules == "gds":
+        from topo.topology.gds_ranking import gds_ranking
+        from topo.views.documents import gds_document
+        from topo.views.text.locality import gds_page
+
+        ranking = gds_ranking(topology)
+        if as_json:
+            return verb.put_document(gds_document(topology, ranking), topology.findings)
+        return verb.put_page(gds_page(ranking), topology.findings)
+    if rules == "nccl":
+        from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
+        from topo.views.documents import nccl_document
+        from topo.views.text.locality import nccl_page
+
+        numbers = nccl_numbers(release or NEWEST)
+        paths = nccl_matrix(topology, release=numbers.release)
+        if as_json:
+            return verb.put_document(nccl_document(topology, paths, numbers), topology.findings)
+        return verb.put_page(nccl_page(paths, numbers), topology.findings)
     from topo.topology.locality import matrix, numa_nodes
 
-    topology = machine.load()
     classes = matrix(topology, functions=functions)
     numa = {row: numa_nodes(topology, row.partition("/")[0]) for row in classes}
     if as_json:
@@ -44,24 +59,3 @@ def command(
     from topo.views.text.locality import matrix_page
 
     return verb.put_page(matrix_page(topology, classes, numa=numa), topology.findings)
-
-
-def _by_rules(machine: verb.Machine, rules: str, release: str | None, *, as_json: bool) -> int:
-    """Print NCCL's types, or the GDS driver's ranking."""
-    from topo.topology.gds_ranking import gds_ranking
-    from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
-    from topo.views.documents import gds_document, nccl_document
-    from topo.views.text.locality import gds_page, nccl_page
-
-    topology = machine.load()
-    if rules == "gds":
-        ranking = gds_ranking(topology)
-        if as_json:
-            return verb.put_document(gds_document(topology, ranking), topology.findings)
-        return verb.put_page(gds_page(ranking), topology.findings)
-    numbers = nccl_numbers(release or NEWEST)
-    paths = nccl_matrix(topology, release=numbers.release)
-    if as_json:
-        document = nccl_document(topology, paths, numbers)
-        return verb.put_document(document, topology.findings)
-    return verb.put_page(nccl_page(paths, numbers), topology.findings)

@@ -14,11 +14,9 @@ from topo.phrases import counted
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
 
 
-@click.command(
-    epilog=verb.example(
-        "topo measure dgx-h100 nvbandwidth.json -o server.yaml",
-        "topo measure server.yaml gdsio.txt --storage storage --gpus gpu2 --date 2026-11-29",
-    )
+@verb.command(
+    "topo measure dgx-h100 nvbandwidth.json -o server.yaml",
+    "topo measure server.yaml gdsio.txt --storage storage --gpus gpu2 --date 2026-11-29",
 )
 @click.argument("file", metavar="FILE")
 @click.argument("result", metavar="RESULT")

@@ -16,9 +16,7 @@ _USUAL = "my-server"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-@click.command(
-    epilog=verb.example("topo new", "topo new lab-box --like dgx-h100", "topo new -o lab-box.yaml")
-)
+@verb.command("topo new", "topo new lab-box --like dgx-h100", "topo new -o lab-box.yaml")
 @click.argument("name", required=False)
 @click.option("machine", "--like", metavar="MACHINE", help="Start from a built-in machine.")
 @click.option("-o", "--output", metavar="FILE", help="Write there; an existing file stays.")

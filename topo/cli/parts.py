@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Medium, Part
 
 
-@click.command(
-    epilog=verb.example(
-        "topo parts h100-sxm-80gb",
-        "topo parts connectx",
-        "topo parts 'pcie 5'",
-        "topo parts --machines",
-    )
+@verb.command(
+    "topo parts h100-sxm-80gb",
+    "topo parts connectx",
+    "topo parts 'pcie 5'",
+    "topo parts --machines",
 )
 @click.argument("name", required=False)
 @click.option("--machines", is_flag=True, help="List the machines that topo ships.")

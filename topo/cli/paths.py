@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from topo.cli import verb
 
 
-@click.command(
-    epilog=verb.example(
-        "topo paths dgx-h100",
-        "topo paths dgx-h100 --from storage --to gpu0 --via direct",
-    )
-)
+@verb.command("topo paths dgx-h100", "topo paths dgx-h100 --from storage --to gpu0 --via direct")
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question

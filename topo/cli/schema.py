@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from topo.cli import verb
 
 
-@click.command(epilog=verb.example("topo schema"))
+@verb.command("topo schema")
 @verb.asks_json
 def command(as_json: bool) -> int:  # noqa: ARG001  (it is JSON either way)
     """Print the JSON Schema of topology files, for editors.

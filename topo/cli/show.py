@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from topo.cli import verb
 
 
-@click.command(epilog=verb.example("topo show dgx-h100"))
+@verb.command("topo show dgx-h100")
 @verb.asks_machine
 @verb.asks_json
 def command(machine: verb.Machine, as_json: bool) -> int:

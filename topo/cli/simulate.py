@@ -7,12 +7,10 @@ import click
 from topo.cli import verb
 
 
-@click.command(
-    epilog=verb.example(
-        "topo simulate gds-textbook --via legacy",
-        "topo simulate gds-textbook --via load=direct,checkpoint=legacy --json",
-        "topo simulate gds-textbook -o time.svg --theme dark",
-    )
+@verb.command(
+    "topo simulate gds-textbook --via legacy",
+    "topo simulate gds-textbook --via load=direct,checkpoint=legacy --json",
+    "topo simulate gds-textbook -o time.svg --theme dark",
 )
 @verb.asks_machine
 @click.option(

@@ -9,12 +9,10 @@ import click
 from topo.cli import verb
 
 
-@click.command(
-    epilog=verb.example(
-        "topo upgrade dgx-h100 --via legacy",
-        "topo upgrade gds-textbook --together --combine 2",
-        "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
-    )
+@verb.command(
+    "topo upgrade dgx-h100 --via legacy",
+    "topo upgrade gds-textbook --together --combine 2",
+    "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
 )
 @verb.asks_machine
 @click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
@@ -62,32 +60,10 @@ def command(
     Each is computed in full; what breaks a rule of the machine is listed with the reason. Every
     figure is that of `topo compare` with the same --set.
     """
-    from topo.study.upgrade import upgrades
+    from topo.study.upgrade import KINDS, upgrades
 
-    topology = machine.load()
-    ranking = upgrades(
-        topology,
-        workload=workload,
-        via=via,
-        together=together,
-        combine=combine,
-        costs=_costs(costs),
-        **how.arguments(topology),
-    )
-    if as_json:
-        from topo.views.documents import upgrades_document
-
-        return verb.put_document(upgrades_document(ranking), topology.findings)
-    from topo.views.text.answers import upgrades_page
-
-    return verb.put_page(upgrades_page(ranking, most=most), topology.findings)
-
-
-def _costs(words: tuple[str, ...]) -> dict[str, float]:
-    from topo.study.upgrade import KINDS
-
-    costs: dict[str, float] = {}
-    for word in words:
+    costs_by_kind: dict[str, float] = {}
+    for word in costs:
         kind, sign, text = word.partition("=")
         if not sign or kind.strip() not in KINDS:
             kinds = ", ".join(KINDS)
@@ -98,5 +74,21 @@ def _costs(words: tuple[str, ...]) -> dict[str, float]:
             amount = math.nan
         if not 0 <= amount < math.inf:
             raise click.BadParameter(f"`{text}` is no amount: expected zero or more")
-        costs[kind.strip()] = amount
-    return costs
+        costs_by_kind[kind.strip()] = amount
+    topology = machine.load()
+    ranking = upgrades(
+        topology,
+        workload=workload,
+        via=via,
+        together=together,
+        combine=combine,
+        costs=costs_by_kind,
+        **how.arguments(topology),
+    )
+    if as_json:
+        from topo.views.documents import upgrades_document
+
+        return verb.put_document(upgrades_document(ranking), topology.findings)
+    from topo.views.text.answers import upgrades_page
+
+    return verb.put_page(upgrades_page(ranking, most=most), topology.findings)

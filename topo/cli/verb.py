@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _Verb: TypeAlias = Callable[..., int]
 STDIN = "-"
+THEMES = ("light", "dark")
 RULES = ("nvidia-smi", "nccl", "gds")
 _WIDTH = 100  # of pages that no terminal shows
 _WIDEST = 120
@@ -124,10 +125,19 @@ class How:
         return {"at": self.at, "policy": policy}
 
 
-def example(*lines: str) -> str:
-    """Return the end of a verb's help: commands that work as they stand."""
-    title = "Examples:" if len(lines) > 1 else "Example:"
-    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+def command(*examples: str, **attributes: Any) -> Callable[[_Verb], click.Command]:
+    """Make a verb of a function; its help ends with commands that work as they stand."""
+    title = "Examples:" if len(examples) > 1 else "Example:"
+    epilog = "\n".join(["\b", title, *(f"  {line}" for line in examples)])
+    return click.command(epilog=epilog, **attributes)
+
+
+def choice(option: str, words: Iterable[str], help: str | None = None) -> Callable[[_Verb], _Verb]:
+    """Give a verb an option that is one of some words, the first by default."""
+    words = tuple(words)
+    return click.option(
+        option, type=click.Choice(words), default=words[0], show_default=True, help=help
+    )
 
 
 def asks_machine(verb: _Verb) -> _Verb:
@@ -191,26 +201,10 @@ def asks_how(verb: _Verb) -> _Verb:
     """Give a verb the basis and the policy, as one `how`."""
     from topo.description.description import BASES
 
-    @click.option(
-        "--at",
-        type=click.Choice(BASES),
-        default="theoretical",
-        show_default=True,
-        help="Which figure of each capacity to use.",
-    )
-    @click.option(
-        "--nics",
-        type=click.Choice(("nearest", "stripe", "best")),
-        default="nearest",
-        show_default=True,
-        help="Which network cards serve a GPU.",
-    )
-    @click.option(
-        "--routes",
-        type=click.Choice(("spread", "first")),
-        default="spread",
-        show_default=True,
-        help="Share equally good routes, or take the first by name.",
+    @choice("--at", BASES, "Which figure of each capacity to use.")
+    @choice("--nics", ("nearest", "stripe", "best"), "Which network cards serve a GPU.")
+    @choice(
+        "--routes", ("spread", "first"), "Share equally good routes, or take the first by name."
     )
     @click.option(
         "--buffers",
@@ -246,10 +240,7 @@ def asks_json(verb: _Verb) -> _Verb:
 
 def draws_timeline(verb: _Verb) -> _Verb:
     """Give a verb ``-o`` and ``--theme`` for a picture of its timeline."""
-    themes = click.Choice(("light", "dark"))
-    theme = click.option(
-        "--theme", type=themes, default="light", show_default=True, help="Of the picture."
-    )
+    theme = choice("--theme", THEMES, "Of the picture.")
     output = click.option(
         "-o",
         "--output",

@@ -48,21 +48,8 @@ class HostSetting:
     """One fact in the words of a topology file: what ``--set target=value`` would be."""
 
     target: str
-    value: Node
-
-    @classmethod
-    def of(cls, target: str, value: str | tuple[str, ...], place: Place) -> HostSetting:
-        """Return the setting of a word, or of a list of words; an empty list is `none`."""
-        if isinstance(value, str):
-            return cls(target, Scalar(value, place))
-        if not value:
-            return cls(target, Scalar("none", place))
-        return cls(target, Sequence(tuple(Scalar(word, place) for word in value), place))
-
-    @property
-    def place(self) -> Place:
-        """Where the host's tool states it."""
-        return self.value.place
+    value: str | tuple[str, ...]
+    place: Place
 
     @property
     def device(self) -> str:
@@ -77,11 +64,15 @@ class HostSetting:
 
     @property
     def words(self) -> str:
-        """The value as one text."""
-        if isinstance(self.value, Scalar):
-            return self.value.text
-        assert isinstance(self.value, Sequence), "a word or a list"
-        return " ".join(item.text for item in self.value.items if isinstance(item, Scalar))
+        """The value as one text; an empty list is `none`."""
+        return self.value if isinstance(self.value, str) else " ".join(self.value) or "none"
+
+    @property
+    def node(self) -> Node:
+        """The value as the topology file has it."""
+        if isinstance(self.value, str) or not self.value:
+            return Scalar(self.words, self.place)
+        return Sequence(tuple(Scalar(word, self.place) for word in self.value), self.place)
 
 
 def with_host_facts(
@@ -127,8 +118,10 @@ def with_host_facts(
             used.append(setting)
     for (_, _, stated, by_caller), alike in contradictions.items():
         findings.append(_contradiction(alike, stated, by_caller=by_caller))
-    changed = topology.replace({item.target: item.value for item in used}) if used else topology
-    places = {item.device: item.place for item in used if item.device}
+    changed = (
+        topology.replace({setting.target: setting.node for setting in used}) if used else topology
+    )
+    places = {setting.device: setting.place for setting in used if setting.device}
     return replace(
         changed,
         devices={
@@ -216,10 +209,10 @@ def _config_settings(topology: Topology, facts: Facts) -> Iterator[HostSetting |
             yield Finding("cufile-value", message, place=facts[key].place, severity="warning")
     forced, allowed = _flag(facts, _FORCED), _flag(facts, _COMPAT)
     if forced is not None and forced.flag:
-        yield HostSetting.of("settings.compat-mode", "forced", forced.place)
+        yield HostSetting("settings.compat-mode", "forced", forced.place)
     elif allowed is not None:
         word = "allowed" if allowed.flag else "off"
-        yield HostSetting.of("settings.compat-mode", word, allowed.place)
+        yield HostSetting("settings.compat-mode", word, allowed.place)
     yield from _routing(facts)
     # Direct writes: everywhere, and for the file's filesystem.
     of_filesystem = _FILESYSTEM_WRITES.get((topology.settings.filesystem or "").lower(), "")
@@ -229,14 +222,14 @@ def _config_settings(topology: Topology, facts: Facts) -> Iterator[HostSetting |
     ]
     if writes:  # one that says no decides
         word = "on" if writes[0].flag else "off"
-        yield HostSetting.of("settings.direct-writes", word, writes[0].place)
+        yield HostSetting("settings.direct-writes", word, writes[0].place)
     p2pdma = _flag(facts, *_P2PDMA)
     if p2pdma is not None:
-        yield HostSetting.of("settings.p2pdma", "on" if p2pdma.flag else "off", p2pdma.place)
+        yield HostSetting("settings.p2pdma", "on" if p2pdma.flag else "off", p2pdma.place)
     denied = [facts[key] for key in _DENIED if key in facts and facts[key].words]
     if denied:
         words = tuple(dict.fromkeys(word for fact in denied for word in fact.words if word))
-        yield HostSetting.of("settings.gds-denied", words, denied[0].place)
+        yield HostSetting("settings.gds-denied", words, denied[0].place)
     # What cuFile is told that the answer does not show by itself.
     polling, addresses = _flag(facts, _POLLING), _addresses(facts)
     phrases = []
@@ -263,7 +256,7 @@ def _routing(facts: Facts) -> Iterator[HostSetting | Finding]:
     if routed is None:
         return
     if not routed.flag:
-        yield HostSetting.of("settings.dynamic-routing", "off", routed.place)
+        yield HostSetting("settings.dynamic-routing", "off", routed.place)
         return
     policies = order.words if order is not None else ROUTING
     valid = tuple(dict.fromkeys(word for word in policies if word in ROUTING))
@@ -279,7 +272,7 @@ def _routing(facts: Facts) -> Iterator[HostSetting | Finding]:
         yield Finding("routing-addresses", message, place=routed.place, severity="warning")
     as_shipped = valid in ((), ROUTING)
     value: str | tuple[str, ...] = "on" if as_shipped else valid
-    yield HostSetting.of("settings.dynamic-routing", value, routed.place)
+    yield HostSetting("settings.dynamic-routing", value, routed.place)
 
 
 def _addresses(facts: Facts) -> tuple[str, ...]:
@@ -300,12 +293,12 @@ def _addresses(facts: Facts) -> tuple[str, ...]:
 def _gdscheck_settings(topology: Topology, check: GdsCheck) -> Iterator[HostSetting | Finding]:
     """Yield what gdscheck says of the host, and what no file can say."""
     if check.iommu is not None:
-        yield HostSetting.of("settings.iommu", check.iommu.text, check.iommu.place)
+        yield HostSetting("settings.iommu", check.iommu.text, check.iommu.place)
     if check.drivers:
         direct = tuple(name for name in GDS_SUPPORT if name in check.direct)
         places = [check.drivers[name].place for name in direct if name in check.drivers]
         place = (*places, next(iter(check.drivers.values())).place)[0]
-        yield HostSetting.of("settings.gds-support", direct, place)
+        yield HostSetting("settings.gds-support", direct, place)
     yield from _gpus(topology, check)
     yield from _access_control(topology, check)
     programs = {"release": "GDS", "driver": "nvidia_fs", "library": "libcufile"}
@@ -338,7 +331,7 @@ def _gpus(topology: Topology, check: GdsCheck) -> Iterator[HostSetting | Finding
         yield Finding("gdscheck-gpus", message, place=place, severity="warning")
         return
     for name, gpu in zip(gpus, check.gpus, strict=True):
-        yield HostSetting.of(f"{name}.p2p", "yes" if gpu.supported else "no", gpu.place)
+        yield HostSetting(f"{name}.p2p", "yes" if gpu.supported else "no", gpu.place)
 
 
 def _access_control(topology: Topology, check: GdsCheck) -> Iterator[HostSetting | Finding]:
@@ -361,7 +354,7 @@ def _access_control(topology: Topology, check: GdsCheck) -> Iterator[HostSetting
         place = check.acs[0].place
         yield Finding("gdscheck-acs", message, place=place, severity="warning")
     for name, place in places.items():
-        yield HostSetting.of(f"{name}.acs", "yes", place)
+        yield HostSetting(f"{name}.acs", "yes", place)
 
 
 def _without_domain(address: str) -> str:

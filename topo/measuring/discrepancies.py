@@ -21,11 +21,7 @@ _TWICE: Final = 1.7  # times achievable, from where both directions may have bee
 _FASTER: Final = 1.05  # times, before a path is called faster
 _SHOWN: Final = 3  # pairs that a finding names
 _PEER_CLASSES: Final = ("PHB", "NODE", "SYS")
-_CODES: Final = {
-    "above": "measured-above",
-    "below": "measured-below",
-    "impossible": "measured-impossible",
-}
+_DOUBTED: Final = ("above", "below", "impossible")
 
 
 def discrepancies(topology: Topology, readings: Sequence[Reading]) -> tuple[Finding, ...]:
@@ -40,27 +36,24 @@ def discrepancies(topology: Topology, readings: Sequence[Reading]) -> tuple[Find
     """
     groups: dict[tuple[str, str, tuple[str, ...]], list[Reading]] = {}
     for reading in readings:
-        if reading.judged in _CODES:
-            reasons = ["the file says `p2p: no`, or lacks a link, where the machine has one"]
+        if reading.judged in _DOUBTED:
+            causes = ["the file says `p2p: no`, or lacks a link, where the machine has one"]
             if reading.judged == "above":
-                reasons = list(_reasons_above(topology, reading))
+                causes = list(_reasons_above(topology, reading))
             elif reading.judged == "below":
-                reasons = list(_reasons_below(topology, reading))
-            key = (reading.judged, reading.sample.test, tuple(reasons))
+                causes = list(_reasons_below(topology, reading))
+            key = (reading.judged, reading.sample.test, tuple(causes))
             groups.setdefault(key, []).append(reading)
-    return (
-        *(
-            Finding(
-                _CODES[judged],
-                f"{and_more([measured_ends(reading.sample) for reading in group], _SHOWN)}: "
-                f"{_difference(judged, group)} ({test})",
-                severity="warning",
-                help=f"likely: {'; or '.join(reasons)}" if reasons else "",
-            )
-            for (judged, test, reasons), group in groups.items()
-        ),
-        *_slower_than_bounce(readings),
-    )
+    findings: list[Finding] = []
+    for (judged, test, reasons), group in groups.items():
+        where = and_more([measured_ends(reading.sample) for reading in group], _SHOWN)
+        code = "measured-above" if judged == "above" else "measured-below"
+        if judged == "impossible":
+            code = "measured-impossible"
+        message = f"{where}: {_difference(judged, group)} ({test})"
+        advice = f"likely: {'; or '.join(reasons)}" if reasons else ""
+        findings.append(Finding(code, message, severity="warning", help=advice))
+    return (*findings, *_slower_than_bounce(readings))
 
 
 def _slower_than_bounce(readings: Iterable[Reading]) -> Iterator[Finding]:

@@ -234,14 +234,7 @@ _TRANSFER: Final = re.compile(
 _THROUGHPUT: Final = re.compile(r"Throughput:\s*([\d.]+)\s*([KMG]i?B)/sec")
 _IO_SIZE: Final = re.compile(r"IOSize:\s*(\d{1,12})[\d-]*\s*\((KiB|MiB)\)")
 _COMMAND: Final = re.compile(r"(?m)gdsio\s[^\n]*")
-_BYTES: Final = {
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "KB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-}
+_BYTES: Final = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 # By the word behind XferType; what it begins with decides.
 _PATHS: Final = (
     ("GPUD", "direct"),
