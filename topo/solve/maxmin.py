@@ -108,9 +108,9 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
         from topo.solve import kernel
 
         return kernel.fill(arrays)
-    from topo.solve import rounds
+    from topo.solve.arrays import fill_in_rounds
 
-    return rounds.fill(arrays)
+    return fill_in_rounds(arrays)
 
 
 def _method(entries: int) -> Method:
