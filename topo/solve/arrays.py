@@ -114,7 +114,7 @@ def compiled(function: Function) -> Function:
     return cast("Function", njit(cache=True, nogil=True)(function))
 
 
-# --- max-min rates, where no compiler is at hand ----------------------------------------------------
+# --- max-min rates, where no compiler is at hand --------------------------------------------------
 
 _SLACK = 1e-13
 """Shares that are one but for rounding are frozen in one round."""
@@ -124,9 +124,9 @@ def fill_in_rounds(arrays: Arrays) -> Floats:
     """Give the max-min rate of each demand, in bytes/s.
 
     A resource's share never falls while others are frozen below it. So every resource whose share
-    is no larger than that of any other resource of any of its users, a *local* bottleneck, fills at
-    exactly that share, whatever happens elsewhere: all of them can be frozen in the same round. That
-    takes some dozens of rounds where one global bottleneck at a time would take thousands.
+    is no larger than that of any other resource of any of its users, a *local* bottleneck, fills
+    at exactly that share, whatever happens elsewhere: all of them can be frozen in the same round.
+    That takes some dozens of rounds where one global bottleneck at a time would take thousands.
     """
     rates = np.full(arrays.weights.size, -1.0)
     left = arrays.capacities.copy()
