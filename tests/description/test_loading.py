@@ -10,8 +10,8 @@ import pytest
 
 from tests.description.reading import BOX, only, read
 from topo.description.description import ROUTING
-from topo.description.dump import to_document
 from topo.description.loading import build, builtin_names, describe, load, loads
+from topo.description.write import to_document
 from topo.document.nodes import Report
 from topo.document.parse import parse
 from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError

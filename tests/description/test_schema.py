@@ -13,10 +13,10 @@ from tests.description.strategies import machines
 from topo.catalogue.cables import _CABLE_KEYS
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.description import keys as tables
-from topo.description.dump import to_document
 from topo.description.keys import document_of
 from topo.description.loading import build, builtin_names, builtin_text, describe, load
 from topo.description.schema import VALUES, WORDS, json_schema
+from topo.description.write import to_document
 from topo.document.nodes import Mapping, Report, Sequence
 from topo.document.parse import parse
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast, get_args
+from typing import Final, cast, get_args
 
 from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
@@ -24,16 +25,10 @@ from topo.description.keys import (
     values_of,
 )
 from topo.description.names import is_name
-from topo.document.nodes import Mapping, Scalar
+from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
 from topo.units import parse_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from topo.document.nodes import Node, Report
-
 
 # Their room is below this one; which data paths there are is needed here, and no more of them.
 _BUILT_IN: Final = Path(__file__).parents[1] / "datapaths" / "data"
@@ -116,16 +111,25 @@ def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
     if not node.items:
         report.add(node, "bad-move", f"{what} are an empty list", help=_MOVE_ADVICE)
     moves = [move for item in node.items if (move := _move(item, report)) is not None]
-    if len(moves) == len(node.items) and moves:
-        _check_chain(moves, node, report)
+    if len(moves) < len(node.items) or not moves:
+        return tuple(moves)
+    ends = (moves[0].source, moves[-1].target)
+    if ends not in (("storage", "gpu"), ("peer", "gpu")):
+        message = f"a data path goes from storage to gpu, this one from {ends[0]} to {ends[1]}"
+        report.add(node, "bad-move", message, help="write it for a read; a write runs it backwards")
+    for before, after in pairwise(moves):
+        if before.target != after.source:
+            message = f"one move ends in {before.target} and the next begins in {after.source}"
+            report.add(node, "bad-move", message, help="each move begins where the last one ended")
     return tuple(moves)
 
 
 def _move(node: Node, report: Report) -> Move | None:
     """Read a move's text, or a mapping of that text to the move's rate."""
-    text, entries = node, None
+    text: Node = node
+    rate_node: Node | None = None
     if isinstance(node, Mapping) and len(node.entries) == 1:
-        text, entries = node.entries[0]
+        text, rate_node = node.entries[0]
     if not isinstance(text, Scalar):
         report.add(text, "bad-move", f"{kind_of(text)} is not a move", help=_MOVE_ADVICE)
         return None
@@ -134,7 +138,15 @@ def _move(node: Node, report: Report) -> Move | None:
     except UnitError as error:
         report.unit(text, error)
         return None
-    return move if entries is None else _with_rate(move, entries, report)
+    source = HERE.at(rate_node) if rate_node is not None else ""
+    if isinstance(rate_node, Mapping):
+        entries = entries_of(rate_node, MOVE, "a move", report)
+        rate_node = entries.get("rate")
+        source = text_of(entries.get("source"), "`source`", report) or source
+    rate = value_of(rate_node, "`rate` of a move", _worker_rate, report)
+    if rate is None:
+        return move
+    return replace(move, rate=Figure(rate[0], "quoted", source), per_worker=rate[1])
 
 
 def _parse_move(text: str) -> Move:
@@ -173,33 +185,6 @@ def _out_of_reach(source: str, target: str, mover: str, over: str | None) -> str
     if mover == "gpu" and (in_ram or "storage" in ends):
         return "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
     return ""
-
-
-def _check_chain(moves: list[Move], node: Node, report: Report) -> None:
-    ends = (moves[0].source, moves[-1].target)
-    if ends not in (("storage", "gpu"), ("peer", "gpu")):
-        message = f"a data path goes from storage to gpu, this one from {ends[0]} to {ends[1]}"
-        report.add(node, "bad-move", message, help="write it for a read; a write runs it backwards")
-    for before, after in pairwise(moves):
-        if before.target != after.source:
-            message = f"one move ends in {before.target} and the next begins in {after.source}"
-            report.add(node, "bad-move", message, help="each move begins where the last one ended")
-
-
-def _with_rate(move: Move, node: Node, report: Report) -> Move:
-    text: Node | None = node
-    source = HERE.at(node)
-    if isinstance(node, Mapping):
-        entries = entries_of(node, MOVE, "a move", report)
-        text = entries.get("rate")
-        if "source" in entries:
-            source = text_of(entries["source"], "`source`", report) or source
-    if text is None:
-        return move
-    rate = value_of(text, "`rate` of a move", _worker_rate, report)
-    if rate is None:
-        return move
-    return replace(move, rate=Figure(rate[0], "quoted", source), per_worker=rate[1])
 
 
 def _worker_rate(text: str) -> tuple[float, bool]:

@@ -6,6 +6,8 @@ Here are also the devices that a caller adds by copying one that is there (``--s
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from collections.abc import Mapping as Table
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.fields import FIELDS
@@ -22,26 +24,27 @@ from topo.description.keys import (
     value_of,
 )
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
-from topo.description.overrides import with_entry
-from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.description.overrides import Change, with_entry
+from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
 from topo.errors import Place, UnitError
 from topo.phrases import counted, did_you_mean, listed
 from topo.records import dataclass
 from topo.units import parse_flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from collections.abc import Mapping as Table
-
     from topo.catalogue.part import Medium, Part
-    from topo.description.overrides import Change
-    from topo.document.nodes import Node, Report
 
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*FIELDS, "source", "source-kind", "title")
 _HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
-_NOUNS: Final = {"pci": "address", "rdma": "name", "numa": "range", "slot": "slot"}
+_NOUNS: Final = {
+    "pci": "address",
+    "rdma": "name",
+    "numa": "range",
+    "slot": "slot",
+    "label": "label",
+}
 # What belongs to one device only, and so not to a copy of it.
 _NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
@@ -94,57 +97,26 @@ def expand_devices(node: Node | None, report: Report) -> tuple[Group, ...]:
             message = f"with `{key.text}` the file names more than {MOST} devices"
             report.add(key, "huge-range", message, help="write smaller ranges")
             break
-        _report_repeats(key, names, first, report)
+        repeated: dict[Place, list[str]] = {}
         for name in names:
+            if name in first:
+                repeated.setdefault(first[name].place, []).append(name)
             first.setdefault(name, key)
+        for place, again in repeated.items():
+            report.add(
+                key,
+                "defined-twice",
+                f"{listed(ranged(again))} {'is' if len(again) == 1 else 'are'} defined twice",
+                help="a device stands under one key only",
+                notes=[f"first defined on line {place.line}"],
+            )
         groups.append(Group(key, names, value))
-    _check_case(first, report)
-    _check_stems(first, report)
+    _check_names(first, report)
     return tuple(groups)
 
 
-def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Group, ...]:
-    """Return one group for each copy, with what its model's entry says of any of its kind."""
-    new_groups: dict[str, Group] = {}
-    for number, (name, model) in enumerate(copies.items(), start=1):
-        group = next(group for group in (*groups, *new_groups.values()) if model in group.names)
-        key = Scalar(name, Place("--set", number, 1, len(name) + 1))
-        new_groups[name] = Group(key, (name,), _entry_of(model, group))
-    return tuple(new_groups.values())
-
-
-def _entry_of(model: str, group: Group) -> Node:
-    """Return what can be copied of a model's entry, dealt out of its range's lists."""
-    at = group.names.index(model)
-
-    def dealt(node: Node) -> Node:
-        return node.items[at] if group.is_range and isinstance(node, Sequence) else node
-
-    if not isinstance(group.value, Mapping):
-        return dealt(group.value)
-    entries = ((key, dealt(value)) for key, value in group.value if key.text not in _NOT_COPIED)
-    return Mapping(tuple(entries), group.value.place)
-
-
-def _report_repeats(
-    key: Scalar, names: Iterable[str], first: dict[str, Scalar], report: Report
-) -> None:
-    repeated: dict[Place, list[str]] = {}
-    for name in names:
-        if name in first:
-            repeated.setdefault(first[name].place, []).append(name)
-    for place, again in repeated.items():
-        verb = "is" if len(again) == 1 else "are"
-        report.add(
-            key,
-            "defined-twice",
-            f"{listed(ranged(again))} {verb} defined twice",
-            help="a device stands under one key only",
-            notes=[f"first defined on line {place.line}"],
-        )
-
-
-def _check_case(first: dict[str, Scalar], report: Report) -> None:
+def _check_names(first: dict[str, Scalar], report: Report) -> None:
+    """Report names that differ only in case (the first), and names that are also a stem."""
     lower: dict[str, str] = {}
     for name, key in first.items():
         earlier = lower.setdefault(name.lower(), name)
@@ -152,16 +124,33 @@ def _check_case(first: dict[str, Scalar], report: Report) -> None:
             message = f"{name} and {earlier} differ only in case"
             note = f"{earlier} is defined on line {first[earlier].place.line}"
             report.add(key, "case-clash", message, help="give one another name", notes=[note])
-            return
-
-
-def _check_stems(first: dict[str, Scalar], report: Report) -> None:
+            break
     stems = {stem_of(name)[0]: name for name in reversed(first) if stem_of(name)[1] >= 0}
-    for name, key in first.items():
-        if name in stems:
-            message = f"`{name}` is a device and also means every {name} with a number"
-            note = f"{stems[name]} is defined on line {first[stems[name]].place.line}"
-            report.add(key, "name-clash", message, help="give it a number too", notes=[note])
+    for name in (name for name in first if name in stems):
+        message = f"`{name}` is a device and also means every {name} with a number"
+        note = f"{stems[name]} is defined on line {first[stems[name]].place.line}"
+        report.add(first[name], "name-clash", message, help="give it a number too", notes=[note])
+
+
+def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Group, ...]:
+    """Return one group for each copy, with what its model's entry says of any of its kind."""
+    new_groups: dict[str, Group] = {}
+    for number, (name, model) in enumerate(copies.items(), start=1):
+        group = next(group for group in (*groups, *new_groups.values()) if model in group.names)
+        value, at = group.value, group.names.index(model)
+        if isinstance(value, Mapping):
+            entries = (
+                (key, _dealt(node, at, group)) for key, node in value if key.text not in _NOT_COPIED
+            )
+            value = Mapping(tuple(entries), value.place)
+        key = Scalar(name, Place("--set", number, 1, len(name) + 1))
+        new_groups[name] = Group(key, (name,), _dealt(value, at, group))
+    return tuple(new_groups.values())
+
+
+def _dealt(node: Node, at: int, group: Group) -> Node:
+    """Return what a list on a range gives the device at a position; anything else is for all."""
+    return node.items[at] if group.is_range and isinstance(node, Sequence) else node
 
 
 # --- entries --------------------------------------------------------------------------------------
@@ -180,7 +169,7 @@ def read_devices(
         for name, entries in zip(group.names, _deal(group, mapping, report), strict=False):
             changed = entries
             for change in changes.get(name, ()):
-                changed = with_entry(changed, change)
+                changed = with_entry(changed, change.keys, change.value)
             device = reader.read(name, group.key.place, changed)
             if device is not None:
                 devices.append(device)
@@ -216,37 +205,28 @@ def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
     }
     wrong = {name for name, items in lists.items() if len(items) != count}
     for key, value in mapping:
-        if key.text in wrong:
-            _report_length(key.text, value, len(lists[key.text]), group.names, report)
+        if key.text not in wrong:
+            continue
+        length = len(lists[key.text])
+        noun = _NOUNS.get(key.text, "value")
+        nouns = noun if length == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
+        message = f"{length} {nouns} for {counted(count, 'device')}; "
+        if without := group.names[length:]:
+            message += f"{listed(ranged(without))} {'has' if len(without) == 1 else 'have'} none"
+        else:
+            extra = length - count
+            message += f"the last {extra} belong{'s' * (extra == 1)} to none"
+        help = f"a list on a range has one {noun} a device"
+        report.add(value, "list-length", message, help=help)
     if "part" in wrong:
         return []
     if not lists:
         return [mapping] * count
     entries = [(key, value) for key, value in mapping if key.text not in wrong]
     return [
-        Mapping(
-            tuple(
-                (key, lists[key.text][at] if key.text in lists else value) for key, value in entries
-            ),
-            mapping.place,
-        )
+        Mapping(tuple((key, _dealt(value, at, group)) for key, value in entries), mapping.place)
         for at in range(count)
     ]
-
-
-def _report_length(
-    key: str, node: Node, length: int, names: tuple[str, ...], report: Report
-) -> None:
-    noun = _NOUNS.get(key, "label" if key == "label" else "value")
-    nouns = noun if length == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
-    message = f"{length} {nouns} for {counted(len(names), 'device')}; "
-    if length < len(names):
-        without = names[length:]
-        message += f"{listed(ranged(without))} {'has' if len(without) == 1 else 'have'} none"
-    else:
-        extra = length - len(names)
-        message += f"the last {extra} belong{'s' * (extra == 1)} to none"
-    report.add(node, "list-length", message, help=f"a list on a range has one {noun} a device")
 
 
 class _DeviceReader:
@@ -280,8 +260,12 @@ class _DeviceReader:
                     values["slot_name" if key.text == "slot" else key.text] = self._values[at]
             elif key.text in _PART_KEYS:
                 figures.append((key, node))
-            elif key.text != "part" and not is_extension(key.text):
-                self._refuse(key)
+            elif key.text != "part" and not is_extension(key.text) and id(key) not in self._refused:
+                self._refused.add(id(key))
+                message = f"`{key.text}` is not a key of a device"
+                notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
+                help = _near(key.text)
+                self._report.add(key, "unknown-key", message, help=help, notes=notes)
         # The mapping itself may be dealt out and gone before the next is made.
         part_node = entries.get("part")
         shared = (
@@ -291,14 +275,6 @@ class _DeviceReader:
         if shared not in self._parts:
             self._parts[shared] = self._part(name, part_node, entries, figures)
         return self._parts[shared], values
-
-    def _refuse(self, key: Scalar) -> None:
-        if id(key) in self._refused:
-            return
-        self._refused.add(id(key))
-        message = f"`{key.text}` is not a key of a device"
-        notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
-        self._report.add(key, "unknown-key", message, help=_near(key.text), notes=notes)
 
     def _part(
         self, name: str, node: Node | None, entries: Mapping, figures: list[tuple[Scalar, Node]]
@@ -331,19 +307,10 @@ def _items(node: Node, what: str, parse: Callable[[str], Any], report: Report) -
 
 
 def _address(text: str) -> str:
-    if _ADDRESS.fullmatch(text):
-        return text.lower()
-    raise UnitError(
-        "bad-address", f"`{text}` is not a PCI address", "write it like 1b:00.0 or 0000:1b:00.0"
-    )
-
-
-def _addresses(node: Node, what: str, report: Report) -> tuple[str, ...]:
-    return _items(node, what, _address, report)
-
-
-def _rdma(node: Node, what: str, report: Report) -> tuple[str, ...]:
-    return tuple(text.text for text in texts_of(node, what, report))
+    if not _ADDRESS.fullmatch(text):
+        advice = "write it like 1b:00.0 or 0000:1b:00.0"
+        raise UnitError("bad-address", f"`{text}` is not a PCI address", advice)
+    return text.lower()
 
 
 def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
@@ -351,18 +318,14 @@ def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for numbers in ranges for number in numbers))
 
 
-def _flag(node: Node, what: str, report: Report) -> bool | None:
-    return value_of(node, what, parse_flag, report)
-
-
 _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
     "label": text_of,
     "role": text_of,
     "slot": text_of,
-    "pci": _addresses,
-    "rdma": _rdma,
+    "pci": lambda node, what, report: _items(node, what, _address, report),
+    "rdma": lambda node, what, report: tuple(text.text for text in texts_of(node, what, report)),
     "numa": _numa,
-    "outside": _flag,
+    "outside": lambda node, what, report: value_of(node, what, parse_flag, report),
 }
 
 
@@ -371,12 +334,6 @@ _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
 
 def check_devices(devices: tuple[Device, ...], report: Report) -> None:
     """Check that addresses and NUMA nodes have one owner and that figures are stated."""
-    _check_addresses(devices, report)
-    _check_numa(devices, report)
-    _check_figures(devices, report)
-
-
-def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
     owners: dict[str, Device] = {}
     for device in devices:
         for address in device.pci:
@@ -393,6 +350,8 @@ def _check_addresses(devices: tuple[Device, ...], report: Report) -> None:
                     notes=[f"{owner.name} stands on line {owner.place.line}"],
                 )
                 break
+    _check_numa(devices, report)
+    _check_figures(devices, report)
 
 
 def _check_numa(devices: tuple[Device, ...], report: Report) -> None:
@@ -419,8 +378,12 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
     """Report figures that no one states: once for a part, naming the devices that lack them."""
     lacking: dict[tuple[str, tuple[str, ...]], list[Device]] = {}
     for device in devices:
-        if missing := _missing(device.part):
-            lacking.setdefault((device.part.name, missing), []).append(device)
+        part = device.part
+        needed = _NEEDED.get(part.kind, ())
+        if part.kind == "memory" and part.figure("bus") is not None:
+            needed = ()
+        if missing := tuple(key for key in needed if part.figure(key) is None):
+            lacking.setdefault((part.name, missing), []).append(device)
     for (name, missing), without in lacking.items():
         first = without[0]
         choices = "the figure, `unknown` (results become `at most`)"
@@ -438,9 +401,3 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
             f"need{'s' * (len(without) == 1)} it",
             help=f"write {choices}{example}",
         )
-
-
-def _missing(part: Part) -> tuple[str, ...]:
-    if part.kind == "memory" and part.figure("bus") is not None:
-        return ()
-    return tuple(key for key in _NEEDED.get(part.kind, ()) if part.figure(key) is None)

@@ -11,29 +11,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from topo.description.keys import TOP
-from topo.document.nodes import Mapping, Scalar
+from topo.document.nodes import Mapping, Node, Scalar
 from topo.document.parse import parse
 from topo.document.text import read_text
-from topo.document.tokens import tokenize
+from topo.document.tokens import Token, TokenizedText, tokenize
 from topo.errors import DocumentError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from topo.document.nodes import Node
-    from topo.document.tokens import Token, TokenizedText
-
-
-_ORDER: Final = (
+# The sections of a file; `x-` stands for all that are the writer's own.
+SECTION_ORDER: Final = (
     *("topo", "name", "title", "x-", "parts", "media", "data-paths", "settings"),
     *("devices", "links", "measured", "workloads", "expect"),
 )
 _SHORT: Final = ("topo", "name", "title")  # sections that need no empty line between them
-_WIDEST: Final = 24  # characters of a name that others are lined up with
+WIDEST_KEY: Final = 24  # characters of a key, with its colon, that others are lined up with
 _KEY: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s#&*!|>%@`"'{}\[\],-][^#]*?):(?=\s|$)""")
 _NUMBER_UNIT: Final = re.compile(
     r"(?<![\w.])(?<!\w-)((?:[0-9.]+-)?[0-9][0-9.]*)\s*"  # not the end of a name: `node-8h`
@@ -78,8 +73,8 @@ def order_sections(text: str) -> str:
 
     def rank(section: _Section) -> int:
         if section.key.startswith("x-"):
-            return _ORDER.index("x-")
-        return _ORDER.index(section.key) if section.key in TOP else len(_ORDER)
+            return SECTION_ORDER.index("x-")
+        return SECTION_ORDER.index(section.key) if section.key in TOP else len(SECTION_ORDER)
 
     lines = [line for section in sorted(sections, key=rank) for line in section.lines]
     return "\n".join([*head, *lines]) + "\n"
@@ -182,12 +177,17 @@ def set_indents(text: str) -> str:
             continue
         if token is None or token.depth or token.kind == "close" or not _begins_entry(line):
             if line.strip():
-                lines[row] = _shifted(line, shift)
+                lines[row] = " " * shift + line[min(max(-shift, 0), _indent(line)) :]
             continue
-        old = _indent(line)
-        new = _new_column(levels, old, dash=line.lstrip().startswith("- "))
-        lines[row] = _reindented(line, old, new, levels)
+        old, bare = _indent(line), line.lstrip()
+        new = _new_column(levels, old, dash=bare.startswith("- "))
         shift = new - old
+        if bare.startswith("- "):  # a dash has one space behind it
+            inner = bare[1:].lstrip()
+            if _begins_entry(inner):  # a mapping or list begins behind the dash
+                levels.append(_Level(old + len(bare) - len(inner), new + 2))
+            bare = f"- {inner}"
+        lines[row] = " " * new + bare
     _place_comments(lines, text.rstrip("\n").split("\n"), tokens)
     return "\n".join(lines) + "\n"
 
@@ -211,43 +211,22 @@ def _new_column(levels: list[_Level], old: int, *, dash: bool) -> int:
     return new
 
 
-def _reindented(line: str, old: int, new: int, levels: list[_Level]) -> str:
-    """Return the line at its new column; a dash has one space behind it."""
-    bare = line.lstrip()
-    if not bare.startswith("- "):
-        return " " * new + bare
-    inner = bare[1:].lstrip()
-    if _begins_entry(inner):  # a mapping or list begins behind the dash
-        levels.append(_Level(old + len(bare) - len(inner), new + 2))
-    return f"{' ' * new}- {inner}"
-
-
-def _shifted(line: str, shift: int) -> str:
-    return " " * shift + line if shift >= 0 else line[min(-shift, _indent(line)) :]
-
-
 def _place_comments(lines: list[str], before: list[str], tokens: dict[int, Token]) -> None:
     """Move comments on lines of their own with the entry that they were in line with."""
     beside: dict[int, int] = {}  # the last entry at each old column
     waiting: list[int] = []
-    for row, token in tokens.items():
-        if token.kind == "comment":
+    last = len(lines)
+    for row in (*tokens, last):
+        if row != last and tokens[row].kind == "comment":
             waiting.append(row)
             continue
-        column = _indent(before[row])
-        _settle(waiting, {**beside, column: row}, lines, before)
-        beside[column] = row
+        if row != last:
+            beside[_indent(before[row])] = row
+        for comment in waiting:
+            entry = beside.get(_indent(before[comment]))
+            if entry is not None:
+                lines[comment] = " " * _indent(lines[entry]) + before[comment].lstrip()
         waiting.clear()
-    _settle(waiting, beside, lines, before)
-
-
-def _settle(
-    comments: list[int], beside: dict[int, int], lines: list[str], before: list[str]
-) -> None:
-    for row in comments:
-        entry = beside.get(_indent(before[row]))
-        if entry is not None:
-            lines[row] = " " * _indent(lines[entry]) + before[row].lstrip()
 
 
 def _indent(line: str) -> int:
@@ -284,12 +263,16 @@ def align_values(text: str) -> str:
             for at, line in enumerate(section.lines)
             if len(lines) + at in rows and (entry := _entry(line)) is not None
         }
-        names = [len(name) for name, _, _ in entries.values() if len(name) <= _WIDEST]
+        names = [len(name) for name, _, _ in entries.values() if len(name) <= WIDEST_KEY]
         width = max(names, default=0)
-        lines += [
-            _aligned(line, *entries[at], width) if at in entries else line
-            for at, line in enumerate(section.lines)
-        ]
+        for at, line in enumerate(section.lines):
+            if at not in entries:
+                lines.append(line)
+                continue
+            name, value, comment = entries[at]
+            content = f"  {name:<{width}} {value}"
+            column = len(line) - len(comment)
+            lines.append(f"{content:<{column - 2}}  {comment}" if comment else content)
     return "\n".join(lines) + "\n"
 
 
@@ -317,14 +300,6 @@ def _entry(line: str) -> tuple[str, str, str] | None:
     comment = next((token.start for token in tokens if token.kind == "comment"), len(behind))
     value = behind[:comment].strip()
     return (match[0], value, behind[comment:]) if value else None
-
-
-def _aligned(line: str, name: str, value: str, comment: str, width: int) -> str:
-    content = f"  {name:<{width}} {value}"
-    if not comment:
-        return content
-    column = len(line) - len(comment)
-    return f"{content:<{column - 2}}  {comment}"
 
 
 # --- all steps ------------------------------------------------------------------------------------
@@ -381,21 +356,14 @@ def format_text(text: str, *, name: str = "<text>") -> str:
     if len(plain) > _LONGEST:
         return plain
     for _ in range(_ROUNDS):
-        formatted = _round(plain)
-        if formatted == plain:
+        before, meaning = plain, _meaning(plain)
+        for step in _STEPS:
+            changed = step(plain)
+            if changed != plain and _meaning(changed) == meaning:
+                plain = changed
+        if plain == before:
             break
-        plain = formatted
     return plain
-
-
-def _round(text: str) -> str:
-    """Take each step that changes nothing but the layout."""
-    meaning = _meaning(text)
-    for step in _STEPS:
-        changed = step(text)
-        if changed != text and _meaning(changed) == meaning:
-            text = changed
-    return text
 
 
 def _meaning(text: str) -> tuple[Any, Counter[str]] | None:

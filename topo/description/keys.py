@@ -115,10 +115,7 @@ SETTINGS: Final = _table(
     ),
     Row("filesystem", "text", "what the storage is mounted as: `lustre`, `ext4`, `nfs`"),
     Row(
-        "transport",
-        "word",
-        "how remote storage is reached: `rdma` or `tcp`",
-        words=("rdma", "tcp"),
+        "transport", "word", "how remote storage is reached: `rdma` or `tcp`", words=("rdma", "tcp")
     ),
     Row(
         "compat-mode",
@@ -272,10 +269,10 @@ def texts_of(node: Node, what: str, report: Report) -> tuple[Scalar, ...]:
     )
 
 
-def value_of(node: Node, what: str, parse: Callable[[str], T], report: Report) -> T | None:
+def value_of(node: Node | None, what: str, parse: Callable[[str], T], report: Report) -> T | None:
     """Return what `parse` makes of the node's text."""
     text = text_of(node, what, report)
-    if text is None:
+    if text is None or node is None:
         return None
     try:
         return parse(text)

@@ -74,8 +74,7 @@ def _read_line(item: Node, section: str, report: Report) -> Line | None:
         key, value = item.entries[0]
         left, joined, right = key.text.partition(joint)
         if not joined or joint in right or not left.strip() or not right.strip():
-            message, advice = _not_joined(key.text, section)
-            report.add(key, "not-a-cable", message, help=advice)
+            _report_not_joined(key, section, report)
             return None
         right = right.strip()
         mode = next((mode for mode in _MODES if right.endswith(f" {mode}")), "")
@@ -85,43 +84,38 @@ def _read_line(item: Node, section: str, report: Report) -> Line | None:
         message = f"`{second.text}` stands in the item of another line"
         report.add(second, "two-links-one-item", message, help="start each line with `- `")
     elif isinstance(item, Scalar) and joint in item.text:
-        _report_no_colon(item, f"{_ADVICE[section]}, colon then space", report)
+        place = item.place
+        after = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
+        if after.startswith(" #"):
+            message = "` #` starts a comment here and hides what joins the ends"
+            report.add(item, "comment-ate-text", message, help="leave the `#` out")
+            return None
+        message = f"`{item.text}` has no `: ` between the ends and what joins them"
+        advice = f"{_ADVICE[section]}, colon then space"
+        report.add(item, "link-without-colon", message, help=advice)
     else:
         message = f"{kind_of(item)} is not a line of `{section}:`"
         report.add(item, "not-a-cable", message, help=_ADVICE[section])
     return None
 
 
-def _report_no_colon(item: Scalar, advice: str, report: Report) -> None:
-    """Report ends without what joins them, or the comment that hides it."""
-    place = item.place
-    after = report.document.line(place.line)[place.end_column - 1 :] if place.end_column else ""
-    if after.startswith(" #"):
-        message = "` #` starts a comment here and hides what joins the ends"
-        report.add(item, "comment-ate-text", message, help="leave the `#` out")
-        return
-    message = f"`{item.text}` has no `: ` between the ends and what joins them"
-    report.add(item, "link-without-colon", message, help=advice)
-
-
-def _not_joined(text: str, section: str) -> tuple[str, str]:
-    """Return message and advice for a key that does not join two ends."""
-    joint = _JOINTS[section]
+def _report_not_joined(key: Scalar, section: str, report: Report) -> None:
+    """Report a key that does not join two ends."""
+    text, joint, advice = key.text, _JOINTS[section], _ADVICE[section]
     ends = [end.strip() for end in text.split(f" {joint} ")]
-    if len(ends) > 2 and all(ends):  # noqa: PLR2004  (a line has two)
-        advice = (
-            f"write two lines, `- {ends[0]} {joint} {ends[1]}` and `- {ends[1]} {joint} {ends[2]}`"
-        )
-        return f"`{text}` joins {len(ends)} ends, and a line joins two", advice
+    dash = _DASHES.search(f" {text} ") or _TIGHT.search(text)
     name = "two hyphens with spaces, ` -- `" if joint == "--" else "` -> `"
     message = f"`{text}` does not join two ends: `{section}:` joins them by {name}"
-    dash = _DASHES.search(f" {text} ") or _TIGHT.search(text)
-    if not dash:
-        return message, _ADVICE[section]
-    if joint == "--" and ">" in dash[0]:
-        message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
-    left, _, right = text.partition(dash[0].strip())
-    return message, f"write `{left.strip()} {joint} {right.strip()}`"
+    if len(ends) > 2 and all(ends):  # noqa: PLR2004  (a line has two)
+        message = f"`{text}` joins {len(ends)} ends, and a line joins two"
+        first, second = f"{ends[0]} {joint} {ends[1]}", f"{ends[1]} {joint} {ends[2]}"
+        advice = f"write two lines, `- {first}` and `- {second}`"
+    elif dash:
+        if joint == "--" and ">" in dash[0]:
+            message = f"`{text}`: an arrow is data in one direction, as under `measured:`"
+        left, _, right = text.partition(dash[0].strip())
+        advice = f"write `{left.strip()} {joint} {right.strip()}`"
+    report.add(key, "not-a-cable", message, help=advice)
 
 
 # --- pairs ----------------------------------------------------------------------------------------
@@ -138,26 +132,32 @@ def expand_line(line: Line, names: Names, report: Report) -> Pairs:
         return ()
     if line.mode == "all to all":
         return _mesh(left, right, line, report)
+    short, long = sorted((len(left), len(right)))
+    pairs: Pairs = ()
     if line.mode == "in blocks":
-        pairs = _blocks(left, right)
+        if long % short == 0:
+            by_left, by_right = (max(1, long // len(side)) for side in (left, right))
+            pairs = tuple((left[at // by_left], right[at // by_right]) for at in range(long))
     elif len(left) == len(right):
         pairs = tuple(zip(left, right, strict=True))
-    elif 1 in (len(left), len(right)):
+    elif short == 1:
         pairs = tuple(product(left, right))
-    else:
-        pairs = ()
     if not pairs:
-        _report_unpaired(len(left), len(right), line, report)
-    return () if _is_to_itself(pairs, line, report) else pairs
-
-
-def _blocks(left: tuple[End, ...], right: tuple[End, ...]) -> Pairs:
-    """Pair consecutive blocks; no pairs where the counts do not divide."""
-    short, long = sorted((len(left), len(right)))
-    if long % short:
-        return ()
-    by_left, by_right = (max(1, long // len(side)) for side in (left, right))
-    return tuple((left[at // by_left], right[at // by_right]) for at in range(long))
+        message = f"`{line.key.text}` joins {len(left)} with {len(right)}, and those do not pair"
+        choices = [f"`all to all` ({short * long} links)", "or name one of them"]
+        if long % short == 0:
+            choices.insert(0, f"`in blocks` ({long // short} each)")
+        if line.mode == "in blocks":
+            message = f"`{line.key.text}`: {long} do not divide into {short} equal blocks"
+        report.add(line.key, "unpaired", message, help=f"say {', '.join(choices)}")
+    devices = [a.device for a, b in pairs if a.device == b.device]
+    if not devices:
+        return pairs
+    device = devices[0] if len(devices) == 1 else "each device"
+    message = f"`{line.key.text}` joins {device} with itself"
+    help = f"a mesh is `{line.left} -- {line.right} all to all`" if len(pairs) > 1 else ""
+    report.add(line.key, "self-link", message, help=help or "name two different devices")
+    return ()
 
 
 def _mesh(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Report) -> Pairs:
@@ -178,28 +178,6 @@ def _mesh(left: tuple[End, ...], right: tuple[End, ...], line: Line, report: Rep
         message = f"`{line.key.text}` joins a device with itself only"
         report.add(line.key, "self-link", message, help="name two different devices")
     return pairs
-
-
-def _report_unpaired(left: int, right: int, line: Line, report: Report) -> None:
-    message = f"`{line.key.text}` joins {left} with {right}, and those do not pair"
-    short, long = sorted((left, right))
-    choices = [f"`all to all` ({left * right} links)", "or name one of them"]
-    if long % short == 0:
-        choices.insert(0, f"`in blocks` ({long // short} each)")
-    if line.mode == "in blocks":
-        message = f"`{line.key.text}`: {long} do not divide into {short} equal blocks"
-    report.add(line.key, "unpaired", message, help=f"say {', '.join(choices)}")
-
-
-def _is_to_itself(pairs: Pairs, line: Line, report: Report) -> bool:
-    devices = [a.device for a, b in pairs if a.device == b.device]
-    if not devices:
-        return False
-    device = devices[0] if len(devices) == 1 else "each device"
-    message = f"`{line.key.text}` joins {device} with itself"
-    help = f"a mesh is `{line.left} -- {line.right} all to all`" if len(pairs) > 1 else ""
-    report.add(line.key, "self-link", message, help=help or "name two different devices")
-    return True
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -246,9 +224,17 @@ def change_links(
         If a change names no link.
     """
     for change in changes:
-        ends = _other_ends(change, names, report)
-        cable = None if ends else read_cable(change.value, media=media, report=report)
-        left, right = (_side(side, names) for side in change.target.split(" -- ", 1))
+        fields: dict[str, End | Cable | None] = {}
+        value = change.value
+        if isinstance(value, Scalar) and " -- " in value.text:
+            both = value.text.split(" -- ", 1)
+            ends = [names.ends(text.strip(), value, report) for text in both]
+            if all(len(end) == 1 for end in ends):
+                fields = {"a": ends[0][0], "b": ends[1][0]}
+        if not fields:
+            fields = {"cable": read_cable(value, media=media, report=report)}
+        sides = [side.strip().partition("/") for side in change.target.split(" -- ", 1)]
+        left, right = ((frozenset(names.matching(device)), port) for device, _, port in sides)
         matched = {
             at
             for at, link in enumerate(links)
@@ -257,31 +243,17 @@ def change_links(
         }
         if not matched:
             raise UnknownNameError(_no_link(change, links, names))
-        fields: dict[str, Any] = {"a": ends[0], "b": ends[1]} if ends else {"cable": cable}
-        if ends or cable is not None:
+        if None not in fields.values():
+            new_fields: dict[str, Any] = {**fields, "place": change.place}
             links = tuple(
-                replace(link, place=change.place, **fields) if at in matched else link
+                replace(link, **new_fields) if at in matched else link
                 for at, link in enumerate(links)
             )
     return links
 
 
-def _other_ends(change: Change, names: Names, report: Report) -> tuple[End, End] | None:
-    """Return the two ends that a change leads a link to, `None` when its value is a cable."""
-    if not isinstance(change.value, Scalar) or " -- " not in change.value.text:
-        return None
-    left, _, right = change.value.text.partition(" -- ")
-    ends = [names.ends(side.strip(), change.value, report) for side in (left, right)]
-    return (ends[0][0], ends[1][0]) if all(len(end) == 1 for end in ends) else None
-
-
-def _side(text: str, names: Names) -> tuple[frozenset[str], str]:
-    """Return the devices that one side of a change names, and the port or NUMA node, if any."""
-    device, _, side = text.strip().partition("/")
-    return frozenset(names.matching(device)), side
-
-
 def _fits(end: End, side: tuple[frozenset[str], str]) -> bool:
+    """Whether an end is at one of the devices, and at the port or NUMA node, if any is named."""
     devices, port = side
     return end.device in devices and port in ("", end.side)
 

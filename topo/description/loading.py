@@ -52,13 +52,7 @@ from topo.description.links import (
     resolve_measured,
 )
 from topo.description.names import Names
-from topo.description.overrides import (
-    Changes,
-    read_changes,
-    sort_changes,
-    split_copies,
-    with_entry,
-)
+from topo.description.overrides import Changes, read_changes, sort_changes, split_copies, with_entry
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
@@ -259,10 +253,7 @@ def read_description(
             severity="warning",
         )
     return replace(
-        description,
-        findings=report.findings,
-        document=document,
-        overrides=dict(overrides or {}),
+        description, findings=report.findings, document=document, overrides=dict(overrides or {})
     )
 
 
@@ -373,7 +364,7 @@ def _with_overrides(
                 continue
             old = changed.get(section)
             mapping = old if isinstance(old, Mapping) else Mapping((), change.place)
-            changed[section] = with_entry(mapping, change)
+            changed[section] = with_entry(mapping, change.keys, change.value)
     return changed, changes
 
 

@@ -8,11 +8,13 @@ given back only if it says exactly what was wanted.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from json import dumps
 from typing import TYPE_CHECKING, Final
 
 from topo.description.format import comments_of, comparable
 from topo.description.loading import loads
-from topo.document.nodes import Mapping, Sequence
+from topo.document.nodes import Mapping, Scalar, Sequence
 from topo.document.parse import parse
 from topo.document.tokens import tokenize
 from topo.errors import DescriptionError, Finding
@@ -20,10 +22,7 @@ from topo.records import dataclass
 from topo.units import spell_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topo.description.description import Description
-    from topo.document.nodes import Scalar
 
 
 _AFTER: Final = ("workloads", "expect")  # sections that stand below `measured:`
@@ -102,8 +101,13 @@ def with_measured(text: str, lines: Iterable[MeasuredLine], *, name: str = "<tex
         rows = _replaced(rows, _items(rows, root, section, description, name), new_lines)
     else:
         at = key.place.line - 1
+        tokens = tokenize(rows[at]).tokens
+        comment = next((rows[at][token.start :] for token in tokens if token.kind == "comment"), "")
+        colon = next(token.end for token in tokens if token.kind == "colon")
+        # The empty list behind the key goes, its comment stays.
+        head = rows[at][:colon] + (f"  {comment}" if comment else "")
         below = [_INDENT + line.text for line in new_lines.values()]
-        rows = [*rows[:at], _without_value(rows[at]), *below, *rows[at + 1 :]]
+        rows = [*rows[:at], head, *below, *rows[at + 1 :]]
     edited = "\n".join(rows) + "\n"
     _check_edited(text, edited, description, new_lines, name)
     return edited
@@ -125,14 +129,6 @@ def _with_section(rows: list[str], root: Mapping, new_lines: dict[Pair, Measured
     if aired and at < len(rows):
         section.append("")
     return [*rows[:at], *section, *rows[at:]]
-
-
-def _without_value(row: str) -> str:
-    """Return ``measured:`` without the empty list behind it, and with its comment."""
-    tokens = tokenize(row).tokens
-    comment = next((token.start for token in tokens if token.kind == "comment"), len(row))
-    colon = next(token.end for token in tokens if token.kind == "colon")
-    return row[:colon] + (f"  {row[comment:]}" if row[comment:] else "")
 
 
 # --- a section that is there ----------------------------------------------------------------------
@@ -188,32 +184,25 @@ def _renewed(
     """Return one item's rows anew: its comments, what is left of it, and the new lines."""
     indent = _indent(old[0])
     new_rows = [indent + line.text for line in new]
+    text = "\n".join(old)
+    tokenized = tokenize(text)
+    comment_tokens = [token for token in tokenized.tokens if token.kind == "comment"]
     remaining = [pair for pair in item.pairs if pair not in measured]
-    if remaining:
-        return [*_for_pairs(remaining, old, item), *new_rows]
-    tokenized = tokenize("\n".join(old))
-    comments = [tokenized.of(token) for token in tokenized.tokens if token.kind == "comment"]
+    if remaining:  # the item once for each, with its comments at the first
+        bare = text
+        for token in reversed(comment_tokens):
+            bare = bare[: token.start].rstrip(" ") + bare[token.end :]
+        without_comments = [row for row in bare.split("\n") if row.strip()]
+        start, end = item.key.place.column - 1, item.key.place.end_column - 1
+        rows: list[str] = []
+        for source, target in remaining:
+            first, *below = without_comments if rows else old
+            rows += [f"{first[:start]}{source} -> {target}{first[end:]}", *below]
+        return [*rows, *new_rows]
+    comments = [tokenized.of(token) for token in comment_tokens]
     if len(old) == 1 and comments and new_rows:
         return [f"{new_rows[0]}  {comments[0]}", *new_rows[1:]]
     return [*(indent + comment for comment in comments), *new_rows]
-
-
-def _for_pairs(pairs: list[Pair], old: list[str], item: _Item) -> list[str]:
-    """Return the item once for each of the pairs, with its comments at the first."""
-    start = item.key.place.column - 1
-    end = item.key.place.end_column - 1
-    rows: list[str] = []
-    for source, target in pairs:
-        copy = [f"{old[0][:start]}{source} -> {target}{old[0][end:]}", *old[1:]]
-        rows += _without_comments(copy) if rows else copy
-    return rows
-
-
-def _without_comments(rows: list[str]) -> list[str]:
-    text = "\n".join(rows)
-    for token in reversed([token for token in tokenize(text).tokens if token.kind == "comment"]):
-        text = text[: token.start].rstrip(" ") + text[token.end :]
-    return [row for row in text.split("\n") if row.strip()]
 
 
 def _indent(row: str) -> str:
@@ -267,8 +256,6 @@ def _in_brackets(name: str, what: str) -> DescriptionError:
 
 
 def _quoted(text: str) -> str:
-    from json import dumps
-
     plain = "".join(char if char.isprintable() else " " for char in text)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", plain):
         return plain

@@ -8,6 +8,7 @@ device of that stem.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from topo.document.nodes import Report, Scalar
 
 
@@ -194,9 +193,6 @@ class Names:
             report.add(at, "bad-name", message, help=advice)
             return ()
         ends = tuple(End(name, side) for name in names for side in sides)
-        return ends if self._have_numa(ends, at, report) else ()
-
-    def _have_numa(self, ends: Iterable[End], at: Scalar, report: Report) -> bool:
         for end in ends:
             number = end.side.removeprefix("numa")
             stated = self._numa.get(end.device, ())
@@ -212,8 +208,8 @@ class Names:
                 if owner
                 else "NUMA nodes are a CPU's, and it says which: `cpu0: {part: ..., numa: 0-3}`",
             )
-            return False
-        return True
+            return ()
+        return ends
 
     def absent(self, unknown: Sequence[str]) -> tuple[str, str]:
         """Return message and advice for devices that are not there."""

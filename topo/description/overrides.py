@@ -7,24 +7,22 @@ cabled alike (``--set slot3=slot1``): `devices` and `links` copy the entry and t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS
 from topo.description.keys import node_of
-from topo.document.nodes import Mapping, Scalar, Sequence
+from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError
 from topo.phrases import did_you_mean
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Mapping as MappingOf
-
     from topo.description.description import Override
     from topo.description.names import Names
-    from topo.document.nodes import Node
 
 
 _FILE: Final = "--set"
@@ -95,7 +93,10 @@ def _read_change(key: str, value: object, line: int) -> Change:
     if node is None:
         text = value.strip() if isinstance(value, str) else ""
         place = Place(_FILE, line, len(key) + 2, len(key) + 2 + len(text))
-        node = _node(text, place) if isinstance(value, str) else node_of(value, place)
+        if text[:1] in ("[", "{"):  # YAML's short form of a list or a mapping
+            node = _moved(parse(text, name=_FILE).root, place)
+        else:
+            node = node_of(text if isinstance(value, str) else value, place)
     if " -- " in key:
         return Change(key, (), node)
     target, dot, below = key.partition(".")
@@ -108,15 +109,6 @@ def _read_change(key: str, value: object, line: int) -> Change:
     return Change(target, tuple(Scalar(word, place) for word in words), node)
 
 
-def _node(text: str, place: Place) -> Node:
-    """Return a text's node: a list or mapping in YAML's short form, else the text as it is."""
-    return (
-        _moved(parse(text, name=_FILE).root, place)
-        if text[:1] in ("[", "{")
-        else Scalar(text, place)
-    )
-
-
 def _moved(node: Node, place: Place) -> Node:
     if isinstance(node, Scalar):
         return Scalar(node.text, place, node.quoted)
@@ -126,17 +118,13 @@ def _moved(node: Node, place: Place) -> Node:
     return Sequence(tuple(_moved(item, place) for item in node.items), place)
 
 
-def with_entry(mapping: Mapping, change: Change) -> Mapping:
-    """Return the mapping with a change's value under its keys."""
-    return _with_value(mapping, change.keys, change.value)
-
-
-def _with_value(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
+def with_entry(mapping: Mapping, keys: tuple[Scalar, ...], value: Node) -> Mapping:
+    """Return the mapping with a value under keys, of which each leads into the one before."""
     key, below = keys[0], keys[1:]
     old = mapping.get(key.text)
     if below:
         inner = old if isinstance(old, Mapping) else Mapping((), key.place)
-        value = _with_value(inner, below, value)
+        value = with_entry(inner, below, value)
     entries = [(key, value) if name.text == key.text else (name, node) for name, node in mapping]
     if old is None:
         entries.append((key, value))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from topo.catalogue.fields import Field
-    from topo.description.keys import Keys, Row
+    from topo.description.keys import Keys
 
 
 Schema = dict[str, Any]
@@ -77,6 +77,7 @@ def _ref(name: str) -> Schema:
 
 # --- values ---------------------------------------------------------------------------------------
 
+_FIGURE_KIND: Final = _words("datasheet", "measured", "quoted", "guess")
 _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _NUMA: Final = _either({"type": "integer", "minimum": 0}, _text("^[0-9]+( ?[-,] ?[0-9]+)*$", "0-3"))
 _PCI: Final = _text("^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$", "1b:00.0")
@@ -118,13 +119,6 @@ WORDS: Final[Mapping[str, Callable[[Schema], Schema]]] = {
 }
 
 
-def _value(row: Row) -> Schema:
-    """Return what may stand under a key."""
-    if row.holds in WORDS:
-        return WORDS[row.holds](_words(*row.words) if row.words else _text())
-    return VALUES[row.holds]
-
-
 def _figure(plain: Schema, *words: str) -> Schema:
     """Return a value that may be unknown and may stand with its source."""
     value = _either(plain, _words("unknown", *words))
@@ -133,7 +127,7 @@ def _figure(plain: Schema, *words: str) -> Schema:
         "properties": {
             "value": value,
             "source": {"type": "string", "description": "where it comes from"},
-            "kind": _words("datasheet", "measured", "quoted", "guess"),
+            "kind": _FIGURE_KIND,
         },
         "required": ["value"],
         "additionalProperties": False,
@@ -169,11 +163,14 @@ def json_schema() -> Schema:
 
 
 def _object(keys: Keys) -> Schema:
+    properties = {}
+    for row in keys.values():
+        words = _words(*row.words) if row.words else _text()
+        value = WORDS[row.holds](words) if row.holds in WORDS else VALUES[row.holds]
+        properties[row.name] = {"description": row.meaning, **value}
     return {
         "type": "object",
-        "properties": {
-            row.name: {"description": row.meaning, **_value(row)} for row in keys.values()
-        },
+        "properties": properties,
         "patternProperties": _EXTENSION,
         "required": [row.name for row in keys.values() if row.required],
         "additionalProperties": False,
@@ -228,6 +225,7 @@ def _definitions() -> Schema:
         name: {"type": "string", "description": PART_WORDS[name]} for name in _PART_WORDS_OF_DEVICE
     }
     directions = [{"required": [direction]} for direction in get_args(Direction)]
+    cap = _figure(_text(f"^{RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
     move = _either(VALUES["worker-rate"], _object(MOVE))
     return {
         "settings": _object(SETTINGS),
@@ -249,21 +247,16 @@ def _definitions() -> Schema:
             "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
         },
         "ratio-figure": _figure(RATIO.schema),
-        "caps": _caps(),
+        "caps": _mapping(
+            {
+                "posted": {"description": "a device writes into a GPU: storage reads", **cap},
+                "non-posted": {"description": "a device reads from a GPU: checkpoints", **cap},
+                "source": {"type": "string", "description": "where the caps come from"},
+                "kind": _FIGURE_KIND,
+            },
+            description="peer-to-peer caps: a device writes into a GPU, or reads from one",
+        ),
         "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
         "workloads": _named(f"^{_NAME}$", {**_object(WORKLOAD), "oneOf": directions}),
         "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
     }
-
-
-def _caps() -> Schema:
-    cap = _figure(_text(f"^{RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
-    return _mapping(
-        {
-            "posted": {"description": "a device writes into a GPU: storage reads", **cap},
-            "non-posted": {"description": "a device reads from a GPU: checkpoints", **cap},
-            "source": {"type": "string", "description": "where the caps come from"},
-            "kind": _words("datasheet", "measured", "quoted", "guess"),
-        },
-        description="peer-to-peer caps: a device writes into a GPU, or reads from one",
-    )

@@ -11,8 +11,10 @@ read here and judged by `topo check`::
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.description.description import BASES, Direction, Expectation, Workload
@@ -27,20 +29,12 @@ from topo.description.keys import (
     value_of,
     values_of,
 )
-from topo.description.names import is_name
-from topo.document.nodes import Scalar
+from topo.description.names import Names, is_name
+from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
 from topo.records import dataclass
 from topo.units import parse_duration, parse_rate, parse_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Mapping as MappingOf
-
-    from topo.description.names import Names
-    from topo.document.nodes import Mapping, Node, Report
-
 
 _DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 _PEERS: Final = ("gpu", *CARDS)
@@ -81,12 +75,8 @@ class Draft:
     values: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """An expectation whose names are not looked up yet, and where it stands."""
-
-    node: Scalar
-    expectation: Expectation
+# An expectation whose names are not looked up yet, and where it stands.
+Claim = tuple[Scalar, Expectation]
 
 
 # --- workloads: shape -----------------------------------------------------------------------------
@@ -95,30 +85,25 @@ class Claim:
 def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
     """Read the entries of `workloads:`, without looking names up."""
     mapping = mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
-    drafts = (
-        _read_workload(key, value, report)
-        for key, value in mapping or ()
-        if not is_extension(key.text)
-    )
-    return tuple(draft for draft in drafts if draft is not None)
-
-
-def _read_workload(name: Scalar, node: Node, report: Report) -> Draft | None:
-    what = f"workload `{name.text}`"
-    is_name(name, report)
-    mapping = mapping_of(node, what, report, help=_EXAMPLE)
-    if mapping is None:
-        return None
-    entries = entries_of(mapping, WORKLOAD, what, report)
-    direction = _direction(mapping, entries, what, report)
-    values = values_of(entries, WORKLOAD, report, of=what)
-    if direction is None:
-        return None
-    size = value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
-    if size is None:
-        return None
-    sources, targets, via = (values.pop(key, ()) for key in ("from", "to", "via"))
-    return Draft(name, direction, *size, sources, targets, via, values)
+    drafts = []
+    for name, value in mapping or ():
+        if is_extension(name.text):
+            continue
+        what = f"workload `{name.text}`"
+        is_name(name, report)
+        workload = mapping_of(value, what, report, help=_EXAMPLE)
+        if workload is None:
+            continue
+        entries = entries_of(workload, WORKLOAD, what, report)
+        direction = _direction(workload, entries, what, report)
+        values = values_of(entries, WORKLOAD, report, of=what)
+        if direction is None:
+            continue
+        size = value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
+        if size is not None:
+            sources, targets, via = (values.pop(key, ()) for key in ("from", "to", "via"))
+            drafts.append(Draft(name, direction, *size, sources, targets, via, values))
+    return tuple(drafts)
 
 
 def _direction(
@@ -269,7 +254,7 @@ def _read_sentence(node: Node, report: Report) -> Claim | None:
     except UnitError as error:
         report.unit(node, error)
         return None
-    return Claim(node, Expectation(text=text, basis=basis, place=node.place, **fields))
+    return node, Expectation(text=text, basis=basis, place=node.place, **fields)
 
 
 def _fields(sentence: str) -> dict[str, Any]:
@@ -278,23 +263,19 @@ def _fields(sentence: str) -> dict[str, Any]:
     if plain != sentence:
         message = f"`{sentence}` has a sign that topo does not read"
         raise UnitError("bad-expectation", message, f"write `{plain}`")
-    for kind, pattern in _SENTENCES:
-        if match := pattern.fullmatch(sentence):
-            words = {name: word or "" for name, word in match.groupdict().items()}
-            return _checked_fields(kind, words)
-    message = f"`{sentence}` is not a sentence that topo judges"
-    raise UnitError("bad-expectation", message, _SENTENCE_EXAMPLE)
-
-
-def _checked_fields(kind: str, words: dict[str, str]) -> dict[str, Any]:
+    matches = ((kind, pattern.fullmatch(sentence)) for kind, pattern in _SENTENCES)
+    kind, match = next(((kind, match) for kind, match in matches if match), ("", None))
+    if match is None:
+        message = f"`{sentence}` is not a sentence that topo judges"
+        raise UnitError("bad-expectation", message, _SENTENCE_EXAMPLE)
+    words = {name: word or "" for name, word in match.groupdict().items()}
     fields: dict[str, Any] = {"kind": kind, **words}
+    text = words.get("value_text", "")
     if kind == "figure":
-        text = words["value_text"]
         is_rate = "/" in text or text.endswith("ps")
         fields["kind"] = "rate" if is_rate else "time"
         fields["value"] = parse_rate(text) if is_rate else parse_duration(text)
     elif kind == "locality":
-        text = words["value_text"]
         if not re.fullmatch(r"X|NV[0-9]+|PIX|PXB|PHB|NODE|SYS", text):
             near = did_you_mean(text, ("PIX", "PXB", "PHB", "NODE", "SYS"))
             advice = near or "write X, NV and a number, PIX, PXB, PHB, NODE or SYS"
@@ -334,19 +315,19 @@ def resolve_expectations(
         Gets what is wrong.
     """
     expectations = []
-    for claim in claims:
-        expectation = claim.expectation
+    for node, claimed in claims:
+        expectation = claimed
         if expectation.kind in ("locality", "possible", "not-possible"):
             for name in (expectation.subject, expectation.what):
-                names.select(name, claim.node, report)
+                names.select(name, node, report)
         else:
-            expectation = _with_path(expectation, claim.node, workloads, report)
+            expectation = _with_path(expectation, node, workloads, report)
         if expectation.kind == "limited-by":  # `slot1/chip`, `slot1 -> cpu1`
             for end in expectation.what.split(" -> "):
-                names.select(end.partition("/")[0].strip(), claim.node, report)
-        _check_path(expectation.via, data_paths, claim.node, report)
+                names.select(end.partition("/")[0].strip(), node, report)
+        _check_path(expectation.via, data_paths, node, report)
         if expectation.kind == "beats":
-            _check_path(expectation.what, data_paths, claim.node, report)
+            _check_path(expectation.what, data_paths, node, report)
         expectations.append(expectation)
     return tuple(expectations)
 

@@ -1,7 +1,8 @@
-"""A plain document as YAML that a person would write, in topo's own layout.
+"""A description back into a plain document, and a document into YAML as a person would write it.
 
-Devices and links that follow one another become ranges, values stand in one column, comments
-beside what they are about. `topo.description.dump` makes such a document of a description.
+`build(to_document(description))` gives the same description, apart from places and from sources
+that are a file and its line. In the YAML devices and links that follow one another become ranges,
+values stand in one column, comments beside what they are about.
 """
 
 from __future__ import annotations
@@ -12,22 +13,296 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
 from json import dumps
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
+from topo.catalogue.load import catalogue
+from topo.description.format import SECTION_ORDER, WIDEST_KEY
+from topo.description.keys import SETTINGS
+from topo.document.nodes import plain
 from topo.phrases import number_ranges
 from topo.records import dataclass
+from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
+
+if TYPE_CHECKING:
+    from topo.catalogue.fields import Field, Quantity
+    from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
+    from topo.description.description import DataPath, Description, Device, Measurement, Workload
 
 Plain = dict[str, Any]
+# The source and kind that a mapping states for all the figures in it.
+Usual = tuple[str, "FigureKind"]
 
-_ORDER: Final = (
-    *("topo", "name", "title", "parts", "media", "data-paths", "settings"),
-    *("devices", "links", "measured", "workloads", "expect"),
-)
+# A source that is the place of the figure itself, which a new document has elsewhere.
+_OWN_PLACE: Final = re.compile(r".*:[0-9]+")
+_QUOTED: Final[Usual] = ("", "quoted")
 _WIDTH: Final = 96  # characters of an entry on one line
 _PART_WIDTH: Final = 200  # the same of a part, which stays on its line with its title
-_WIDEST_KEY: Final = 24  # characters of a key, with its colon, that others are lined up with
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _./()+%-]*")
 _ADDRESS: Final = re.compile(r"[0-9a-fA-F:]+\.[0-7]")
+
+
+def to_document(description: Description) -> Plain:
+    """Return a description as mappings, lists and texts of the YAML's own shape.
+
+    Parameters
+    ----------
+    description
+        The description; comments and findings are left out.
+
+    Examples
+    --------
+    >>> from topo.description.loading import loads
+    >>> to_document(loads("{topo: 1, name: box, devices: {'gpu[0-1]': l40s}}"))
+    {'topo': 1, 'name': 'box', 'devices': {'gpu0': 'l40s', 'gpu1': 'l40s'}}
+    """
+    media, parts = description.media, description.parts
+    settings = {key: description.settings.stated(key) for key in SETTINGS}
+    sections: Plain = {
+        "topo": 1,
+        "name": description.name,
+        "title": description.title,
+        "settings": {key: value for key, value in settings.items() if value is not None},
+        "parts": {
+            name: _part_value(part, description.likes.get(name, ""), parts)
+            for name, part in parts.items()
+        },
+        "media": {name: _medium_value(medium) for name, medium in media.items()},
+        "data-paths": {
+            **{name: _data_path(path) for name, path in description.data_paths.items()},
+            **{name: plain(entries) for name, entries in description.data_path_overrides.items()},
+        },
+        "devices": {device.name: _device_value(device, parts) for device in description.devices},
+        "links": [
+            {f"{link.a} -- {link.b}": _cable_value(link.cable, media)} for link in description.links
+        ],
+        "measured": [
+            {f"{measurement.source} -> {measurement.target}": _measurement(measurement)}
+            for measurement in description.measurements
+        ],
+        "workloads": {workload.name: _workload(workload) for workload in description.workloads},
+        "expect": [expectation.text for expectation in description.expectations],
+    }
+    return _stated(sections)
+
+
+def _stated(entries: Plain) -> Plain:
+    return {key: value for key, value in entries.items() if value}
+
+
+def _data_path(path: DataPath) -> Plain:
+    moves: list[Any] = []
+    for move in path.moves:
+        text = f"{move.source} -> {move.target} by {move.mover}"
+        text += f" over {move.over}" if move.over else ""
+        if move.rate is None or move.rate.value is None:
+            moves.append(text)
+            continue
+        rate = spell_rate(move.rate.value) + " per worker" * move.per_worker
+        moves.append({text: {"rate": rate, "source": move.rate.source}})
+    return _stated(
+        {
+            "title": path.title,
+            "moves": moves,
+            "stages": path.stages if path.stages != "pipelined" else "",
+            "workers": path.workers if path.workers != 1 else 0,
+            "needs": list(path.needs),
+            "falls-back-to": path.falls_back_to,
+            "code": path.code,
+            "source": path.source,
+        }
+    )
+
+
+def _measurement(measurement: Measurement) -> Plain:
+    rate = _figure_value(measurement.rate, RATE, kind="measured")
+    entries = {"rate": rate}
+    if isinstance(rate, dict):
+        entries = {"rate": rate["value"], "source": measurement.rate.source}
+    return {**entries, "date": measurement.date} if measurement.date else entries
+
+
+def _workload(workload: Workload) -> Plain:
+    entries: Plain = {
+        workload.direction: spell_size(workload.size),
+        "from": list(workload.sources),
+        "to": list(workload.targets),
+    }
+    if workload.via:
+        entries["via"] = list(workload.via)
+    if workload.efficiency is not None:
+        low, high = (spell_ratio(ratio) for ratio in workload.efficiency)
+        entries["efficiency"] = low if low == high else f"{low.removesuffix(' %')}-{high}"
+    if workload.weight != 1:
+        entries["weight"] = repr(workload.weight)
+    if workload.limit is not None and math.isfinite(workload.limit):
+        entries["limit"] = spell_rate(workload.limit)
+    if workload.start:
+        entries["start"] = spell_duration(workload.start)
+    return entries
+
+
+# --- parts, devices, cables and media: what differs from what they are like -----------------------
+
+
+def _part_value(part: Part, like: str, own_parts: Mapping[str, Part]) -> Plain:
+    """Return a part of a file's own, which started from the part `like` or from nothing."""
+    built_in = catalogue().parts
+    base = built_in.get(like) if like == part.name or like not in own_parts else own_parts[like]
+    start = {"like": like} if base is not None else {"kind": part.kind}
+    return {**start, **_differences(part, base)}
+
+
+def _device_value(device: Device, own_parts: Mapping[str, Part]) -> Any:
+    """Return a device: its part alone, or with what it says of itself."""
+    part = device.part
+    entries = _stated(
+        {
+            "label": device.label,
+            "role": device.role,
+            "slot": device.slot_name,
+            "pci": device.pci[0] if len(device.pci) == 1 else list(device.pci),
+            "rdma": device.rdma[0] if len(device.rdma) == 1 else list(device.rdma),
+            "numa": list(device.numa),
+            "outside": "yes" if device.outside else "",
+        }
+    )
+    entries |= _differences(part, own_parts.get(part.name) or catalogue().parts.get(part.name))
+    return {"part": part.name, **entries} if entries else part.name
+
+
+def _differences(part: Part, base: Part | None) -> Plain:
+    """Return the keys in which a part differs from its base, in the table's order."""
+    entries: Plain = {}
+    if part.title != (base.title if base else ""):
+        entries["title"] = part.title
+    source = part.source if part.source != (base.source if base else "") else ""
+    for name, part_field in FIELDS.items():
+        value = _difference(part, base, part_field, (source, "quoted"))
+        if value is not None:
+            entries[name] = value
+    return {**entries, "source": source} if source else entries
+
+
+def _difference(part: Part, base: Part | None, field: Field, usual: Usual) -> Any:
+    """Return the value of one key, or `None` where the base has the same."""
+    quantity = field.quantity
+    if quantity is SLOT:
+        slot = part.slot
+        if slot is None or slot == (base and base.slot):
+            return None
+        return _sourced(quantity.spelled(slot), slot.source, slot.kind, usual)
+    if quantity is PORTS:
+        ports, base_ports = part.ports, base.ports if base else None
+        if field.name != "ports":
+            ports, base_ports = part.fabric, base.fabric if base else None
+        if ports is None or ports == base_ports:
+            return None
+        return _ports(ports, base_ports, usual)
+    if quantity is CAPS and part.peer_caps and part.peer_caps != (base and base.peer_caps):
+        return _caps(part.peer_caps, usual)
+    if not quantity.unit:
+        return _word(part, base, field.name, usual)
+    figure = part.figures.get(field.name)
+    if figure is None or (base is not None and base.figures.get(field.name) == figure):
+        return None
+    return _figure_value(figure, quantity, source=usual[0])
+
+
+def _word(part: Part, base: Part | None, name: str, usual: Usual) -> Any:
+    """Return a flag or a text with its source, or `None` where the base has the same."""
+    values: Plain = {**part.facts, **part.flags}
+    base_values: Plain = {**base.facts, **base.flags} if base else {}
+    if name not in values or (name in base_values and values[name] == base_values[name]):
+        return None
+    text, source = values[name], part.sources.get(name, "")
+    text = FLAG.spelled(text) if name in part.flags else text
+    return _sourced(text, source, "quoted", usual if source else _QUOTED)
+
+
+def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
+    """Return ports; a count alone where what the ports are comes from the base."""
+    text: Any = "unknown" if ports.count is None else ports.count
+    inherited = base is not None and (ports.rate, ports.medium) == (base.rate, base.medium)
+    if ports.count is not None and not inherited:
+        rate = RATE.spelled(ports.rate.value if ports.rate else None)
+        if ports.medium is not None:
+            medium = catalogue().media.get(ports.medium)
+            tells_rate = medium is not None and medium.rate is not None
+            text = f"{ports.count}x {ports.medium}{'' if tells_rate else f' {rate}'}"
+        elif ports.rate is not None:
+            text = f"{ports.count}x {rate}"
+    return _sourced(text, ports.source, ports.kind, usual)
+
+
+def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
+    return {
+        name: _sourced(
+            str(RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
+            cap.rate.source,
+            cap.rate.kind,
+            usual,
+        )
+        for name, cap in (("posted", caps.posted), ("non-posted", caps.non_posted))
+        if cap is not None
+    }
+
+
+def _cable_value(cable: Cable, own_media: Mapping[str, Medium]) -> Any:
+    """Return a cable: its shorthand, or a mapping where it has figures of its own."""
+    medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
+    entries: Plain = {}
+    if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
+        entries["efficiency"] = _figure_value(cable.efficiency, RATIO)
+    if cable.p2p is not None:
+        entries["p2p"] = _caps(cable.p2p)
+    return {"medium": cable.text, **entries} if entries else cable.text
+
+
+def _medium_value(medium: Medium) -> Plain:
+    """Return a medium of a file's own, with everything that it says."""
+    base = catalogue().media.get(medium.name)
+    source = medium.source if base is None or medium.source != base.source else ""
+    entries: Plain = {"title": medium.title, "reach": medium.reach}
+    figures = {
+        "transfer-rate": medium.transfer_rate if medium.encoding else None,
+        "rate": medium.rate if not medium.encoding else None,
+        "bytes-per-transfer": medium.bytes_per_transfer,
+        "efficiency": medium.efficiency,
+    }
+    for key, figure in figures.items():
+        if figure is not None:
+            entries[key] = _figure_value(figure, MEDIUM_FIELDS[key].quantity, source=source)
+    entries |= {"encoding": medium.encoding, "source": source}
+    if medium.rate is not None and not medium.encoding:
+        entries["per-lane"] = FLAG.spelled(medium.per_lane)
+    return _stated(entries)
+
+
+def _figure_value(
+    figure: Figure, quantity: Quantity, *, kind: FigureKind = "quoted", source: str = ""
+) -> Any:
+    """Return a figure as YAML writes it: plain, or with its source and kind.
+
+    `kind` and `source` are what the mapping around it says of all its figures.
+    """
+    return _sourced(quantity.spelled(figure.value), figure.source, figure.kind, (source, kind))
+
+
+def _sourced(text: Any, source: str, kind: FigureKind, usual: Usual) -> Any:
+    """Return a value with its source and kind, or alone where those are the usual ones."""
+    usual_source, usual_kind = usual
+    if usual_source:
+        needs_no_source = source == usual_source
+    else:
+        needs_no_source = not source or _OWN_PLACE.fullmatch(source) is not None
+    if needs_no_source and kind == usual_kind:
+        return text
+    entries = {"value": text, "source": source} if source else {"value": text}
+    return entries if kind in (usual_kind, "formula") else {**entries, "kind": kind}
+
+
+# --- YAML -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +374,7 @@ def to_yaml(document: Mapping[str, Any], comments: Comments | None = None) -> st
     """
     comments = comments or Comments()
     lines = [f"# {line}" for line in comments.head]
-    for section in sorted(document, key=_ORDER.index):
+    for section in sorted(document, key=SECTION_ORDER.index):
         value = document[section]
         if isinstance(value, str | int):
             lines.append(f"{section}: {_scalar(str(value))}")
@@ -109,11 +384,10 @@ def to_yaml(document: Mapping[str, Any], comments: Comments | None = None) -> st
             lines += _entry_lines(list(_device_entries(value, comments)))
         elif section == "links":
             lines += _link_lines(value, document["devices"], comments.links)
-        elif isinstance(value, list):
-            for item in value:  # a text, or one key with its value
-                pairs = item.items() if isinstance(item, dict) else ()
-                text = ", ".join(f"{key}: {_flow(inner)}" for key, inner in pairs)
-                lines.append(f"  - {text or _flow(item)}")
+        elif isinstance(value, list):  # of texts, or of one key with its value
+            for item in value:
+                text = _flow(item)
+                lines.append(f"  - {text[1:-1] if isinstance(item, dict) else text}")
         else:
             behind = comments.workloads if section == "workloads" else {}
             entries = [_Entry(name, item, behind.get(name, "")) for name, item in value.items()]
@@ -128,7 +402,7 @@ def _entry_lines(entries: Sequence[_Entry], most: int = _WIDTH) -> Iterator[str]
         for entry in entries
         if not isinstance(entry.value, dict) or len(f"  {entry.key}: {_flow(entry.value)}") <= most
     }
-    widths = [len(key) + 1 for key in short if len(key) < _WIDEST_KEY]
+    widths = [len(key) + 1 for key in short if len(key) < WIDEST_KEY]
     width = max(widths, default=0)
     for entry in entries:
         yield from (f"  # {line}" for line in entry.above)
@@ -138,22 +412,18 @@ def _entry_lines(entries: Sequence[_Entry], most: int = _WIDTH) -> Iterator[str]
             continue
         yield _commented(f"  {name}", entry.comment)
         for key, value in entry.value.items():
-            yield from _wrapped(f"    {key}: ", value)
-
-
-def _wrapped(lead: str, value: Any) -> Iterator[str]:
-    """Yield a key with its value, a long list over several lines."""
-    if not isinstance(value, list):
-        yield lead + _flow(value)
-        return
-    indent, line = " " * (len(lead) + 1), f"{lead}["
-    for at, item in enumerate(value):
-        text = _flow(item) + ("]" if at == len(value) - 1 else ", ")
-        if len(line) + len(text) > _WIDTH and line.strip():
-            yield line.rstrip()
-            line = indent
-        line += text
-    yield line
+            lead = f"    {key}: "
+            if not isinstance(value, list):
+                yield lead + _flow(value)
+                continue
+            indent, line = " " * (len(lead) + 1), f"{lead}["
+            for at, item in enumerate(value):  # a long list goes over several lines
+                text = _flow(item) + ("]" if at == len(value) - 1 else ", ")
+                if len(line) + len(text) > _WIDTH and line.strip():
+                    yield line.rstrip()
+                    line = indent
+                line += text
+            yield line
 
 
 def _flow(value: Any) -> str:
@@ -215,14 +485,14 @@ def _device_entries(devices: Mapping[str, Any], comments: Comments) -> Iterator[
     for run in runs:
         names = list(run)
         key, stem = names[0], stem_of(names[0])
-        if len(names) > 1:
-            key = f"{stem}[{names[0].removeprefix(stem)}-{names[-1].removeprefix(stem)}]"
-        # One value for all where they agree, else a list with one for each.
-        shared = dict(run[names[0]])
-        for field_name, first in shared.items():
-            column = [entries[field_name] for entries in run.values()]
-            if len(names) > 1 and (isinstance(first, list) or column != [first] * len(names)):
-                shared[field_name] = column
+        shared = run[key]
+        if len(names) > 1:  # one value for all where they agree, else a list with one for each
+            key = f"{stem}[{key.removeprefix(stem)}-{names[-1].removeprefix(stem)}]"
+            shared = {}
+            for name, first in run[names[0]].items():
+                column = [entries[name] for entries in run.values()]
+                agree = not isinstance(first, list) and all(value == first for value in column)
+                shared[name] = first if agree else column
         texts = list(dict.fromkeys(text for name in names if (text := comments.devices.get(name))))
         comment = texts[0] if len(texts) == 1 else f"{texts[0]}; others differ" if texts else ""
         about: dict[str, list[str]] = {}
@@ -268,19 +538,25 @@ def _link_lines(
         groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
     comment_before = ""
     for group in groups.values():
-        line = _one_line(group, all_names)
-        lines = [line] if line is not None else []
-        if line is None:  # a line for each parent
-            by_parent = sorted(group, key=lambda link: _by_number(link.b))
-            for parent, of_parent in groupby(by_parent, key=lambda link: link.b):
-                children = list(of_parent)
-                names = selection([link.a for link in children], all_names)
-                lines.append(_Link(names, parent, group[0].cable, _said(children)))
-        for a, b, cable, comment in lines:
+        for a, b, cable, comment in _grouped(group, all_names):
             new_comment = "" if comment == comment_before else comment
             text = cable if isinstance(cable, str) else _flow(cable)
             yield _commented(f"  - {a} -- {b}: {text}", new_comment)
             comment_before = comment
+
+
+def _grouped(group: list[_Link], all_names: Mapping[str, list[str]]) -> list[_Link]:
+    """Return the fewest lines that make these links, which have the same stems and cable."""
+    line = _one_line(group, all_names)
+    if line is not None:
+        return [line]
+    by_parent = sorted(group, key=lambda link: _by_number(link.b))
+    lines = []
+    for parent, children in groupby(by_parent, key=lambda link: link.b):
+        links = list(children)
+        names = [link.a for link in links]
+        lines.append(_Link(selection(names, all_names), parent, group[0].cable, _said(links)))
+    return lines
 
 
 def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:

@@ -60,7 +60,7 @@ class Imported:
     @property
     def document(self) -> dict[str, Any]:
         """The description as mappings, lists and texts: `topo.build` takes it."""
-        from topo.description.dump import to_document
+        from topo.description.write import to_document
 
         return to_document(self.description)
 
