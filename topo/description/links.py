@@ -6,6 +6,8 @@ Here are also the links that a caller changes, and those of devices added as cop
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
@@ -16,22 +18,16 @@ from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED, entries_of, items_of, kind_of, text_of, value_of
-from topo.description.names import MOST, ranged
-from topo.document.nodes import Mapping, Scalar
+from topo.description.names import MOST, Names, ranged
+from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.units import parse_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Mapping as MappingOf
-
     from topo.catalogue.part import Cable, Medium
-    from topo.description.names import Names
     from topo.description.overrides import Change
-    from topo.document.nodes import Node, Report
-
 
 _MODES: Final = ("in blocks", "all to all")
 _JOINTS: Final = {"links": "--", "measured": "->"}
@@ -296,25 +292,20 @@ def copied_links(
 
 def read_measured(lines: Iterable[Line], report: Report) -> tuple[tuple[Line, Figure, str], ...]:
     """Read the rate, with its source, and the date of each line."""
-    measured = ((line, *_measured(line.value, report)) for line in lines)
-    return tuple((line, rate, date) for line, rate, date in measured if rate is not None)
-
-
-def _measured(node: Node, report: Report) -> tuple[Figure | None, str]:
-    source, date, text = "", "", node
-    if isinstance(node, Mapping):
-        entries = entries_of(node, MEASURED, "a measurement", report)
-        if "rate" not in entries:
-            return None, ""
-        text = entries["rate"]
-        source, date = (
-            (text_of(entries[key], f"`{key}`", report) or "") if key in entries else ""
-            for key in ("source", "date")
-        )
-    rate = value_of(text, "a measured rate", partial(parse_rate, positive=True), report)
-    if rate is None:
-        return None, ""
-    return Figure(rate, "measured", source or HERE.at(text)), date
+    measured = []
+    for line in lines:
+        text, source, date = line.value, "", ""
+        if isinstance(text, Mapping):
+            entries = entries_of(text, MEASURED, "a measurement", report)
+            if "rate" not in entries:
+                continue
+            text = entries["rate"]
+            source = text_of(entries.get("source"), "`source`", report) or ""
+            date = text_of(entries.get("date"), "`date`", report) or ""
+        rate = value_of(text, "a measured rate", partial(parse_rate, positive=True), report)
+        if rate is not None:
+            measured.append((line, Figure(rate, "measured", source or HERE.at(text)), date))
+    return tuple(measured)
 
 
 def resolve_measured(

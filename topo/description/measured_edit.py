@@ -41,15 +41,11 @@ class MeasuredLine:
     date: str = ""
 
     @property
-    def value(self) -> str:
-        """What stands behind the colon."""
-        date = f", date: {_quoted(self.date)}" if self.date else ""
-        return f"{{rate: {spell_rate(self.rate)}, source: {_quoted(self.origin)}{date}}}"
-
-    @property
     def text(self) -> str:
         """The whole line, without indent."""
-        return f"- {self.source} -> {self.target}: {self.value}"
+        date = f", date: {_quoted(self.date)}" if self.date else ""
+        value = f"{{rate: {spell_rate(self.rate)}, source: {_quoted(self.origin)}{date}}}"
+        return f"- {self.source} -> {self.target}: {value}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,31 +82,28 @@ def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
 
     A value that is a node already keeps its own place.
     """
-    return tuple(
-        _read_change(key.strip(), value, number)
-        for number, (key, value) in enumerate(overrides.items(), start=1)
-    )
-
-
-def _read_change(key: str, value: object, line: int) -> Change:
-    node = value if isinstance(value, Scalar | Sequence | Mapping) else None
-    if node is None:
-        text = value.strip() if isinstance(value, str) else ""
-        place = Place(_FILE, line, len(key) + 2, len(key) + 2 + len(text))
-        if text[:1] in ("[", "{"):  # YAML's short form of a list or a mapping
-            node = _moved(parse(text, name=_FILE).root, place)
-        else:
-            node = node_of(text if isinstance(value, str) else value, place)
-    if " -- " in key:
-        return Change(key, (), node)
-    target, dot, below = key.partition(".")
-    words = below.split(".") if dot else []
-    if target in ("media", "parts") and len(words) > 1:  # `parts.acme.v2.chip`
-        words = below.rsplit(".", 1)
-    elif target == "devices":
-        target, *words = words or [""]
-    place = Place(_FILE, line, 1, len(key) + 1)
-    return Change(target, tuple(Scalar(word, place) for word in words), node)
+    changes = []
+    for line, (target, value) in enumerate(overrides.items(), start=1):
+        key = target.strip()
+        node = value if isinstance(value, Scalar | Sequence | Mapping) else None
+        if node is None:
+            text = value.strip() if isinstance(value, str) else ""
+            place = Place(_FILE, line, len(key) + 2, len(key) + 2 + len(text))
+            if text[:1] in ("[", "{"):  # YAML's short form of a list or a mapping
+                node = _moved(parse(text, name=_FILE).root, place)
+            else:
+                node = node_of(text if isinstance(value, str) else value, place)
+        name, dot, below = key.partition(".")
+        words = below.split(".") if dot else []
+        if " -- " in key:
+            name, words = key, []
+        elif name in ("media", "parts") and len(words) > 1:  # `parts.acme.v2.chip`
+            words = below.rsplit(".", 1)
+        elif name == "devices":
+            name, *words = words or [""]
+        place = Place(_FILE, line, 1, len(key) + 1)
+        changes.append(Change(name, tuple(Scalar(word, place) for word in words), node))
+    return tuple(changes)
 
 
 def _moved(node: Node, place: Place) -> Node:

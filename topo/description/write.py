@@ -538,25 +538,19 @@ def _link_lines(
         groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
     comment_before = ""
     for group in groups.values():
-        for a, b, cable, comment in _grouped(group, all_names):
+        line = _one_line(group, all_names)
+        lines = [] if line is None else [line]
+        if line is None:  # one for each device at the far end
+            by_parent = sorted(group, key=lambda link: _by_number(link.b))
+            for parent, children in groupby(by_parent, key=lambda link: link.b):
+                run = list(children)
+                names = selection([link.a for link in run], all_names)
+                lines.append(_Link(names, parent, group[0].cable, _said(run)))
+        for a, b, cable, comment in lines:
             new_comment = "" if comment == comment_before else comment
             text = cable if isinstance(cable, str) else _flow(cable)
             yield _commented(f"  - {a} -- {b}: {text}", new_comment)
             comment_before = comment
-
-
-def _grouped(group: list[_Link], all_names: Mapping[str, list[str]]) -> list[_Link]:
-    """Return the fewest lines that make these links, which have the same stems and cable."""
-    line = _one_line(group, all_names)
-    if line is not None:
-        return [line]
-    by_parent = sorted(group, key=lambda link: _by_number(link.b))
-    lines = []
-    for parent, children in groupby(by_parent, key=lambda link: link.b):
-        links = list(children)
-        names = [link.a for link in links]
-        lines.append(_Link(selection(names, all_names), parent, group[0].cable, _said(links)))
-    return lines
 
 
 def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:
