@@ -101,13 +101,11 @@ def _with_resources(
     namesakes: Counter[str] = Counter()
 
     def resource(link: Link, source: End, target: End) -> Resource:
-        ends = [(end.device, devices[end.device].part) for end in (source, target)]
+        ends = [devices[end.device] for end in (source, target)]
         if link.layer == "network":
-            plugs = [(device, part.ports) for device, part in ends]
+            plugs = [(end.name, end.part.ports) for end in ends]
         else:
-            plugs = [
-                (device, part.fabric if link.layer == "gpu" else None) for device, part in ends
-            ]
+            plugs = [(end.name, end.part.fabric if link.layer == "gpu" else None) for end in ends]
         capacity, limited_by = cable_capacity(link.cable, plugs)
         name, direction, owner = f"{source.device} -> {target.device}", "", source.device
         if link.layer == "network":  # a card's is named by its port
@@ -122,7 +120,7 @@ def _with_resources(
         return Resource(
             name=name if number == 1 else f"{name} #{number}",
             direction=direction,
-            kind=_class(link, devices[source.device], devices[target.device]),
+            kind=_class(link, *ends),
             capacity=capacity,
             device=owner,
             limited_by=limited_by,
