@@ -24,7 +24,7 @@ from topo.solve.arrays import Arrays
 from topo.solve.fluid import complete
 
 if TYPE_CHECKING:
-    from topo.flows.system import System
+    from topo.flows.demands import System
 
 AGREE = 1e-9
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
 
 T = TypeVar("T")
 RUNS = 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from topo.flows.system import System
+from topo.flows.demands import System
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,7 +21,7 @@ from topo.exports.formats import EXPORTS, export_text
 from topo.study.compare import compare
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix, rank
-from topo.topology.nccl_paths import Graph, nccl_graph, paths_from
+from topo.topology.rules import Graph, nccl_graph, paths_from
 from topo.views.diagram.sheet import draw
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"

@@ -14,8 +14,7 @@ from tests.discovery.twins import MATRIX, two_sockets
 from topo.discovery.importing import import_text
 from topo.errors import TopoError
 from topo.topology.build import build_topology
-from topo.topology.gds_ranking import gds_ranking
-from topo.topology.nccl_paths import nccl_matrix
+from topo.topology.rules import gds_ranking, nccl_matrix
 
 XML = [two_sockets(), four_by_two(), two_switches_a_node()]
 TEXTS = [MATRIX.encode(), MATRIX.expandtabs().encode()]

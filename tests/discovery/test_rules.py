@@ -11,10 +11,10 @@ from tests.discovery.twins import AMD, INTEL_SKX, card, cpu, eight_switches, pci
 from topo.discovery.importing import import_text
 from topo.errors import UnknownNameError
 from topo.topology.build import build_topology, load
-from topo.topology.gds_ranking import gds_ranking
-from topo.topology.nccl_paths import (
+from topo.topology.rules import (
     Graph,
     Path,
+    gds_ranking,
     nccl_matrix,
     nccl_numbers,
     nccl_releases,

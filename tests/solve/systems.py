@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from topo.flows.system import System
+from topo.flows.demands import System
 
 CAPACITIES = st.one_of(
     st.integers(1, 12).map(float),

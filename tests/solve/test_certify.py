@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import CertificateError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify, certify_split, certify_total
 from topo.solve.concurrent_flow import split
 from topo.solve.equivalence import max_min_by_class

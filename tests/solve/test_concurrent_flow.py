@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import CAPACITIES, MULTIPLICITIES
 from topo.errors import SolverError, UnboundedError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify_split
 from topo.solve.concurrent_flow import split
 from topo.solve.maxmin import max_min

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.solve.systems import systems
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify
 from topo.solve.equivalence import fold
 from topo.solve.maxmin import max_min

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.solve_instances import FAMILIES
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.arrays import Arrays, floats
 from topo.solve.certificates import certify_timeline
 from topo.solve.events import finishes

@@ -14,7 +14,7 @@ def python(code: str) -> str:
 def test_small_questions_import_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from topo.flows.system import System\n"
+        "from topo.flows.demands import System\n"
         "from topo.solve.certificates import certify\n"
         "from topo.solve.fluid import complete\n"
         "from topo.solve.maxmin import max_min\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify, certify_total
 from topo.solve.linear_program import largest_total
 from topo.solve.maxmin import max_min
@@ -89,7 +89,7 @@ def test_no_time_is_said() -> None:
 
 def test_nothing_is_written_to_standard_output() -> None:
     code = (
-        "from topo.flows.system import System;"
+        "from topo.flows.demands import System;"
         "from topo.solve.linear_program import largest_total;"
         "largest_total(System.of([1.0], [{0: 1.0}, {0: 2.0}]))"
     )

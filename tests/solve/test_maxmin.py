@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify
 from topo.solve.maxmin import max_min
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.solve.systems import systems
 from topo.errors import SolverError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.linear_program import largest_total
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.solve.certificates import certify
 from topo.solve.maxmin import max_min
 from topo.study.answer import shared

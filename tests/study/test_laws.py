@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.machines import built
 from tests.random_machines import Sketch, sketches
 from topo.datapaths.registry import count, data_path
-from topo.flows.demands import demands_of
-from topo.flows.system import use_matrix
+from topo.flows.demands import demands_of, use_matrix
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.solve.certificates import certify

@@ -8,7 +8,7 @@ import pytest
 
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
-from topo.flows.system import use_matrix
+from topo.flows.demands import use_matrix
 from topo.solve.maxmin import max_min
 from topo.study.prices import explain
 from topo.views.sentences import class_price, price_sentences, tied_price

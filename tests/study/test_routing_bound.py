@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.machines import built
 from tests.random_machines import sketches
 from topo.routes.route import Policy
+from topo.study.bottleneck import RoutingBound, routing_bound
 from topo.study.compare import compare
-from topo.study.routing_bound import RoutingBound, routing_bound
 from topo.topology.build import load
 
 TWO_UNLIKE_CARDS = """

@@ -6,8 +6,7 @@ import pytest
 
 from tests.machines import shipped
 from topo.datapaths.registry import data_path
-from topo.flows.demands import demands_of
-from topo.flows.system import use_matrix
+from topo.flows.demands import demands_of, use_matrix
 from topo.routes.router import Router
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min

@@ -21,9 +21,9 @@ from topo.views.text.page import (
     Table,
     Text,
     figure_text,
+    render,
     sourced,
 )
-from topo.views.text.render import render
 
 
 def test_blocks_stand_apart_by_one_empty_line():

@@ -30,7 +30,7 @@ def command(
         raise click.UsageError("--functions goes with --rules nvidia-smi.")
     topology = machine.load()
     if rules == "gds":
-        from topo.topology.gds_ranking import gds_ranking
+        from topo.topology.rules import gds_ranking
         from topo.views.documents import gds_document
         from topo.views.text.locality import gds_page
 
@@ -39,7 +39,7 @@ def command(
             return verb.put_document(gds_document(topology, ranking), topology.findings)
         return verb.put_page(gds_page(ranking), topology.findings)
     if rules == "nccl":
-        from topo.topology.nccl_paths import NEWEST, nccl_matrix, nccl_numbers
+        from topo.topology.rules import NEWEST, nccl_matrix, nccl_numbers
         from topo.views.documents import nccl_document
         from topo.views.text.locality import nccl_page
 

@@ -268,7 +268,7 @@ def _pair(text: str, option: click.Parameter) -> tuple[str, str]:
 
 def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
     """Print a page of text, then the findings; return the exit code."""
-    from topo.views.text.render import render
+    from topo.views.text.page import render
 
     width = _WIDTH
     if sys.stdout is not None and sys.stdout.isatty():

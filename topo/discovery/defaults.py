@@ -12,7 +12,7 @@ from typing import Final
 
 from topo.catalogue.kinds import CARDS
 from topo.catalogue.load import catalogue
-from topo.discovery.describe import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
+from topo.discovery.importing import ASSUMED_STORAGE, NUMA_LINK, device_names, part_of
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,

@@ -22,11 +22,11 @@ class Format(NamedTuple):
 # Each writer is a function from a `Topology` to an `Exported`.
 EXPORTS: Final = {
     "nccl": Format("topo.exports.nccl:write_nccl", "for NCCL_TOPO_FILE"),
-    "dot": Format("topo.exports.pictures:write_dot", "Graphviz"),
-    "mermaid": Format("topo.exports.pictures:write_mermaid"),
+    "dot": Format("topo.exports.graphs:write_dot", "Graphviz"),
+    "mermaid": Format("topo.exports.graphs:write_mermaid"),
     "json": Format("topo.exports.graphs:write_json", "node-link, as NetworkX and D3 read it"),
     "graphml": Format("topo.exports.graphs:write_graphml"),
-    "simgrid": Format("topo.exports.simgrid:write_simgrid", "a platform"),
+    "simgrid": Format("topo.exports.graphs:write_simgrid", "a platform"),
     "csv": Format("topo.exports.graphs:write_csv", "a table of links"),
 }
 

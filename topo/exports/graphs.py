@@ -6,16 +6,20 @@ import csv
 import io
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final
+from xml.sax.saxutils import quoteattr
 
 import networkx
 
 from topo.exports.formats import Exported, not_held
+from topo.views.diagram.sheet import draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from topo.topology.topology import Topology
+
 
 _COLUMNS: Final = (
     *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
@@ -66,3 +70,64 @@ def write_csv(topology: Topology) -> Exported:
         shown = ["" if rate is None else f"{rate:.6g}" for rate in rates]
         table.writerow([*row, *shown, sources[link]])
     return Exported(out.getvalue(), not_held("a table of links", "what devices have inside"))
+
+
+_SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
+
+
+def write_dot(topology: Topology) -> Exported:
+    """Write the DOT text of the picture that `topo draw` makes, with every shape at its place."""
+    return Exported(draw(topology).dot)
+
+
+def write_mermaid(topology: Topology) -> Exported:
+    """Write a flowchart, which Markdown shows: a box a device, a line with its cable a link."""
+    names = {name: f"d{number}" for number, name in enumerate(topology.devices)}
+    lines = ["flowchart TB"]
+    for name, device in topology.devices.items():
+        shape = _SHAPES.get(device.kind, "[{}]")
+        text = f'"{_plain(name)}<br/>{_plain(device.part.name)}"'
+        lines.append(f"  {names[name]}{shape.format(text)}")
+    for link in topology.links:
+        a, b = names[link.a.device], names[link.b.device]
+        lines.append(f'  {a} ---|"{_plain(link.cable.text)}"| {b}')
+    return Exported("\n".join(lines) + "\n")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^\w .,/:()+-]", " ", text)
+
+
+_COMPUTE: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")  # hosts to SimGrid
+_FREE: Final = "1EBps"  # SimGrid has no unlimited link
+
+
+def write_simgrid(topology: Topology) -> Exported:
+    """Write devices as hosts and routers, and each link as one link each way."""
+    lines = ["<?xml version='1.0'?>"]
+    lines.append('<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
+    lines += ['<platform version="4.1">', f'  <zone id={quoteattr(topology.name)} routing="Floyd">']
+    for name, device in topology.devices.items():
+        tag = 'host id={} speed="1Gf"' if device.kind in _COMPUTE else "router id={}"
+        lines.append(f"    <{tag.format(quoteattr(name))}/>")
+    for number, link in enumerate(topology.links):
+        resource = link.forward
+        if resource is None:  # a memory's link: its bus is the limit
+            buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
+            resource = next(filter(None, buses), None)
+        # Unknown and unlimited rates never bind.
+        rate = resource.capacity.rate("theoretical") if resource else math.inf
+        bandwidth = _FREE if math.isinf(rate) else f"{rate:.0f}Bps"
+        lines.append(
+            f'    <link id="l{number}" bandwidth="{bandwidth}" latency="0us" '
+            'sharing_policy="SPLITDUPLEX"/>'
+        )
+    for number, link in enumerate(topology.links):
+        a, b = link.a.device, link.b.device
+        for source, target, direction in ((a, b, "UP"), (b, a, "DOWN")):
+            ends = f"src={quoteattr(source)} dst={quoteattr(target)}"
+            step = f'<link_ctn id="l{number}" direction="{direction}"/>'
+            lines.append(f'    <route {ends} symmetrical="NO">{step}</route>')
+    text = "\n".join([*lines, "  </zone>", "</platform>"]) + "\n"
+    caps = "caps inside devices (chips, memory buses' shared directions, peer-to-peer)"
+    return Exported(text, not_held("a SimGrid platform", caps))

@@ -23,7 +23,7 @@ from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
 from topo.records import dataclass
 from topo.topology.locality import Attachment, linked_hosts, socket_of
-from topo.topology.nccl_paths import cpu_numbers
+from topo.topology.rules import cpu_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
 
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]

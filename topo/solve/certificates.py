@@ -20,7 +20,7 @@ from topo.errors import CertificateError, Finding
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.concurrent_flow import Split
     from topo.solve.fluid import Span, Timeline
     from topo.solve.linear_program import LinearAnswer
@@ -366,7 +366,7 @@ def certify_timeline(
 
 
 def _unfair_span(system: System, span: Span) -> Iterator[str]:
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.system import Allocation
 
     rows = [_row(system, demand) for demand in span.demands]

@@ -145,7 +145,7 @@ def _check(
     wants: list[float],
     limits: list[float],
 ) -> None:
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.system import check
 
     if not len(choices) == len(wants) == len(limits) or not all(choices):

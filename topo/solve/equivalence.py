@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.records import dataclass
 from topo.solve.arrays import Arrays, Matrix, pointers
 from topo.solve.certificates import certified
@@ -121,7 +121,7 @@ def fold(system: System) -> Folded:
 
     Examples
     --------
-    >>> from topo.flows.system import System
+    >>> from topo.flows.demands import System
     >>> from topo.solve.maxmin import max_min
     >>> cards = System.of([50.0, 50.0], [{0: 1.0}, {0: 1.0}, {1: 1.0}, {1: 1.0}])
     >>> folded = fold(cards)

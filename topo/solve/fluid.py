@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
-from topo.flows.system import System
+from topo.flows.demands import System
 from topo.records import dataclass
 from topo.solve.certificates import certify_timeline, require
 from topo.solve.maxmin import max_min_unchecked
@@ -113,7 +113,7 @@ def complete(
     --------
     Two demands share 10 B/s; when the first has its 20 bytes, the second has all of it:
 
-    >>> from topo.flows.system import System
+    >>> from topo.flows.demands import System
     >>> timeline = complete(System.of([10.0], [{0: 1.0}, {0: 1.0}]), [20.0, 50.0])
     >>> timeline.finishes, [span.rates for span in timeline.spans]
     ((4.0, 7.0), [(5.0, 5.0), (10.0,)])

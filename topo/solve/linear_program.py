@@ -28,7 +28,7 @@ from topo.solve.system import TIE, Allocation, check, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.arrays import Bools, Floats, Ints
 
     Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
@@ -116,7 +116,7 @@ def largest_total(
     --------
     One long demand and two short ones: fair is 5, 5, 5; the largest total starves the long one.
 
-    >>> from topo.flows.system import System
+    >>> from topo.flows.demands import System
     >>> answer = largest_total(System.of([10.0, 10.0], [{0: 1.0, 1: 1.0}, {0: 1.0}, {1: 1.0}]))
     >>> answer.total, answer.allocation.rates, answer.prices
     (20.0, (0.0, 10.0, 10.0), (1.0, 1.0))

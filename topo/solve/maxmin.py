@@ -25,7 +25,7 @@ from topo.solve.system import TIE, Allocation, check, plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.arrays import Arrays, Floats
 
 
@@ -70,7 +70,7 @@ def max_min(system: System, *, method: Method | None = None) -> Allocation:
     --------
     Two demands share 100; the second may not take more than 30:
 
-    >>> from topo.flows.system import System
+    >>> from topo.flows.demands import System
     >>> from topo.solve.maxmin import max_min
     >>> answer = max_min(System.of([100.0], [{0: 1.0}, {0: 1.0}], limits=[float("inf"), 30.0]))
     >>> answer.rates, answer.stops

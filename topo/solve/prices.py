@@ -22,7 +22,7 @@ from topo.solve.system import TIE, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.system import Allocation
 
 
@@ -96,7 +96,7 @@ def price(
     --------
     A card of 50 and a memory bus of 200, four demands that cross it four times:
 
-    >>> from topo.flows.system import System
+    >>> from topo.flows.demands import System
     >>> tied = System.of([50.0, 200.0], [{0: 1.0, 1: 4.0}] * 4)
     >>> price(tied, [0]), price(tied, [1])
     (Price(gain=0.0, cost=1.0, range_up=inf, next_bound=(), next_limits=()),

@@ -12,7 +12,7 @@ from topo.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from topo.flows.system import System
+    from topo.flows.demands import System
     from topo.solve.arrays import Arrays
 
 

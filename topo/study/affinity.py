@@ -11,9 +11,8 @@ from topo.catalogue.kinds import CARDS
 from topo.graph import breadth_first, components
 from topo.records import dataclass
 from topo.routes.search import Search, passes_host
-from topo.topology.gds_ranking import gds_ranking
 from topo.topology.locality import locality, numa_nodes, rank, socket_of
-from topo.topology.nccl_paths import TYPES, nccl_matrix
+from topo.topology.rules import TYPES, gds_ranking, nccl_matrix
 
 if TYPE_CHECKING:
     from topo.topology.topology import Topology

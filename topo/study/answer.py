@@ -14,8 +14,16 @@ from topo.datapaths.registry import count, data_paths
 from topo.description.description import Basis, DataPath, Direction, Workload
 from topo.description.keys import a_kind
 from topo.errors import DescriptionError, Finding, UnboundedError, UnknownNameError
-from topo.flows.demands import Demand, at_basis, core_copy_rate, demands_of, ends_of
-from topo.flows.system import System, UseMatrix, use_matrix
+from topo.flows.demands import (
+    Demand,
+    System,
+    UseMatrix,
+    at_basis,
+    core_copy_rate,
+    demands_of,
+    ends_of,
+    use_matrix,
+)
 from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Route, hops_range, links_range, merged
 from topo.routes.usage import total_use

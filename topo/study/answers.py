@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
     from topo.errors import Finding
-    from topo.flows.system import UseMatrix
+    from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy, Reason, Route, Verdict
     from topo.topology.resources import Resource
     from topo.topology.topology import Topology

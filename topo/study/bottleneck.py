@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
+from topo.datapaths.registry import is_ram
 from topo.description.description import Workload
 from topo.errors import UnboundedError
-from topo.flows.system import use_matrix
+from topo.flows.demands import use_matrix
+from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
+from topo.solve.mincut import min_cut
+from topo.solve.system import TIE
 from topo.study.answer import ask, bottlenecks_of, chosen_workloads, path_of, shared
-from topo.study.answers import Ladder, LadderEnd, Refused, Rung
+from topo.study.answers import Ladder, LadderEnd, Refused, RoutingBound, Rung
 from topo.study.compare import compare
-from topo.study.routing_bound import routing_bound
+from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
-    from topo.description.description import Basis
-    from topo.flows.system import UseMatrix
+    from collections.abc import Iterable, Iterator
+
+    from topo.catalogue.part import PeerCaps
+    from topo.description.description import Basis, Device, Move, Workload
+    from topo.errors import Place
+    from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy
-    from topo.study.answers import Bottleneck
-    from topo.topology.topology import Topology
+    from topo.study.answers import Bottleneck, PathAnswer
+    from topo.topology.topology import Layer, Step, Topology
 
 
 # What comes with the GPU: no one can buy more of it for the same GPU.
@@ -118,3 +127,212 @@ def _ladder(topology: Topology, matrix: UseMatrix) -> tuple[tuple[Rung, ...], La
         if not raised or stuck:
             return tuple(rungs), LadderEnd("not-for-sale", kept)
         removed |= raised
+
+
+def routing_bound(
+    topology: Topology, workload: Workload, answer: PathAnswer, basis: Basis
+) -> RoutingBound | None:
+    """Return what no routing of a workload by a data path can exceed.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    workload, answer
+        The workload, and its answer by the data path; it must not be refused.
+    basis
+        Which figure of each capacity to use.
+
+    Returns
+    -------
+    RoutingBound or None
+        `None` where no known capacity bounds it, and for a copy among GPUs of which one both
+        sends and receives, or with a network card: there the flows differ pair by pair.
+    """
+    assert answer.matrix is not None, "a refused path moves nothing"
+    starts, ends = set(workload.sources), set(workload.targets)
+    kinds = {topology[name].kind for name in (*starts, *ends)}
+    if starts & ends or kinds & {"nic", "dpu"}:
+        return None
+    backwards = workload.direction == "write"
+    bounds = [*_in_any_case(topology, answer, basis)]
+    own_limits = math.fsum(demand.limit for demand in answer.matrix.demands)
+    bounds.append(RoutingBound(own_limits, ()))
+    places: dict[str, set[str]] = {answer.data_path.far_end: ends if backwards else starts}
+    places["gpu"] = starts if backwards else ends
+    for move in answer.data_path.moves:
+        near, far = (move.target, move.source) if backwards else (move.source, move.target)
+        sides = [_devices_at(topology, end, places) for end in (near, far)]
+        if near != far and not sides[0] & sides[1]:
+            bounds += _of_move(topology, move, sides[0], sides[1], workload.direction, basis)
+    least = min(bounds, key=lambda bound: bound.rate)
+    if least.rate == math.inf:
+        return None
+    total = math.fsum(answer.rates.values())
+    return replace(least, reached=total >= least.rate * (1 - TIE))
+
+
+def _devices_at(topology: Topology, end: str, places: dict[str, set[str]]) -> set[str]:
+    """Return the devices that the end of a move may be, whatever the policy."""
+    if end in places:
+        return places[end]
+    if is_ram(end):
+        return {device.name for device in topology.devices.values() if device.is_memory}
+    return {device.name for device in topology.of_kind("gpu")}
+
+
+def _in_any_case(topology: Topology, answer: PathAnswer, basis: Basis) -> Iterator[RoutingBound]:
+    """Yield what the moves come to wherever they go: on all memories together, at a stage."""
+    buses = tuple(r for r in topology.resources.values() if r.kind == "memory-bus")
+    accesses = answer.counts.dram_bytes
+    if accesses and len(buses) == sum(device.is_memory for device in topology.devices.values()):
+        total = math.fsum(bus.capacity.rate(basis) for bus in buses)
+        yield RoutingBound(total / accesses, buses)
+    assert answer.matrix is not None
+    for resource in answer.matrix.resources:
+        if resource.kind == "stage":
+            yield RoutingBound(resource.capacity.rate(basis), (resource,))
+
+
+# --- a move as a flow -----------------------------------------------------------------------------
+
+
+def _of_move(
+    topology: Topology,
+    move: Move,
+    starts: set[str],
+    ends: set[str],
+    direction: Literal["read", "write", "copy"],
+    basis: Basis,
+) -> Iterator[RoutingBound]:
+    """Yield the smallest cut between all places where a move may start and may end."""
+    network = _FlowNetwork(topology, move, starts, ends, direction, basis)
+    tails, heads, capacities = zip(*((a, b, c) for a, b, c, _ in network.arcs), strict=True)
+    numbers = {node: number for number, node in enumerate(dict.fromkeys((*tails, *heads)))}
+    try:
+        cut = min_cut(
+            [numbers[tail] for tail in tails],
+            [numbers[head] for head in heads],
+            capacities,
+            sources=[numbers[_FlowNetwork.START]],
+            sinks=[numbers[_FlowNetwork.END]],
+        )
+    except UnboundedError:
+        return
+    resources = (network.arcs[arc][3] for arc in cut.arcs)
+    unique = {resource.id: resource for resource in resources if resource is not None}
+    yield RoutingBound(cut.value, tuple(unique.values()))
+
+
+class _FlowNetwork:
+    """The arcs of one move: links by direction, and devices that cap what passes through them.
+
+    A node is a device's name with a side: data enters by ``in``, leaves by ``out``; a card has its
+    wire besides. Arcs are ``(tail, head, bytes/s, resource)``.
+    """
+
+    START, END = ("", "start"), ("", "end")
+
+    def __init__(
+        self,
+        topology: Topology,
+        move: Move,
+        starts: set[str],
+        ends: set[str],
+        direction: Literal["read", "write", "copy"],
+        basis: Basis,
+    ) -> None:
+        self.topology, self.basis = topology, basis
+        self.arcs: list[tuple[tuple[str, str], tuple[str, str], float, Resource | None]] = []
+        kinds = {topology[name].kind for name in starts}, {topology[name].kind for name in ends}
+        by_gpu_links = kinds == ({"gpu"}, {"gpu"}) and move.over != "pcie"
+        self.layers: tuple[Layer, ...] = ("gpu",) if by_gpu_links else ("host", "memory", "network")
+        self.by_gpu_links = by_gpu_links
+        device_moves = move.mover in ("nic", "drive") and "gpu" in kinds[0] | kinds[1]
+        self.peer = device_moves or (kinds == ({"gpu"}, {"gpu"}) and not by_gpu_links)
+        self.posted = "gpu" in kinds[1]
+        self.flows = len(starts) * len(ends) * max(1, len(topology.of_kind("nic", "dpu")))
+        self.storage_side = "write" if direction == "write" else "read"
+        self.starts, self.ends = starts, ends
+        for name in sorted({*starts, *ends, *filter(self._passes, topology.devices)}):
+            self._add_device(topology[name])
+            for step in topology.steps[name]:
+                if step.link.layer in self.layers and self._may_walk(step):
+                    self._add_step(step)
+
+    def _passes(self, name: str) -> bool:
+        device = self.topology[name]
+        if self.by_gpu_links:
+            return passes_gpu_fabric(device)
+        return device.is_nic or passes_host(device) or passes_network(device)
+
+    def _may_walk(self, step: Step) -> bool:
+        leaves = step.source in self.starts or self._passes(step.source)
+        return leaves and (step.target in self.ends or self._passes(step.target))
+
+    def _add(
+        self,
+        tail: tuple[str, str],
+        head: tuple[str, str],
+        resources: Iterable[Resource | None],
+    ) -> None:
+        """Add an arc with the least of some capacities."""
+        known = [resource for resource in resources if resource is not None]
+        least = min(known, key=lambda r: r.capacity.rate(self.basis), default=None)
+        rate = math.inf if least is None else least.capacity.rate(self.basis)
+        self.arcs.append((tail, head, rate, least))
+
+    def _add_device(self, device: Device) -> None:
+        """Add what a device is to the flow: an end, a card with a chip, or something to pass."""
+        name, resources = device.name, self.topology.resources
+        caps = [self._cap(name, name, device.part.peer_caps, device.place)]
+        if name in self.starts or name in self.ends:
+            sides = [resources.get(f"{name}/{side}") for side in (self.storage_side, "bus", "hbm")]
+            if name in self.starts:
+                self._add(self.START, (name, "out"), [*sides, *caps])
+            else:
+                self._add((name, "in"), self.END, [*sides, *caps])
+        elif device.is_nic:
+            self._add((name, "wire in"), (name, "out"), [resources.get(f"{name}/chip in"), *caps])
+            self._add((name, "in"), (name, "wire out"), [resources.get(f"{name}/chip out"), *caps])
+            if device.part.flag("bridge"):
+                self._add((name, "in"), (name, "out"), caps)
+        else:
+            controller = resources.get(f"{name}/{self.storage_side}")
+            self._add((name, "in"), (name, "out"), [controller, *caps])
+
+    def _add_step(self, step: Step) -> None:
+        on_wire = step.link.layer == "network"
+        tail_is_card = on_wire and self.topology[step.source].is_nic
+        head_is_card = on_wire and self.topology[step.target].is_nic
+        cap = None
+        if step.resource is not None and step.link.layer == "host":
+            caps = step.link.cable.p2p
+            cap = self._cap(step.resource.name, step.source, caps, step.link.place)
+        self._add(
+            (step.source, "wire out" if tail_is_card else "out"),
+            (step.target, "wire in" if head_is_card else "in"),
+            [step.resource, cap],
+        )
+
+    def _cap(self, name: str, device: str, caps: PeerCaps | None, place: Place) -> Resource | None:
+        """Return the peer-to-peer cap of a place as a resource, where one is stated.
+
+        A cap of each flow bounds all of them together only where there is no more than one.
+        """
+        cap = None
+        if caps is not None and self.peer:
+            cap = caps.posted if self.posted else caps.non_posted
+        if cap is None or cap.rate.value is None:
+            return None
+        if cap.per_flow and self.flows > 1:
+            return None
+        return Resource(
+            name=f"{name}/p2p",
+            direction="posted" if self.posted else "non-posted",
+            kind="peer-to-peer",
+            capacity=Capacity(theoretical=cap.rate),
+            device=device,
+            limited_by="stated peer-to-peer cap",
+            place=place,
+        )

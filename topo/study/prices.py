@@ -16,8 +16,7 @@ from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
 
 if TYPE_CHECKING:
-    from topo.flows.demands import Demand
-    from topo.flows.system import System, UseMatrix
+    from topo.flows.demands import Demand, System, UseMatrix
     from topo.topology.resources import Resource
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import data_path
 from topo.errors import Finding, NoRouteError, UnknownNameError
-from topo.flows.demands import Demand, demands_of
-from topo.flows.system import UseMatrix, use_matrix
+from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Policy, merged

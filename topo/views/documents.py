@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from topo.study.prices import Explanation
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrades
-    from topo.topology.gds_ranking import GdsPeer
-    from topo.topology.nccl_paths import NcclNumbers, Path
+    from topo.topology.rules import GdsPeer, NcclNumbers, Path
     from topo.topology.topology import Topology
     from topo.views.diagram.picture import Picture
     from topo.views.explain import Page

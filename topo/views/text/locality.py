@@ -11,8 +11,7 @@ from topo.views.text.page import Cell, Heading, Lines, Text, right, table, title
 
 if TYPE_CHECKING:
     from topo.study.affinity import Affinities, Nearness, Purpose
-    from topo.topology.gds_ranking import GdsPeer
-    from topo.topology.nccl_paths import NcclNumbers, Path
+    from topo.topology.rules import GdsPeer, NcclNumbers, Path
     from topo.topology.topology import Topology
     from topo.views.text.page import Block, Row
 

@@ -7,7 +7,8 @@ several pages share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from topo.catalogue.fields import RATE, Quantity
@@ -172,3 +173,189 @@ def spanned(span: tuple[int, int]) -> str:
     """
     least, most = span
     return str(least) if least == most else f"{least} to {most}"
+
+
+# The space between a number and its unit, where no line ends.
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")
+_WORD = re.compile(r"\s*\S+\s*")
+_UNBROKEN: Final = "\u00a0"
+_GAP: Final = 2  # between columns
+_BREAKS_AT: Final = 12  # a column that breaks is at least as wide
+# What a terminal is told: its "select graphic rendition" parameters.
+_BOLD: Final = "1"
+_DIM: Final = "2"
+_STYLES: Final[Mapping[Tone, str]] = {
+    "good": "32",
+    "warn": "33",
+    "bad": "1;31",
+    "strong": _BOLD,
+    "faint": _DIM,
+    "plain": "",
+}
+
+
+def render(blocks: Iterable[Block], *, width: int = 100, color: bool = False) -> str:
+    """Return the page as text that ends in a line break; no line ends in a space.
+
+    Parameters
+    ----------
+    blocks
+        What stands on it, top to bottom; an empty line comes between two blocks.
+    width
+        Characters a line.
+    color
+        Whether to use a terminal's colours.
+    """
+    text = "\n".join(_laid_out(block, width, color=color) for block in blocks)
+    return "\n".join(line.rstrip(" ") for line in text.split("\n"))
+
+
+def _laid_out(block: Block, width: int, *, color: bool) -> str:
+    """Return the lines of a block, each with its line break."""
+    if isinstance(block, Heading):
+        return f"{_painted(block.text, _BOLD, color=color)}\n"
+    if isinstance(block, Text):
+        text = _wrapped(block.text, width, hang=block.hang)
+        return f"{_painted(text, _DIM if block.dim else '', color=color)}\n"
+    if isinstance(block, Lines):
+        return f"{block.text}\n"
+    if isinstance(block, Bullets):
+        items = (_wrapped(item, width - 2, hang=0) for item in block.items)
+        return "".join("- " + item.replace("\n", "\n  ") + "\n" for item in items)
+    return "".join(f"{line}\n" for line in _table_lines(block, width, color=color))
+
+
+def _painted(text: str, style: str, *, color: bool) -> str:
+    if not color or not style:
+        return text
+    return "\n".join(f"\x1b[{style}m{line}\x1b[0m" if line else "" for line in text.split("\n"))
+
+
+def _wrapped(text: str, width: int, *, hang: int) -> str:
+    from textwrap import fill
+
+    filled = fill(
+        _UNIT.sub(_UNBROKEN, text),
+        width,
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return filled.replace(_UNBROKEN, " ")
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _table_lines(table: Table, width: int, *, color: bool) -> Iterator[str]:
+    """Yield the lines of a table, which is wider than the page if it cannot be as narrow."""
+    least = [_narrowest(table, place) for place in range(len(table.columns))]
+    titles = tuple(
+        Cell(column.title if column.breaks else _wrapped(column.title, narrow or 1, hang=0))
+        for column, narrow in zip(table.columns, least, strict=True)
+    )
+    titled = any(column.title for column in table.columns)
+    rows: list[Sequence[str | Cell]] = [*([titles] if titled else []), *table.rows]
+    limit = max(width, sum(least) + _GAP * len(least))
+    widths = _column_widths(table.columns, rows, least, limit)
+    for row in rows:
+        cells = [cell if isinstance(cell, Cell) else Cell(cell, "plain") for cell in row]
+        lines = []
+        for cell, column, wide in zip(cells, table.columns, widths, strict=True):
+            pieces = cell.text.split("\n")
+            if column.breaks:
+                pieces = [piece for line in pieces for piece in _broken(line, wide)]
+            lines.append([piece.rstrip() for piece in pieces])
+        height = max(map(len, lines), default=0)
+        if row is titles:  # which stand on what is below them
+            lines = [[""] * (height - len(column)) + column for column in lines]
+        for number in range(height):
+            pieces = []
+            for place, column in enumerate(table.columns):
+                text = lines[place][number] if number < len(lines[place]) else ""
+                space = " " * (widths[place] - _cells(text))
+                text = _painted(text, _STYLES[cells[place].tone], color=color)
+                pieces.append(f"{space}{text}" if column.right else f"{text}{space}")
+            yield (" " * _GAP).join(pieces)
+
+
+def _narrowest(table: Table, place: int) -> int:
+    """Return how narrow a column may become: as its longest word, or line where none breaks."""
+    column = table.columns[place]
+    cells = (row[place] for row in table.rows)
+    texts = (cell.text if isinstance(cell, Cell) else cell for cell in cells)
+    if column.breaks:
+        pieces = ["x" * _BREAKS_AT]
+    else:
+        pieces = [line for text in texts for line in text.splitlines()]
+    return max(map(_cells, [*pieces, *column.title.split()]), default=0)
+
+
+def _column_widths(
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]], least: list[int], limit: int
+) -> list[int]:
+    """Return how wide the columns are: as their text, or less where a line may break.
+
+    The widest that may break become narrower first, together once they are equally wide.
+    """
+    natural = list(least)
+    for row in rows:
+        for place, cell in enumerate(row):
+            text = cell.text if isinstance(cell, Cell) else cell
+            natural[place] = max(natural[place], *map(_cells, text.split("\n")))
+    gaps = [_GAP] * (len(columns) - 1) + [0]
+    widths = [min(wide + gap, limit) for wide, gap in zip(natural, gaps, strict=True)]
+    breaking = [place for place, column in enumerate(columns) if column.breaks]
+    while breaking and (excess := sum(widths) - limit) > 0:
+        widest = max(widths[place] for place in breaking)
+        chosen = [place for place in breaking if widths[place] == widest]
+        following = max((widths[place] for place in breaking if widths[place] < widest), default=0)
+        if widest == following:
+            break
+        for number, place in enumerate(chosen):
+            cut = min(widest - following, excess, round(excess / (len(chosen) - number)))
+            widths[place] -= cut
+            excess -= cut
+    return [max(wide - gap, narrow) for wide, gap, narrow in zip(widths, gaps, least, strict=True)]
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """Return a line in pieces of at most `width`: broken between words, or in longer ones."""
+    starts = [0]
+    used = 0
+    for match in _WORD.finditer(line):
+        word = match[0]
+        length = _cells(word.rstrip())
+        if used + length <= width:
+            used += _cells(word)
+            continue
+        start = match.start()
+        pieces = _chopped(word, width) if length > width else [word]
+        for piece in pieces:
+            starts.append(start)
+            start += len(piece)
+        used = _cells(pieces[-1])
+    starts = list(dict.fromkeys(starts))
+    return [line[start:end] for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    """Return a word in pieces of at most `width`."""
+    pieces = [""]
+    for character in word:
+        if _cells(pieces[-1] + character) > width:
+            pieces.append("")
+        pieces[-1] += character
+    return pieces
+
+
+def _cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes: wide letters two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(
+        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        for character in text
+    )
