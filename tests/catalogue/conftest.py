@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from topo.catalogue.cables import read_cable, read_media
-from topo.catalogue.load import catalogue
-from topo.catalogue.parts import read_parts
+from topo.catalogue.parts import catalogue, read_parts
 from topo.document.nodes import Report
 from topo.document.parse import parse
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from topo.catalogue.cables import cable_rate, parse_cable
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.errors import UnitError
 
 SHIPPED: Any = catalogue()

@@ -23,7 +23,7 @@ from topo.catalogue.identities import (
     vendor_named,
 )
 from topo.catalogue.kinds import KINDS
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 
 
 def test_every_number_and_name_is_a_part():

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from topo.catalogue import load
+from topo.catalogue import parts
 from topo.catalogue.fields import FIELDS, FIGURE_KEYS, FLAG_KEYS
-from topo.catalogue.load import DATA, PART_FILES, catalogue
+from topo.catalogue.parts import DATA, PART_FILES, catalogue
 from topo.document.parse import parse
 
 SHIPPED: Any = catalogue()
@@ -197,8 +197,8 @@ def test_few_parts_decode_few_entries(monkeypatch):
         names.append(name)
         return read_part(name, node, **rest)
 
-    monkeypatch.setattr(load, "read_part", counted)
-    fresh = load.catalogue.__wrapped__()
+    monkeypatch.setattr(parts, "read_part", counted)
+    fresh = parts.catalogue.__wrapped__()
     fresh.parts["connectx-7-bridge"]
     fresh.parts["connectx-7-bridge"]
     assert names == ["connectx-7-bridge", "connectx-7"]
@@ -214,6 +214,6 @@ def test_a_misspelt_key_never_reads_as_not_stated():
 
 
 def test_a_shipped_entry_that_reads_as_nothing_is_no_part(monkeypatch):
-    monkeypatch.setattr(load, "read_part", lambda *_, **__: None)
+    monkeypatch.setattr(parts, "read_part", lambda *_, **__: None)
     with pytest.raises(KeyError):
-        load.catalogue.__wrapped__().parts["l40s"]
+        parts.catalogue.__wrapped__().parts["l40s"]

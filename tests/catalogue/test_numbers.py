@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from topo.catalogue.cables import parse_cable
-from topo.catalogue.load import catalogue
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
+from topo.catalogue.parts import catalogue
 
 SHIPPED: Any = catalogue()
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from topo.catalogue.cables import read_cable, read_media
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
-from topo.catalogue.load import catalogue
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
-from topo.catalogue.parts import read_parts, vary_part
+from topo.catalogue.parts import catalogue, read_parts, vary_part
 from topo.document.nodes import Mapping, Report, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Place

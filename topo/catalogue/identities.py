@@ -7,17 +7,16 @@ given with or without ``0x``, in capitals or small letters.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from topo.catalogue.load import DATA, catalogue, part_names
+from topo.catalogue.parts import DATA, catalogue, part_names
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.catalogue.kinds import Kind
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as Table
 from dataclasses import replace
-from typing import Any, Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
 
-from topo.catalogue.cables import LANES, parse_cable
+from topo.catalogue.cables import LANES, parse_cable, read_medium
 from topo.catalogue.fields import CAPS, FIELDS, PART_WORDS, PORTS, SLOT, TEXT, Field, keys_of
 from topo.catalogue.kinds import KINDS, Kind
-from topo.catalogue.part import Figure, FigureKind, Medium, Part, PeerCaps, Ports, Slot
+from topo.catalogue.part import Catalogue, Figure, FigureKind, Medium, Part, PeerCaps, Ports, Slot
 from topo.catalogue.values import (
     HERE,
     Origin,
@@ -25,7 +27,7 @@ from topo.catalogue.values import (
     rejoin,
 )
 from topo.document.nodes import Mapping, Node, Report, Scalar
-from topo.errors import UnitError
+from topo.errors import DescriptionError, UnitError
 from topo.phrases import did_you_mean, near_names
 from topo.units import parse_rate
 
@@ -469,3 +471,94 @@ def _port(
             _PORT_EXAMPLES if name == "ports" else "write `18x nvlink 4` or `7x xgmi 64 GB/s`",
         )
     return cable.rate, cable.medium
+
+
+T = TypeVar("T")
+DATA: Final = Path(__file__).parent / "data"
+PART_FILES: Final = ("gpus", "nics", "cpus", "memory", "storage", "drives", "switches")
+_ENTRY: Final = re.compile(r"^([A-Za-z][A-Za-z0-9._ -]*):", re.MULTILINE)
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the parts and media that topo ships.
+
+    Examples
+    --------
+    >>> catalogue().parts["h100-sxm-80gb"].figures["memory"].value
+    80000000000.0
+    >>> catalogue().media["pcie 5"].rate.source
+    '32 GT/s x 128/130 / 8'
+    """
+    media: _Shelf[Medium] = _Shelf(("media",), _medium)
+
+    def decode(name: str, node: Node, report: Report, parts: Table[str, Part]) -> Part | None:
+        part = read_part(name, node, parts=parts, media=media, report=report, kind="datasheet")
+        return None if part is None else replace(part, place=None)
+
+    return Catalogue(_Shelf(PART_FILES, decode), media)
+
+
+@cache
+def part_names() -> tuple[str, ...]:
+    """Return the names of all shipped parts, in the order of the files."""
+    return tuple(name for file in PART_FILES for name, _ in _entries(file))
+
+
+class _Shelf(Table[str, T], Generic[T]):
+    """Entries by name, each decoded once, when first asked for."""
+
+    def __init__(
+        self,
+        files: tuple[str, ...],
+        decode: Callable[[str, Node, Report, Table[str, T]], T | None],
+    ) -> None:
+        self._decode = decode
+        self._texts = {name: text for file in files for name, text in _entries(file)}
+        self._decoded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._decoded:
+            from topo.document.parse import parse
+
+            file, text = self._texts[name]
+            document = parse(text, name=f"catalogue/{file}.yaml")
+            report = Report(document)
+            root = document.root
+            node = root.get(name) if isinstance(root, Mapping) else None
+            entry = self._decode(name, node, report, self) if node is not None else None
+            report.stop(DescriptionError)
+            if entry is None:
+                raise KeyError(name)
+            self._decoded[name] = entry
+        return self._decoded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _medium(name: str, node: Node, report: Report, media: Table[str, Medium]) -> Medium | None:
+    # Without a base of its own name: that is how a user's medium changes a shipped one.
+    base_name = node.get("like") if isinstance(node, Mapping) else None
+    base = base_name.text if isinstance(base_name, Scalar) else ""
+    bases = {base: media[base]} if base in media else {}
+    return read_medium(name, node, media=bases, report=report, kind="datasheet")
+
+
+def _entries(file: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield each entry's name, file and text; empty lines keep its line numbers."""
+    text = (DATA / f"{file}.yaml").read_text(encoding="utf-8")
+    keys = list(_ENTRY.finditer(text))
+    ends = [key.start() for key in keys[1:]] + [len(text)]
+    line = 0
+    at = 0
+    for entry, end in zip(keys, ends, strict=True):
+        line += text.count("\n", at, entry.start())
+        at = entry.start()
+        yield entry[1], (file, "\n" * line + text[at:end])

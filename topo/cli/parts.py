@@ -56,7 +56,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
 
 def _matching(name: str) -> tuple[tuple[Part, ...], tuple[Medium, ...]]:
     """Return the part or medium of that name, else all whose name holds it."""
-    from topo.catalogue.load import catalogue
+    from topo.catalogue.parts import catalogue
 
     all_parts, all_media = catalogue().parts, catalogue().media
     if name in all_parts:

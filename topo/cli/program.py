@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from keyword import iskeyword
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,10 +21,6 @@ from topo import __version__
 from topo.cli.verb import Session, fail
 from topo.errors import CertificateError, TopoError
 from topo.files import unwritable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _USAGE = 2
 _INTERRUPTED = 130

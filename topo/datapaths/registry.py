@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
 from topo.description.description import NOT_RAM, DataPath, Description
@@ -13,9 +13,6 @@ from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.phrases import nearest_names
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @cache

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from topo.catalogue.kinds import HasKind
+from topo.catalogue.kinds import HasKind, Kind
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from topo.catalogue.kinds import Kind
     from topo.catalogue.part import Cable, Figure, Medium, Part
     from topo.document.nodes import Document, Node
     from topo.document.nodes import Mapping as Entries

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.cables import read_cable
-from topo.catalogue.part import Figure
+from topo.catalogue.part import Cable, Figure, Medium
 from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED, entries_of, items_of, kind_of, text_of, value_of
@@ -26,7 +26,6 @@ from topo.records import dataclass
 from topo.units import parse_rate
 
 if TYPE_CHECKING:
-    from topo.catalogue.part import Cable, Medium
     from topo.description.overrides import Change
 
 _MODES: Final = ("in blocks", "all to all")

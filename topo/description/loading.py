@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
 from topo.catalogue.cables import read_media
-from topo.catalogue.load import catalogue
-from topo.catalogue.parts import read_parts
+from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
 from topo.description.description import Description, Device, Override, Settings

@@ -6,7 +6,8 @@ topo itself: what only topo can judge (names, physics) is not in it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_args
 
 from topo.catalogue.fields import (
     CAPS,
@@ -19,8 +20,9 @@ from topo.catalogue.fields import (
     RATE_PATTERN,
     RATIO,
     SIZE_PATTERN,
+    Field,
 )
-from topo.catalogue.load import part_names
+from topo.catalogue.parts import part_names
 from topo.description.description import Direction, Mover, Over
 from topo.description.keys import (
     CABLE,
@@ -32,14 +34,8 @@ from topo.description.keys import (
     SETTINGS,
     TOP,
     WORKLOAD,
+    Keys,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from topo.catalogue.fields import Field
-    from topo.description.keys import Keys
-
 
 Schema = dict[str, Any]
 

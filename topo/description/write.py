@@ -16,7 +16,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.description.format import SECTION_ORDER, WIDEST_KEY
 from topo.description.keys import SETTINGS
 from topo.document.nodes import plain

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from topo.catalogue.kinds import CARDS, Kind
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.description.write import selection, stem_of
-from topo.discovery.importing import device_names, file_title
+from topo.discovery.describe import device_names, file_title
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.load import catalogue
-from topo.discovery.defaults import with_nvswitch_links
+from topo.catalogue.parts import catalogue
+from topo.discovery.describe import with_nvswitch_links
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
 from topo.discovery.numa import Hosts, Package, hosts_of

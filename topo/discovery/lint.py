@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS
-from topo.discovery.importing import larger_slot, part_of
+from topo.discovery.describe import larger_slot, part_of
 from topo.errors import Finding, Severity
 from topo.phrases import and_more
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import class_named, vendor_named
-from topo.discovery.defaults import with_nvswitch_links
+from topo.discovery.describe import with_nvswitch_links
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import hosts_of

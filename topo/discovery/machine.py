@@ -1,7 +1,7 @@
 """A machine as its sources tell it, before it becomes a topology: devices, and what joins them.
 
 A machine holds facts of the source and nothing else: what is not known is `None` or empty, and
-stays unknown. `topo.discovery.importing` makes a topology file of it; devices get their names there.
+stays unknown. `topo.discovery.describe` makes a topology file of it; devices get their names there.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Final
 
 from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS, Kind
-from topo.discovery.importing import file_title
+from topo.discovery.describe import file_title
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, ancestors, numa_of
 from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import AMD, nvlink_of, processor, vendor_name
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import (
     DiscoveredCable,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from topo.catalogue.identities import architecture_named, processor_named
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
 from topo.graph import components
 from topo.records import dataclass

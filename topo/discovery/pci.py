@@ -25,7 +25,7 @@ from topo.catalogue.identities import (
     role_of,
     transfer_rate,
 )
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredLink
 from topo.records import dataclass
 

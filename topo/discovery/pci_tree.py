@@ -11,7 +11,7 @@ from typing import Final
 
 from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
 from topo.catalogue.kinds import CARDS, Kind
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
 from topo.discovery.pci import (
     MADE_UP,

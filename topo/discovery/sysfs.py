@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA, generations
-from topo.discovery.defaults import fastest_cards, network_cable, with_nvswitch_links
+from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
 from topo.discovery.file_tree import Archive, FileTree, Folder
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
 from topo.discovery.numa import Hosts, Package, hosts_of

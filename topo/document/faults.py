@@ -7,6 +7,7 @@ stands around that place tell the human cause.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from topo.document.text import QUOTE_IT, Reading, capped, short
 from topo.document.tokens import Token, TokenizedText, tokenize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from topo.errors import Finding
 
 

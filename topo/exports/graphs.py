@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from xml.sax.saxutils import quoteattr
 
@@ -16,8 +17,6 @@ from topo.exports.formats import Exported, not_held
 from topo.views.diagram.sheet import draw
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.topology.topology import Topology
 
 

@@ -7,6 +7,7 @@ under 255 characters, at most 256 nodes and 640 children.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
@@ -26,8 +27,6 @@ from topo.topology.locality import Attachment, linked_hosts, socket_of
 from topo.topology.rules import cpu_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,10 @@ from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from topo.description.description import Basis, DataPath, Workload
     from topo.routes.route import Direction, Route, Transfer
     from topo.routes.router import Router
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
 
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -11,12 +12,9 @@ from topo.phrases import listed
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from topo.description.description import DataPath, Move
     from topo.errors import Place
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Step, Topology
+    from topo.topology.topology import Resource, Step, Topology
 
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]

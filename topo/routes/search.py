@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, Kind
@@ -13,8 +14,6 @@ from topo.topology.locality import forwards, locality, rank, socket_of
 from topo.topology.topology import Layer, Step, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from topo.description.description import Device
 
 _TIE = 1e-9

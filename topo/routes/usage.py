@@ -7,19 +7,17 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
-from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Capacity, Resource, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from topo.catalogue.kinds import Kind
     from topo.description.description import DataPath, Measurement
     from topo.routes.route import Direction, Subflow, Transfer
-    from topo.topology.topology import Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {

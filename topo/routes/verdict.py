@@ -12,6 +12,7 @@ routing; `gdscheck -p`, driver configuration).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, STORAGE, Kind
@@ -21,8 +22,6 @@ from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from topo.description.description import DataPath, Device, Settings
     from topo.topology.topology import Topology
 

@@ -31,11 +31,10 @@ from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, Allocation
 from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
-from topo.topology.resources import ram_rate
+from topo.topology.topology import Topology, ram_rate
 
 if TYPE_CHECKING:
     from topo.routes.router import Router
-    from topo.topology.topology import Topology
 
 
 DEFAULT_PATHS = ("legacy", "direct")

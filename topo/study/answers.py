@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from topo.errors import Finding
     from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy, Reason, Route, Verdict
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
 
 
 @dataclass(frozen=True, slots=True)

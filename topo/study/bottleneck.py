@@ -16,13 +16,13 @@ from topo.solve.system import TIE
 from topo.study.answer import ask, bottlenecks_of, chosen_workloads, path_of, shared
 from topo.study.answers import Ladder, LadderEnd, Refused, RoutingBound, Rung
 from topo.study.compare import compare
-from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from topo.catalogue.part import PeerCaps
-    from topo.description.description import Basis, Device, Move, Workload
+    from topo.description.description import Basis, Device, Move
     from topo.errors import Place
     from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy

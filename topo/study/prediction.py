@@ -16,8 +16,7 @@ from topo.topology.locality import locality
 if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.routes.route import Route
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Step, Topology
+    from topo.topology.topology import Resource, Step, Topology
 
 
 Ends = tuple[str, ...]

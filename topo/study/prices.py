@@ -17,7 +17,7 @@ from topo.solve.system import TIE, Allocation
 
 if TYPE_CHECKING:
     from topo.flows.demands import Demand, System, UseMatrix
-    from topo.topology.resources import Resource
+    from topo.topology.topology import Resource
 
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]

@@ -20,8 +20,7 @@ from topo.study.answer import DEFAULT_PATHS, chosen_split, chosen_workloads, nam
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
     from topo.study.answers import Comparison
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
 
 
 @dataclass(frozen=True, slots=True)

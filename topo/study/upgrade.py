@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HOSTS
-from topo.catalogue.load import catalogue
+from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path, data_paths
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Part
     from topo.description.description import Basis, Device, Workload
     from topo.routes.route import Policy, Route
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Link, Topology
+    from topo.topology.topology import Link, Resource, Topology
 
 
 KINDS = ("other-card", "another-card", "faster-pcie", "faster-memory", "other-socket", "data-path")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,18 @@ from topo.catalogue.kinds import CARDS, HOSTS
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.topology import physics
-from topo.topology.resources import Resource, ResourceClass, cable_capacity, device_resources
-from topo.topology.topology import Layer, Link, Topology
+from topo.topology.topology import (
+    Layer,
+    Link,
+    Resource,
+    ResourceClass,
+    Topology,
+    cable_capacity,
+    device_resources,
+)
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
 
     from topo.catalogue.part import Figure
 

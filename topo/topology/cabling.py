@@ -6,6 +6,7 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -16,8 +17,6 @@ from topo.phrases import counted, listed
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator
-
     from topo.catalogue.part import Cable, Ports, Slot
     from topo.description.description import Device, End
     from topo.document.nodes import Report

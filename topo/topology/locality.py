@@ -10,6 +10,7 @@ Reference: the legend that `nvidia-smi topo -m` prints.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from topo.graph import breadth_first
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from topo.catalogue.part import Cable
     from topo.description.description import Device
     from topo.topology.topology import Step, Topology

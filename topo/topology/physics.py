@@ -5,6 +5,7 @@ What a cable may join, ports and lanes (`topo.topology.cabling`), and whether da
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS, Kind
@@ -16,8 +17,6 @@ from topo.phrases import listed
 from topo.topology.cabling import check_cabling, has, names_of, noun_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from topo.description.description import Device
     from topo.topology.topology import Link, Topology
 

@@ -12,6 +12,7 @@ each node; a path's type is the worst of its steps', its bandwidth the least.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -25,8 +26,6 @@ from topo.records import dataclass
 from topo.topology.locality import linked_hosts, matrix_devices, numa_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from topo.catalogue.part import Cable
     from topo.description.description import Device
     from topo.topology.topology import Topology

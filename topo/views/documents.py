@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.topology.resources import Resource, ram_headline, ram_rate
+from topo.topology.topology import Resource, Topology, ram_headline, ram_rate
 from topo.views.json import Document, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrades
     from topo.topology.rules import GdsPeer, NcclNumbers, Path
-    from topo.topology.topology import Topology
     from topo.views.diagram.picture import Picture
     from topo.views.explain import Page
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from topo.study.prices import ClassPrice, Prices, TiedPrice
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
 
 
 CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {

@@ -21,8 +21,7 @@ from topo.views.diagram.layout import GAP, Layout, Plan, Row
 if TYPE_CHECKING:
     from topo.description.description import Basis, Device
     from topo.routes.route import Route
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
     from topo.views.diagram.grouping import Box, Grouping, Mesh, Wire, WireKey, Wiring, Zones
 
 

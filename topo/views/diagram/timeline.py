@@ -15,7 +15,7 @@ from topo.views.sentences import classes_of
 
 if TYPE_CHECKING:
     from topo.study.timeline import Moment, Run, Simulation
-    from topo.topology.resources import Resource
+    from topo.topology.topology import Resource
 
 
 _WIDE = 960.0  # of the picture, in points: ten of them are 16 pixels of 1600

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
-    from topo.topology.resources import Resource
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Resource, Topology
     from topo.views.text.page import Block, Row, Table, Tone
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
-from topo.topology.resources import Resource, ram_headline, ram_rate
+from topo.topology.topology import Resource, ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import (
     Cell,

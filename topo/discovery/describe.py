@@ -1,0 +1,477 @@
+"""A machine as the plain document of a topology file, with comments on where each fact is from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.kinds import CARDS
+from topo.catalogue.parts import catalogue
+from topo.description.write import Comments, stem_of
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    Machine,
+    bundle,
+    printable,
+)
+from topo.discovery.pci import read_address, short_address
+from topo.errors import ExchangeError, Finding
+from topo.phrases import did_you_mean, number_ranges
+from topo.units import spell_rate
+
+if TYPE_CHECKING:
+    from topo.catalogue.part import Part
+
+
+Plain = dict[str, Any]
+
+ASSUMED_STORAGE: Final = "storage"  # the `id` and name of the target that no source tells
+NUMA_LINK: Final = "numa-link"
+_MEDIA: Final = {
+    NUMA_LINK: {"title": "whatever joins the NUMA nodes", "reach": "host", "rate": "unknown"}
+}
+_STEMS: Final[Mapping[str, str]] = {
+    "storage": "storage",
+    "nic": "nic",
+    "dpu": "nic",
+    "nvme": "nvme",
+    "hba": "hba",
+    "pcie-switch": "sw",
+    "root-complex": "rc",
+    "cpu": "cpu",
+    "memory": "ram",
+    "cxl-memory": "cxl",
+    "gpu": "gpu",
+    "nvswitch": "nvswitch",
+    "network-switch": "leaf",
+}
+_DEVICE_ORDER: Final = (
+    *("storage", "nic", "cpu", "rc", "ram", "cxl", "sw"),
+    *("gpu", "nvswitch", "nvme", "hba", "leaf"),
+)
+_LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
+_HEAD_WIDTH: Final = 96
+_LONGEST_COMMENT: Final = 160
+_LONGEST_NOTE: Final = 400  # characters, over several lines
+_FABRIC_CABLE: Final = re.compile(r"(?:(\d+)x )?(nvlink|xgmi)(?: (\w+))?(?![\w-])")
+_FILE_ENDING: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORECASE)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def device_names(devices: Iterable[DiscoveredDevice]) -> dict[str, str]:
+    """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``."""
+    counts: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for device in devices:
+        if device.id == ASSUMED_STORAGE:
+            names[device.id] = ASSUMED_STORAGE
+            continue
+        stem = _STEMS[device.kind]
+        names[device.id] = f"{stem}{counts.setdefault(stem, 0)}"
+        counts[stem] += 1
+    return names
+
+
+def file_title(file: str) -> str:
+    """Return the last part of a file's path."""
+    return re.split(r"[/\\]", file)[-1]
+
+
+def machine_name(file: str) -> str:
+    """Return a name for the machine from its file's: ``node 7.xml`` is ``node-7``.
+
+    Examples
+    --------
+    >>> machine_name("dumps/node 7.xml"), machine_name("<stdin>"), machine_name("8gpu.txt")
+    ('node-7', 'stdin', 'host-8gpu')
+    >>> machine_name("g5.48xl.tar.gz")
+    'g5-48xl'
+    """
+    stem = _FILE_ENDING.sub("", file_title(file))
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-_") or "imported"
+    return plain if plain[0].isalpha() else f"host-{plain}"
+
+
+# --- the document ---------------------------------------------------------------------------------
+
+
+def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
+    """Return the document of a machine, and the comments that its file gets.
+
+    Parameters
+    ----------
+    machine
+        A machine with all that a topology needs (`topo.discovery.describe.completed`).
+    title
+        What is in it, in words.
+    """
+    names = device_names(machine.devices)
+    devices = sorted(machine.devices, key=lambda device: _DEVICE_ORDER.index(_STEMS[device.kind]))
+    head = [
+        f"Imported from {printable(file_title(machine.file))} ({machine.source}).",
+        *(f"Combined with {printable(source)}." for source in machine.together),
+        "What the source does not tell is `unknown`; memories and their buses are assumed.",
+    ]
+    for note in machine.notes:
+        head += wrap(printable(note, _LONGEST_NOTE), _HEAD_WIDTH, break_on_hyphens=False)
+    domains = any(not address.startswith("0000:") for device in devices for address in device.pci)
+    links = _links(machine, names)
+    document: Plain = {"topo": 1, "name": machine_name(machine.file), "title": title}
+    if machine.parts:
+        document["parts"] = {
+            part.name: {"like": part.like, "title": part.title, **dict(part.facts)}
+            for part in machine.parts
+        }
+    if any(cable == NUMA_LINK for _, cable, _ in links):
+        document["media"] = _MEDIA
+    document["devices"] = {
+        names[device.id]: _device_value(device, machine, domains=domains) for device in devices
+    }
+    document["links"] = [{ends: cable} for ends, cable, _ in links]
+    workload = _workload(machine)
+    if workload:
+        document["workloads"] = {"load": workload}
+    comments = Comments(
+        head=tuple(head),
+        above={
+            names[device.id]: tuple(printable(notice, _LONGEST_NOTE) for notice in device.notices)
+            for device in devices
+        },
+        devices={
+            names[device.id]: printable(device.evidence, _LONGEST_COMMENT) for device in devices
+        },
+        links=tuple(printable(comment, _LONGEST_COMMENT) for _, _, comment in links),
+        workloads={"load": "to begin with: edit it"},
+    )
+    return document, comments
+
+
+def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Return ends, cable and comment of each link, in the order of the file."""
+    links: list[tuple[str, str, str]] = []
+    for device in machine.devices:
+        if not device.parent or (device.link is None and device.kind != "memory"):
+            continue
+        above = names[device.parent]
+        if device.node is not None:
+            above = f"{above}/numa{device.node}"
+        link = device.link
+        cable, evidence = (link.cable, link.evidence) if link is not None else ("memory-bus", "")
+        links.append((f"{names[device.id]} -- {above}", cable, evidence))
+    links += [
+        (f"{names[cable.a]} -- {names[cable.b]}", cable.cable, cable.evidence)
+        for cable in machine.cables
+    ]
+    return sorted(links, key=lambda link: _LINK_ORDER.index(stem_of(link[0].partition(" ")[0])))
+
+
+def _workload(machine: Machine) -> Plain:
+    """Return a workload to begin with, where there is something to read from and to."""
+    gpus, drives = machine.of_kind("gpu"), machine.of_kind("nvme")
+    storage = machine.of_kind("storage")
+    if not gpus or not (storage or drives):
+        return {}
+    source = "storage" if storage else "nvme" if len(drives) > 1 else "nvme0"
+    return {"read": "80 GB each", "from": source, "to": "gpu" if len(gpus) > 1 else "gpu0"}
+
+
+# --- a device -------------------------------------------------------------------------------------
+
+
+def part_of(device: DiscoveredDevice, machine: Machine) -> Part | None:
+    """Return the catalogue's part that a device is, or that its part of the file is like."""
+    from topo.catalogue.parts import catalogue
+
+    like = next((part.like for part in machine.parts if part.name == device.part), device.part)
+    return catalogue().parts.get(like)
+
+
+def _device_value(device: DiscoveredDevice, machine: Machine, *, domains: bool) -> Any:
+    """Return a device's part, with what differs from it.
+
+    `domains` says whether PCI addresses are written with their domain.
+    """
+    part = part_of(device, machine)
+    addresses = [address if domains else short_address(address) for address in device.pci]
+    functions = ""
+    if part is not None and device.kind in CARDS:
+        figure = part.figure("functions")
+        usual = int(figure.value) if figure and figure.value else 1
+        count = max(1, len(device.pci) or len(device.rdma))
+        functions = str(count) if count != usual else ""
+    entries: Plain = {
+        "label": printable(device.label),
+        "slot": printable(device.slot),
+        "ports": _ports(device, part),
+        "pcie": larger_slot(device, part),
+        "fabric": _fabric(device, part, machine.cables),
+        "functions": functions,
+        **dict(device.facts),
+        "pci": addresses[0] if len(addresses) == 1 else addresses,
+        "rdma": device.rdma[0] if len(device.rdma) == 1 else list(device.rdma),
+        "numa": number_ranges(device.numa),
+    }
+    entries = {key: value for key, value in entries.items() if value}
+    return {"part": device.part, **entries} if entries else device.part
+
+
+def larger_slot(device: DiscoveredDevice, part: Part | None) -> str:
+    """Return `pcie:` of a device whose link has more than its part's own slot, else ``""``."""
+    slot, link = part.slot if part else None, device.link
+    if slot is None or link is None or link.generation is None:
+        return ""
+    lanes = link.lanes or 0
+    if link.generation <= slot.generation and lanes <= (slot.lanes or lanes):
+        return ""
+    width = max(lanes, slot.lanes or 0)
+    generation = max(link.generation, slot.generation)
+    return f"{generation} x{width}" if width else str(generation)
+
+
+def _ports(device: DiscoveredDevice, part: Part | None) -> str:
+    """Return `ports:` where those discovered are not those of the part."""
+    rates = [rate for rate in device.ports if rate]
+    if not rates:
+        return ""
+    count, bits_per_s = len(device.ports), max(rates)
+    ports = part.ports if part else None
+    rate_of_part = ports.rate.value if ports and ports.rate else None
+    if ports is not None and (ports.count, rate_of_part) == (count, bits_per_s / 8):
+        return ""
+    ethernet = ports is not None and (ports.medium or "").startswith("ethernet")
+    rate = f"{bits_per_s / 1e9:.10g} Gb/s" if bits_per_s >= 1e9 else spell_rate(bits_per_s / 8)  # noqa: PLR2004
+    return f"{count}x {'ethernet ' if ethernet else ''}{rate}"
+
+
+def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[DiscoveredCable]) -> str:
+    """Return `unknown` where the links to other GPUs do not fit the part's own ports."""
+    if device.kind != "gpu":
+        return ""
+    count, media = 0, set()
+    for cable in cables:
+        parsed = _FABRIC_CABLE.match(cable.cable)
+        if parsed and device.id in (cable.a, cable.b):
+            links, family, generation = parsed.groups()
+            count += int(links or 1)
+            media.add(family if generation in (None, "unknown") else f"{family} {generation}")
+    if not count:
+        return ""
+    ports = part.fabric if part else None
+    if ports is None or (ports.count or count) < count:
+        return "unknown"
+    medium = ports.medium or ""
+    return "" if media <= {medium, medium.partition(" ")[0]} else "unknown"
+
+
+_USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, evidence="speed guessed: edit it")
+_INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
+_GUESSED_PORT: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
+
+
+def with_drive_links(machine: Machine) -> Machine:
+    """Return the machine with a link for its drives, if neither they nor the GPUs have a known one.
+
+    A question without any finite rate has no answer. Elsewhere an unknown link stays unknown: it
+    never binds, and what is known does.
+    """
+    drives, gpus = machine.of_kind("nvme"), machine.of_kind("gpu")
+    if not drives or not gpus or machine.of_kind("storage"):
+        return machine
+    for device in (*drives, *gpus):
+        link, part = device.link, part_of(device, machine)
+        if link is not None and link.generation is not None and link.lanes is not None:
+            return machine
+        if part is not None and part.slot is not None:
+            return machine
+    finding = Finding(
+        "guessed-speed",
+        f"no link here has a known speed: {_USUAL_DRIVE_LINK.cable} for {len(drives)} drives "
+        "is a guess",
+        severity="note",
+        help="write the speed of the drives' links in the YAML",
+    )
+    return replace(
+        machine,
+        devices=tuple(
+            replace(device, link=_USUAL_DRIVE_LINK) if device.kind == "nvme" else device
+            for device in machine.devices
+        ),
+        findings=(*machine.findings, finding),
+    )
+
+
+def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, tuple[Finding, ...]]:
+    """Return the machine with what it lacks, and what is a guess of that.
+
+    Parameters
+    ----------
+    machine
+        What the source told.
+    storage
+        Cards that a storage target is to be cabled to, by the names that the file gives them,
+        their RDMA names or PCI addresses; guessed when empty.
+
+    Raises
+    ------
+    ExchangeError
+        If `storage` names something that is not there.
+    """
+    names = device_names(machine.devices)
+    cpus = machine.of_kind("cpu")
+    memories: list[DiscoveredDevice] = []
+    if not machine.of_kind("memory"):
+        memories = [
+            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
+            for cpu in cpus
+        ]
+    joined = {frozenset((cable.a, cable.b)) for cable in machine.cables}
+    cables = [
+        DiscoveredCable(a.id, b.id, machine.socket_cable or NUMA_LINK)
+        for a, b in combinations(cpus, 2)
+        if frozenset((a.id, b.id)) not in joined
+    ]
+    cards = _storage_cards(machine, names, storage)
+    if not storage and machine.of_kind("nvme", "storage"):
+        cards = []
+    for card in cards:
+        cable = storage_cable(card, machine)
+        doubt = "speed guessed: edit it" if cable.endswith(_GUESSED_PORT) else ""
+        cables.append(DiscoveredCable(ASSUMED_STORAGE, card.id, cable, doubt))
+    target = DiscoveredDevice(
+        ASSUMED_STORAGE,
+        "storage",
+        "nvme-of-target",
+        facts=(("outside", "yes"),),
+        evidence="" if storage else "a guess: the source does not name storage",
+    )
+    complete = replace(
+        machine,
+        devices=(*((target,) if cards else ()), *machine.devices, *memories),
+        cables=(*cables, *machine.cables),
+    )
+    return complete, tuple(_guesses(machine, cards, names, guessed=not storage))
+
+
+def _storage_cards(
+    machine: Machine, names: dict[str, str], storage: Sequence[str]
+) -> list[DiscoveredDevice]:
+    """Return the cards that are meant; the fastest ones where nobody says."""
+    cards = machine.of_kind(*CARDS)
+    if not storage:
+        return fastest_cards(cards)
+    card_of_name = {
+        name: card
+        for card in cards
+        for name in (names[card.id], *card.rdma, *card.pci, *card.label.split(", "))
+        if name
+    }
+    chosen = {}
+    for name in storage:
+        card = card_of_name.get(name) or card_of_name.get(read_address(name))
+        if card is None:
+            message = f"there is no network card `{name}` to cable storage to"
+            help = did_you_mean(name, card_of_name)
+            if not help:
+                help = f"cards: {', '.join(names[card.id] for card in cards) or 'none'}"
+            raise ExchangeError(Finding("unknown-name", message, help=help))
+        chosen[card.id] = card
+    return list(chosen.values())
+
+
+def fastest_cards(cards: Sequence[DiscoveredDevice]) -> list[DiscoveredDevice]:
+    """Return the cards with the most bits/s over all of their ports."""
+    rates = [sum(rate or 0.0 for rate in card.ports) for card in cards]
+    return [card for card, rate in zip(cards, rates, strict=True) if rate == max(rates)]
+
+
+def storage_cable(card: DiscoveredDevice, machine: Machine) -> str:
+    """Return the network cables of a card's ports, at the rate of ports or part, or at a guess."""
+    part = part_of(card, machine)
+    ports = part.ports if part else None
+    rates = [rate for rate in card.ports if rate]
+    if not rates and ports is not None and ports.rate is not None and ports.rate.value:
+        rates = [ports.rate.value * 8]
+    count = len(card.ports) or (ports.count if ports and ports.count else 1)
+    return network_cable(count, max(rates, default=None), card.network)
+
+
+def network_cable(count: int, bits_per_s: float | None, network: str) -> str:
+    """Return so many network cables of a rate, ``2x infiniband ndr``; 100 Gb/s where unknown."""
+    if bits_per_s is None:
+        return bundle(count, _GUESSED_PORT)
+    gigabits = bits_per_s / 1e9
+    if network == "infiniband" and gigabits in _INFINIBAND:
+        return bundle(count, f"infiniband {_INFINIBAND[int(gigabits)]}")
+    return bundle(count, f"ethernet {gigabits:.10g} Gb/s")
+
+
+def _guesses(
+    machine: Machine, cards: list[DiscoveredDevice], names: dict[str, str], *, guessed: bool
+) -> list[Finding]:
+    if not cards:
+        if machine.of_kind("nvme", "storage") or not machine.of_kind("gpu"):
+            return []
+        message = "the source names no network card and no drive that data could come by"
+        help = "add one to the file, with its link, before you compare data paths"
+        return [Finding("no-storage", message, severity="note", help=help)]
+    cards_text = names[cards[0].id]
+    if len(cards) > 1:
+        cards_text = f"{cards_text} to {names[cards[-1].id]} ({len(cards)} cards)"
+    findings = []
+    if guessed:
+        message = f"a storage target was cabled to {cards_text}, which is a guess"
+        help = "say which cards lead to storage: `--storage nic0`"
+        findings.append(Finding("guessed-storage", message, severity="note", help=help))
+    unknown = (card for card in cards if not any(card.ports))
+    if any(storage_cable(card, machine).endswith(_GUESSED_PORT) for card in unknown):
+        message = f"how fast the ports of {cards_text} are is not told: 100 Gb/s each is a guess"
+        help = "write the speed of the cables to `storage` in the YAML"
+        findings.append(Finding("guessed-speed", message, severity="note", help=help))
+    return findings
+
+
+# --- NVSwitches -----------------------------------------------------------------------------------
+
+
+def with_nvswitch_links(
+    devices: Sequence[DiscoveredDevice], cables: Sequence[DiscoveredCable] = ()
+) -> tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...], tuple[Finding, ...]]:
+    """Return devices and cables with each NVSwitch joined to the GPUs, or left out, and findings.
+
+    Parameters
+    ----------
+    devices, cables
+        What the source tells. Where no cable leads to a switch that the PCI bus shows, every GPU
+        whose part has a fabric of its own gets all its links, which is how such machines are
+        built, and which is said.
+    """
+    ends = {end for cable in cables for end in (cable.a, cable.b)}
+    lost = [device for device in devices if device.kind == "nvswitch" and device.id not in ends]
+    if not lost:
+        return tuple(devices), tuple(cables), ()
+    guessed = []
+    for device in devices:
+        part = catalogue().parts.get(device.part)
+        fabric = part.fabric if part is not None else None
+        if device.kind != "gpu" or device.id in ends or fabric is None:
+            continue
+        if fabric.count and fabric.medium:
+            cable = bundle(fabric.count, fabric.medium)
+            evidence = "a guess: all links of the part"
+            guessed.append(DiscoveredCable(device.id, lost[0].id, cable, evidence))
+    if guessed:
+        message = f"NVSwitches are there, and their links are not told: {guessed[0].cable} a GPU"
+        help = "`nvidia-smi topo -m` counts the links; correct them in the YAML"
+        finding = Finding("guessed-nvlinks", f"{message} is a guess", severity="note", help=help)
+        return tuple(devices), (*cables, *guessed), (finding,)
+    message = "NVSwitches are there, and which GPUs have links to them is not told: left out"
+    finding = Finding("nvlinks-not-told", message, severity="warning")
+    return tuple(device for device in devices if device not in lost), tuple(cables), (finding,)
