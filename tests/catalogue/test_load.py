@@ -191,7 +191,7 @@ def test_an_unknown_name_is_a_key_error():
 
 def test_few_parts_decode_few_entries(monkeypatch):
     names = []
-    read_part = load.read_part
+    read_part = parts.read_part
 
     def counted(name, node, **rest):
         names.append(name)
