@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -11,16 +12,13 @@ import numpy as np
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
     from topo.flows.demands import System
 
-    Bools: TypeAlias = NDArray[np.bool_]
-    Floats: TypeAlias = NDArray[np.float64]
-    Ints: TypeAlias = NDArray[np.int64]
-    Function = TypeVar("Function", bound=Callable[..., Any])
+Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+Shorts: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +83,12 @@ class Arrays:
         return cls(capacities, uses, floats(system.weights), floats(system.limits))
 
 
-def floats(values: Sequence[Any] | NDArray[Any]) -> Floats:
+def floats(values: Sequence[Any] | np.ndarray[Any, Any]) -> Floats:
     """Give values as doubles."""
     return np.asarray(values, dtype=np.float64)
 
 
-def ints(values: Sequence[Any] | NDArray[Any]) -> Ints:
+def ints(values: Sequence[Any] | np.ndarray[Any, Any]) -> Ints:
     """Give values as 64-bit integers."""
     return np.asarray(values, dtype=np.int64)
 

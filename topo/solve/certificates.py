@@ -11,6 +11,7 @@ certificate does not hold.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from typing import TYPE_CHECKING
 from topo.errors import CertificateError, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
     from topo.flows.demands import System
     from topo.solve.concurrent_flow import Split
     from topo.solve.fluid import Span, Timeline

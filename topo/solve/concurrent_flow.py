@@ -21,6 +21,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
@@ -30,8 +31,6 @@ from topo.records import dataclass
 from topo.solve.certificates import certify_split, require
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from topo.solve.linear_program import Optimum, Program
 
 

@@ -13,23 +13,20 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from topo.flows.demands import System
 from topo.records import dataclass
-from topo.solve.arrays import Arrays, Matrix, pointers
+from topo.solve.arrays import Arrays, Floats, Ints, Matrix, pointers
 from topo.solve.certificates import certified
 from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import Allocation, check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
-
-    from topo.solve.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,12 @@ Compiled if numba is installed; the same code runs without it, slowly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from topo.solve.arrays import compiled
+from topo.solve.arrays import Arrays, Bools, Floats, Ints, Shorts, compiled
 from topo.solve.kernel import arrange, drop_least, limits_and_numbers, rows_of, settle_down
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from topo.solve.arrays import Arrays, Bools, Floats, Ints
-
-    Shorts = NDArray[np.int32]
-
 
 SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""

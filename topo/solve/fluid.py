@@ -7,8 +7,8 @@ at each event they are found anew, so that as some finish, the others speed up.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.flows.demands import System
@@ -16,10 +16,6 @@ from topo.records import dataclass
 from topo.solve.certificates import certify_timeline, require
 from topo.solve.maxmin import max_min_unchecked
 from topo.solve.system import check, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _SAME_TIME = 1e-12
 """Events nearer than this, relative to the time since the start, are one."""

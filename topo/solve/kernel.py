@@ -8,19 +8,9 @@ again, and in a fabric they are most.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from topo.solve.arrays import compiled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from topo.solve.arrays import Arrays, Floats, Ints
-
-    Shorts = NDArray[np.int32]
-
+from topo.solve.arrays import Arrays, Floats, Ints, Shorts, compiled
 
 LEFT, PULL, USERS, FIRST_PULL = range(4)
 GONE = 0.0625

@@ -13,6 +13,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -20,18 +21,15 @@ import numpy as np
 
 from topo.errors import Finding, SolverError
 from topo.records import dataclass
-from topo.solve.arrays import Arrays, Matrix, floats, pointers
+from topo.solve.arrays import Arrays, Bools, Floats, Ints, Matrix, floats, pointers
 from topo.solve.certificates import certify_total, require
 from topo.solve.equivalence import pair_colours, partition, quotient
 from topo.solve.system import TIE, Allocation, check, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from topo.flows.demands import System
-    from topo.solve.arrays import Bools, Floats, Ints
 
-    Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
+Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
 
 
 _GAP = 1e-7

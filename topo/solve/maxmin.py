@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -23,8 +24,6 @@ from topo.solve.certificates import certified
 from topo.solve.system import TIE, Allocation, check, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from topo.flows.demands import System
     from topo.solve.arrays import Arrays, Floats
 

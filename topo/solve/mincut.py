@@ -13,18 +13,15 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topo.errors import Finding, SolverError, UnboundedError
 from topo.records import dataclass
 from topo.solve.certificates import certify_cut, require
 from topo.solve.system import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
 
 _MANY = 20_000
 """Arcs from which compiling pays."""

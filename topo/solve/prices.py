@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
 from topo.records import dataclass
 from topo.solve.maxmin import max_min
-from topo.solve.system import TIE, plain
+from topo.solve.system import TIE, Allocation, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from topo.flows.demands import System
-    from topo.solve.system import Allocation
 
 
 _STEP = 2.0**-20

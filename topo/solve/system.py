@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,8 +11,6 @@ from topo.errors import Finding, SolverError, UnboundedError
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from topo.flows.demands import System
     from topo.solve.arrays import Arrays
 
