@@ -11,19 +11,9 @@ from collections.abc import Mapping as Table
 from dataclasses import replace
 from typing import Final, cast, get_args
 
+from topo.catalogue import values
 from topo.catalogue.fields import MEDIUM_FIELDS, RATIO
 from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Reach
-from topo.catalogue.values import (
-    Origin,
-    origin_of,
-    read_caps,
-    read_figure,
-    read_flag,
-    read_text,
-    read_value,
-    refuse_unknown_keys,
-    rejoin,
-)
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean
@@ -56,19 +46,21 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
         `None` when there is no cable to be read, which the report then says.
     """
     if not isinstance(node, Mapping):
-        return read_value(
+        return values.read_value(
             node,
             lambda scalar, origin: parse_cable(scalar.text, media, source=origin.at(scalar)),
             report=report,
         )
-    node = rejoin(node, _CABLE_KEYS)
-    refused = refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
-    origin = origin_of(node, report=report)
+    node = values.rejoin(node, _CABLE_KEYS)
+    refused = values.refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
+    origin = values.origin_of(node, report=report)
     efficiency = caps = None
     if (stated := node.get("efficiency")) is not None:
-        efficiency = read_figure(stated, RATIO, report=report, origin=origin, name="efficiency")
+        efficiency = values.read_figure(
+            stated, RATIO, report=report, origin=origin, name="efficiency"
+        )
     if (stated := node.get("p2p")) is not None:
-        caps = read_caps(stated, report=report, origin=origin)
+        caps = values.read_caps(stated, report=report, origin=origin)
     medium = node.get("medium")
     if medium is None:
         if refused:  # that key was meant for it
@@ -359,18 +351,18 @@ def read_medium(
         advice = f"write {name}: {{efficiency: 85 %, source: ...}}"
         report.add(node, "wrong-shape", f"`{name}` is no mapping", help=advice)
         return None
-    node = rejoin(node, MEDIUM_FIELDS)
-    refused = refuse_unknown_keys(node, MEDIUM_FIELDS, report=report, owner="a medium")
+    node = values.rejoin(node, MEDIUM_FIELDS)
+    refused = values.refuse_unknown_keys(node, MEDIUM_FIELDS, report=report, owner="a medium")
     base, is_found = _base(name, node, media, report)
-    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    origin = values.origin_of(node, report=report, origin=values.Origin(kind=kind))
     reachless = base is None and node.get("reach") is None
     silent = not is_found or (refused and reachless)  # complained of already
     reach = None if silent else _reach(name, node, base, report)
     start = base or Medium(name, name, "host", None)
     stated = node.get("per-lane")
-    per_lane = read_flag(stated, report=report) if stated is not None else None
+    per_lane = values.read_flag(stated, report=report) if stated is not None else None
     figures = {
-        field.name: read_figure(
+        field.name: values.read_figure(
             value, field.quantity, report=report, origin=origin, name=field.name
         )
         for field in MEDIUM_FIELDS.values()
@@ -456,7 +448,7 @@ def _reach(name: str, node: Mapping, base: Medium | None, report: Report) -> Rea
     words = get_args(Reach)
     stated = node.get("reach")
     if stated is not None:
-        word = read_text(stated, report=report, words=words)
+        word = values.read_text(stated, report=report, words=words)
         return cast("Reach", word.text) if word else None
     if base is not None:
         return base.reach
@@ -487,5 +479,5 @@ def _encoding(node: Mapping, base: Medium, report: Report) -> str:
 
 def _text(node: Mapping, key: str, report: Report) -> str:
     stated = node.get(key)
-    word = read_text(stated, report=report) if stated is not None else None
+    word = values.read_text(stated, report=report) if stated is not None else None
     return word.text if word else ""

@@ -11,24 +11,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from topo import units
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, KINDS, MEMORIES, STORAGE
 from topo.records import dataclass
-from topo.units import (
-    format_rate,
-    format_ratio,
-    format_size,
-    format_transfer_rate,
-    parse_count,
-    parse_flag,
-    parse_rate,
-    parse_ratio,
-    parse_size,
-    parse_transfer_rate,
-    spell_rate,
-    spell_ratio,
-    spell_size,
-    spell_transfer_rate,
-)
 
 # --- quantities -------------------------------------------------------------------------------
 
@@ -101,16 +86,26 @@ def _pattern(pattern: str, *examples: str) -> dict[str, Any]:
 
 
 RATE: Final = Quantity(
-    "rate", _pattern(f"^{RATE_PATTERN}$"), spell_rate, parse_rate, format_rate, "bytes_per_s"
+    "rate",
+    _pattern(f"^{RATE_PATTERN}$"),
+    units.spell_rate,
+    units.parse_rate,
+    units.format_rate,
+    "bytes_per_s",
 )
 SIZE: Final = Quantity(
-    "size", _pattern(f"^{SIZE_PATTERN}$"), spell_size, parse_size, format_size, "bytes"
+    "size",
+    _pattern(f"^{SIZE_PATTERN}$"),
+    units.spell_size,
+    units.parse_size,
+    units.format_size,
+    "bytes",
 )
 COUNT: Final = Quantity(
     "count",
     _either({"type": "integer", "minimum": 0}, _pattern("^[0-9]+$")),
     int,
-    lambda text: parse_count(text, positive=False),
+    lambda text: units.parse_count(text, positive=False),
     "{:g}".format,
     "count",
 )
@@ -120,24 +115,24 @@ RATIO: Final = Quantity(
         {"type": "number", "minimum": 0, "maximum": 1},
         _pattern(rf"^{NUMBER_PATTERN} ?%?$", "85 %"),
     ),
-    spell_ratio,
-    parse_ratio,
-    format_ratio,
+    units.spell_ratio,
+    units.parse_ratio,
+    units.format_ratio,
     "ratio",
 )
 TRANSFER_RATE: Final = Quantity(
     "transfer-rate",
     _pattern(rf"^{NUMBER_PATTERN} ?[MGT]?T/s$"),
-    spell_transfer_rate,
-    parse_transfer_rate,
-    format_transfer_rate,
+    units.spell_transfer_rate,
+    units.parse_transfer_rate,
+    units.format_transfer_rate,
     "transfers_per_s",
 )
 FLAG: Final = Quantity(
     "flag",
     _either({"type": "boolean"}, {"enum": ["yes", "no", "on", "off", "true", "false"]}),
     lambda flag: "yes" if flag else "no",
-    parse_flag,
+    units.parse_flag,
 )
 TEXT: Final = Quantity("text", {"type": "string"}, str)
 SLOT: Final = Quantity(
@@ -151,7 +146,7 @@ PORTS: Final = Quantity(
     str,
 )
 # A flag, or caps by direction.
-CAPS: Final = Quantity("caps", FLAG.schema, FLAG.spell, parse_flag)
+CAPS: Final = Quantity("caps", FLAG.schema, FLAG.spell, units.parse_flag)
 
 
 # --- keys -------------------------------------------------------------------------------------

@@ -10,22 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from topo.catalogue import values
 from topo.catalogue.cables import LANES, parse_cable, read_medium
 from topo.catalogue.fields import CAPS, FIELDS, PART_WORDS, PORTS, SLOT, TEXT, Field, keys_of
 from topo.catalogue.kinds import KINDS, Kind
 from topo.catalogue.part import Catalogue, Figure, FigureKind, Medium, Part, PeerCaps, Ports, Slot
-from topo.catalogue.values import (
-    HERE,
-    Origin,
-    Word,
-    origin_of,
-    read_caps,
-    read_figure,
-    read_flag,
-    read_text,
-    read_value,
-    rejoin,
-)
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import DescriptionError, UnitError
 from topo.phrases import did_you_mean, near_names
@@ -75,7 +64,7 @@ def read_part(
         advice = f"write {name}: {{like: ..., ...}}"
         report.add(node, "wrong-shape", f"`{name}` is a list", help=advice)
         return None
-    node = rejoin(node, (*FIELDS, *PART_WORDS))
+    node = values.rejoin(node, (*FIELDS, *PART_WORDS))
     base = _base_part(name, node, parts, report)
     if base is None:
         return None
@@ -189,14 +178,14 @@ def _overlay(
     part: Part, node: Mapping, *, media: Table[str, Medium], report: Report, kind: FigureKind
 ) -> Part:
     """Lay a mapping's keys over a part; what cannot be read is reported and left as it was."""
-    origin = origin_of(node, report=report, origin=Origin(kind=kind))
+    origin = values.origin_of(node, report=report, origin=values.Origin(kind=kind))
     figures, flags = dict(part.figures), dict(part.flags)
     facts, sources = dict(part.facts), dict(part.sources)
     changes: dict[str, Any] = {"source": origin.source or part.source}
     for name, value in node:
         key, field = name.text, FIELDS.get(name.text)
         if key == "title":
-            title = read_text(value, report=report)
+            title = values.read_text(value, report=report)
             changes["title"] = title.text if title else part.title
         elif key in PART_WORDS or key.startswith("x-"):
             continue
@@ -211,7 +200,7 @@ def _overlay(
             content = _read_field(field, value, media, report, origin, ports)
             if isinstance(content, Figure):
                 figures[key] = content
-            elif isinstance(content, Word):
+            elif isinstance(content, values.Word):
                 sources[key] = content.source
                 if field.quantity is TEXT:
                     facts[key] = content.text
@@ -230,9 +219,9 @@ def _read_field(
     node: Node,
     media: Table[str, Medium],
     report: Report,
-    origin: Origin,
+    origin: values.Origin,
     ports: Ports | None,
-) -> Figure | Word | Slot | Ports | PeerCaps | None:
+) -> Figure | values.Word | Slot | Ports | PeerCaps | None:
     """Read a key's value as its quantity asks; `ports` are those that a bare count belongs to."""
     name, quantity = field.name, field.quantity
     if quantity is SLOT:
@@ -240,14 +229,14 @@ def _read_field(
     if quantity is PORTS:
         return read_ports(node, media=media, report=report, origin=origin, base=ports, name=name)
     if quantity is CAPS and isinstance(node, Mapping) and node.get("value") is None:
-        return read_caps(node, report=report, origin=origin)
+        return values.read_caps(node, report=report, origin=origin)
     if quantity.unit:
-        return read_figure(
+        return values.read_figure(
             node, quantity, report=report, origin=origin, unlimited=field.unlimited, name=name
         )
     if quantity is TEXT:
-        return read_text(node, report=report, origin=origin, words=field.words)
-    return read_flag(node, report=report, origin=origin)
+        return values.read_text(node, report=report, origin=origin, words=field.words)
+    return values.read_flag(node, report=report, origin=origin)
 
 
 def _refuse_key(name: Scalar, field: Field | None, kind: Kind, report: Report) -> None:
@@ -375,11 +364,11 @@ _PORT_EXAMPLES: Final = "write 4, `2x 400 Gb/s` or `4x infiniband ndr`"
 
 
 def read_slot(
-    node: Node, *, media: Table[str, Medium], report: Report, origin: Origin = HERE
+    node: Node, *, media: Table[str, Medium], report: Report, origin: values.Origin = values.HERE
 ) -> Slot | None:
     """Read a PCIe generation and perhaps a width: ``5 x16``, ``5``."""
 
-    def parse(scalar: Scalar, origin: Origin) -> Slot:
+    def parse(scalar: Scalar, origin: values.Origin) -> Slot:
         text = scalar.text.strip()
         written = re.fullmatch(r"([0-9]{1,2})(?:\s+x([0-9]{1,3}))?", text)
         if written is None:
@@ -402,7 +391,7 @@ def read_slot(
             )
         return Slot(generation, lanes or None, origin.at(scalar), origin.kind)
 
-    return read_value(node, parse, report=report, origin=origin)
+    return values.read_value(node, parse, report=report, origin=origin)
 
 
 def _likely_slot(text: str) -> str:
@@ -423,13 +412,13 @@ def read_ports(
     *,
     media: Table[str, Medium],
     report: Report,
-    origin: Origin = HERE,
+    origin: values.Origin = values.HERE,
     base: Ports | None = None,
     name: str = "ports",
 ) -> Ports | None:
     """Read ``4``, ``2x 400 Gb/s``, ``4x infiniband ndr``; a bare count keeps what `base` says."""
 
-    def parse(scalar: Scalar, origin: Origin) -> Ports:
+    def parse(scalar: Scalar, origin: values.Origin) -> Ports:
         text, source = scalar.text.strip(), origin.at(scalar)
         words = text.split()
         times = re.fullmatch(r"([0-9]{1,9})(x?)", words[0])
@@ -447,11 +436,11 @@ def read_ports(
         rate, medium = _port(" ".join(port), media, source, origin, name)
         return Ports(int(times[1]) if times and times[2] else 1, rate, medium, source, origin.kind)
 
-    return read_value(node, parse, report=report, origin=origin)
+    return values.read_value(node, parse, report=report, origin=origin)
 
 
 def _port(
-    text: str, media: Table[str, Medium], source: str, origin: Origin, name: str
+    text: str, media: Table[str, Medium], source: str, origin: values.Origin, name: str
 ) -> tuple[Figure, str | None]:
     """Read one port: a rate, or a medium."""
     if re.match(r"[-+.0-9]", text):

@@ -12,18 +12,8 @@ from typing import Final, cast, get_args
 
 from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
+from topo.description import keys
 from topo.description.description import NOT_RAM, DataPath, Move, Mover, Over
-from topo.description.keys import (
-    DATA_PATH,
-    MOVE,
-    entries_of,
-    is_extension,
-    kind_of,
-    mapping_of,
-    text_of,
-    value_of,
-    values_of,
-)
 from topo.description.names import is_name
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
@@ -62,7 +52,7 @@ def read_data_path(name: str, node: Node, *, report: Report) -> DataPath:
         Gets what is wrong; what could be read is returned all the same.
     """
     path = DataPath(name, (), place=node.place)
-    mapping = mapping_of(node, f"data path `{name}`", report)
+    mapping = keys.mapping_of(node, f"data path `{name}`", report)
     if mapping is None:
         return path
     if mapping.get("moves") is None:
@@ -74,8 +64,8 @@ def read_data_path(name: str, node: Node, *, report: Report) -> DataPath:
 def vary_data_path(path: DataPath, entries: Mapping, *, report: Report) -> DataPath:
     """Return the data path with what `entries` says in place of its own."""
     what = f"data path `{path.name}`"
-    nodes = entries_of(entries, DATA_PATH, what, report)
-    changes = values_of(nodes, DATA_PATH, report, of=what)
+    nodes = keys.entries_of(entries, keys.DATA_PATH, what, report)
+    changes = keys.values_of(nodes, keys.DATA_PATH, report, of=what)
     if "moves" in nodes:
         moves = _moves(nodes["moves"], f"`moves` of {what}", report)
         changes |= {} if moves is None else {"moves": moves}
@@ -88,15 +78,15 @@ def read_data_paths(
     """Return the file's own data paths, and what it changes in built-in ones."""
     paths: dict[str, DataPath] = {}
     overrides: dict[str, Mapping] = {}
-    mapping = mapping_of(node, "`data-paths:`", report)
+    mapping = keys.mapping_of(node, "`data-paths:`", report)
     for key, value in mapping or ():
-        if is_extension(key.text):
+        if keys.is_extension(key.text):
             continue
         if key.text not in built_in_files():
             if is_name(key, report):
                 paths[key.text] = read_data_path(key.text, value, report=report)
             continue
-        entries = mapping_of(value, f"data path `{key.text}`", report)
+        entries = keys.mapping_of(value, f"data path `{key.text}`", report)
         if entries is not None:
             vary_data_path(DataPath(key.text, ()), entries, report=report)
             overrides[key.text] = entries
@@ -105,7 +95,7 @@ def read_data_paths(
 
 def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
     if isinstance(node, Mapping | Scalar):
-        message = f"{what} are a list, not {kind_of(node)}"
+        message = f"{what} are a list, not {keys.kind_of(node)}"
         report.add(node, "wrong-shape", message, help="start each move with `- `")
         return None
     if not node.items:
@@ -131,7 +121,7 @@ def _move(node: Node, report: Report) -> Move | None:
     if isinstance(node, Mapping) and len(node.entries) == 1:
         text, rate_node = node.entries[0]
     if not isinstance(text, Scalar):
-        report.add(text, "bad-move", f"{kind_of(text)} is not a move", help=_MOVE_ADVICE)
+        report.add(text, "bad-move", f"{keys.kind_of(text)} is not a move", help=_MOVE_ADVICE)
         return None
     try:
         move = _parse_move(text.text)
@@ -140,10 +130,10 @@ def _move(node: Node, report: Report) -> Move | None:
         return None
     source = HERE.at(rate_node) if rate_node is not None else ""
     if isinstance(rate_node, Mapping):
-        entries = entries_of(rate_node, MOVE, "a move", report)
+        entries = keys.entries_of(rate_node, keys.MOVE, "a move", report)
         rate_node = entries.get("rate")
-        source = text_of(entries.get("source"), "`source`", report) or source
-    rate = value_of(rate_node, "`rate` of a move", _worker_rate, report)
+        source = keys.text_of(entries.get("source"), "`source`", report) or source
+    rate = keys.value_of(rate_node, "`rate` of a move", _worker_rate, report)
     if rate is None:
         return move
     return replace(move, rate=Figure(rate[0], "quoted", source), per_worker=rate[1])

@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.catalogue.fields import FIELDS
 from topo.catalogue.parts import find_part, vary_part
 from topo.catalogue.values import rejoin
+from topo.description import keys
 from topo.description.description import Device
-from topo.description.keys import (
-    DEVICE,
-    a_kind,
-    is_extension,
-    mapping_of,
-    text_of,
-    texts_of,
-    value_of,
-)
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import Change, with_entry
 from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
@@ -86,11 +78,11 @@ class Group:
 
 def expand_devices(node: Node | None, report: Report) -> tuple[Group, ...]:
     """Return the entries of `devices:` with the names that each defines."""
-    mapping = mapping_of(node, "`devices:`", report, help="write `name: part`, one a line")
+    mapping = keys.mapping_of(node, "`devices:`", report, help="write `name: part`, one a line")
     groups: list[Group] = []
     first: dict[str, Scalar] = {}
     for key, value in mapping or ():
-        if is_extension(key.text):
+        if keys.is_extension(key.text):
             continue
         names = expand(key, report)
         if len(first) + len(names) > MOST:
@@ -184,7 +176,7 @@ def _as_mapping(group: Group, report: Report) -> Mapping | None:
             message = "a topology inside another (`use:`) is not supported yet"
             report.add(use, "not-yet", message, help="write the devices themselves")
             return None
-        return rejoin(value, (*DEVICE, *_PART_KEYS))
+        return rejoin(value, (*keys.DEVICE, *_PART_KEYS))
     if isinstance(value, Sequence) and not group.is_range:
         message = f"{group.key.text} is a part or a mapping, not a list"
         report.add(value, "wrong-shape", message)
@@ -201,7 +193,7 @@ def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
     lists = {
         key.text: value.items
         for key, value in mapping
-        if group.is_range and isinstance(value, Sequence) and not is_extension(key.text)
+        if group.is_range and isinstance(value, Sequence) and not keys.is_extension(key.text)
     }
     wrong = {name for name, items in lists.items() if len(items) != count}
     for key, value in mapping:
@@ -260,10 +252,14 @@ class _DeviceReader:
                     values["slot_name" if key.text == "slot" else key.text] = self._values[at]
             elif key.text in _PART_KEYS:
                 figures.append((key, node))
-            elif key.text != "part" and not is_extension(key.text) and id(key) not in self._refused:
+            elif (
+                key.text != "part"
+                and not keys.is_extension(key.text)
+                and id(key) not in self._refused
+            ):
                 self._refused.add(id(key))
                 message = f"`{key.text}` is not a key of a device"
-                notes = [f"known keys: {', '.join(DEVICE)}, and the figures of its part"]
+                notes = [f"known keys: {', '.join(keys.DEVICE)}, and the figures of its part"]
                 help = _near(key.text)
                 self._report.add(key, "unknown-key", message, help=help, notes=notes)
         # The mapping itself may be dealt out and gone before the next is made.
@@ -285,7 +281,7 @@ class _DeviceReader:
         if node is None:
             self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
             return None
-        if text_of(node, f"the part of {name}", self._report, help=advice) is None:
+        if keys.text_of(node, f"the part of {name}", self._report, help=advice) is None:
             return None
         assert isinstance(node, Scalar)  # a text is a scalar's
         part = find_part(node, self._shelf.parts, self._report)
@@ -296,13 +292,13 @@ class _DeviceReader:
 
 def _near(key: str) -> str:
     """Return advice for a key that a device does not have."""
-    return did_you_mean("part" if key in _HABITS else key, (*DEVICE, *_PART_KEYS))
+    return did_you_mean("part" if key in _HABITS else key, (*keys.DEVICE, *_PART_KEYS))
 
 
 def _items(node: Node, what: str, parse: Callable[[str], Any], report: Report) -> tuple[Any, ...]:
     """Return what `parse` makes of each item of a list, or of a single text."""
     items = node.items if isinstance(node, Sequence) else (node,)
-    values = [value_of(item, what, parse, report) for item in items]
+    values = [keys.value_of(item, what, parse, report) for item in items]
     return tuple(value for value in values if value is not None)
 
 
@@ -319,13 +315,15 @@ def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
 
 
 _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {
-    "label": text_of,
-    "role": text_of,
-    "slot": text_of,
+    "label": keys.text_of,
+    "role": keys.text_of,
+    "slot": keys.text_of,
     "pci": lambda node, what, report: _items(node, what, _address, report),
-    "rdma": lambda node, what, report: tuple(text.text for text in texts_of(node, what, report)),
+    "rdma": lambda node, what, report: tuple(
+        text.text for text in keys.texts_of(node, what, report)
+    ),
     "numa": _numa,
-    "outside": lambda node, what, report: value_of(node, what, parse_flag, report),
+    "outside": lambda node, what, report: keys.value_of(node, what, parse_flag, report),
 }
 
 
@@ -358,7 +356,7 @@ def _check_numa(devices: tuple[Device, ...], report: Report) -> None:
     owners: dict[int, Device] = {}
     for device in devices:
         if device.numa and device.kind != "cpu":
-            message = f"{device.name} is {a_kind(device.kind)}, and NUMA nodes belong to a CPU"
+            message = f"{device.name} is {keys.a_kind(device.kind)}, and NUMA nodes belong to a CPU"
             report.add(device.place, "misplaced-key", message, help="leave `numa:` out here")
             continue
         for number in device.numa:

@@ -9,19 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
-from topo.catalogue.fields import (
-    CAPS,
-    COUNT,
-    FIELDS,
-    FLAG,
-    MEDIUM_FIELDS,
-    NUMBER_PATTERN,
-    PART_WORDS,
-    RATE_PATTERN,
-    RATIO,
-    SIZE_PATTERN,
-    Field,
-)
+from topo.catalogue import fields
 from topo.catalogue.parts import part_names
 from topo.description.description import Direction, Mover, Over
 from topo.description.keys import (
@@ -85,15 +73,18 @@ VALUES: Final[Mapping[str, Schema]] = {
     "text-list": _either(_PLAIN, _list_of(_or_list(_PLAIN))),
     "name-list": _or_list(_text()),
     "selection": _or_list(_text("", "storage", "gpu", "gpu[0-3]")),
-    "flag": _or_list(FLAG.schema),
-    "weight": _either({"type": "number", "exclusiveMinimum": 0}, _text(f"^{NUMBER_PATTERN}$")),
-    "count": COUNT.schema,
-    "rate": _text(f"^{RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
-    "worker-rate": _text(f"^{RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
-    "duration": _text(rf"^{NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
-    "work-size": _text(rf"^{SIZE_PATTERN}( each)?$", "640 GB", "80 GB each"),
+    "flag": _or_list(fields.FLAG.schema),
+    "weight": _either(
+        {"type": "number", "exclusiveMinimum": 0}, _text(f"^{fields.NUMBER_PATTERN}$")
+    ),
+    "count": fields.COUNT.schema,
+    "rate": _text(f"^{fields.RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
+    "worker-rate": _text(f"^{fields.RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
+    "duration": _text(rf"^{fields.NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
+    "work-size": _text(rf"^{fields.SIZE_PATTERN}( each)?$", "640 GB", "80 GB each"),
     "ratio-range": _either(
-        _text(rf"^{NUMBER_PATTERN} ?%?( ?- ?{NUMBER_PATTERN} ?%?)?$", "60-80 %"), {"type": "number"}
+        _text(rf"^{fields.NUMBER_PATTERN} ?%?( ?- ?{fields.NUMBER_PATTERN} ?%?)?$", "60-80 %"),
+        {"type": "number"},
     ),
     "pci-list": _either(_PCI, _list_of(_or_list(_PCI))),
     "numa-list": _either(_NUMA, _list_of(_or_list(_NUMA))),
@@ -131,9 +122,9 @@ def _figure(plain: Schema, *words: str) -> Schema:
     return _either(plain, _words("unknown", *words), sourced)
 
 
-def _field(field: Field) -> Schema:
-    if field.quantity is CAPS:
-        return _either(FLAG.schema, _words("unknown"), _ref("caps"))
+def _field(field: fields.Field) -> Schema:
+    if field.quantity is fields.CAPS:
+        return _either(fields.FLAG.schema, _words("unknown"), _ref("caps"))
     plain = _words(*field.words) if field.words else field.quantity.schema
     return _figure(plain, "unlimited") if field.unlimited else _figure(plain)
 
@@ -210,18 +201,23 @@ _PART_WORDS_OF_DEVICE: Final = ("title", "source", "source-kind")
 
 
 def _definitions() -> Schema:
-    figures = {name: _field(field) for name, field in FIELDS.items()}
-    part = {name: {"description": FIELDS[name].meaning, **figures[name]} for name in FIELDS}
-    part |= {name: {"description": PART_WORDS[name]} for name in PART_WORDS}
+    figures = {name: _field(field) for name, field in fields.FIELDS.items()}
+    part = {
+        name: {"description": fields.FIELDS[name].meaning, **figures[name]}
+        for name in fields.FIELDS
+    }
+    part |= {name: {"description": fields.PART_WORDS[name]} for name in fields.PART_WORDS}
     device = _object(DEVICE)
     device["properties"] |= {
-        name: {"description": FIELDS[name].meaning, **_or_list(figures[name])} for name in FIELDS
+        name: {"description": fields.FIELDS[name].meaning, **_or_list(figures[name])}
+        for name in fields.FIELDS
     }
     device["properties"] |= {
-        name: {"type": "string", "description": PART_WORDS[name]} for name in _PART_WORDS_OF_DEVICE
+        name: {"type": "string", "description": fields.PART_WORDS[name]}
+        for name in _PART_WORDS_OF_DEVICE
     }
     directions = [{"required": [direction]} for direction in get_args(Direction)]
-    cap = _figure(_text(f"^{RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
+    cap = _figure(_text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
     move = _either(VALUES["worker-rate"], _object(MOVE))
     return {
         "settings": _object(SETTINGS),
@@ -230,7 +226,7 @@ def _definitions() -> Schema:
         "part": _mapping(part),
         "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
         "medium": _mapping(
-            {name: {"description": field.meaning} for name, field in MEDIUM_FIELDS.items()}
+            {name: {"description": field.meaning} for name, field in fields.MEDIUM_FIELDS.items()}
         ),
         "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
         "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, move))),
@@ -242,7 +238,7 @@ def _definitions() -> Schema:
             "description": "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`",
             "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
         },
-        "ratio-figure": _figure(RATIO.schema),
+        "ratio-figure": _figure(fields.RATIO.schema),
         "caps": _mapping(
             {
                 "posted": {"description": "a device writes into a GPU: storage reads", **cap},

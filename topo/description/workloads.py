@@ -17,18 +17,8 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from topo.catalogue.kinds import CARDS, STORAGE
+from topo.description import keys
 from topo.description.description import BASES, Direction, Expectation, Workload
-from topo.description.keys import (
-    WORKLOAD,
-    a_kind,
-    entries_of,
-    is_extension,
-    items_of,
-    kind_of,
-    mapping_of,
-    value_of,
-    values_of,
-)
 from topo.description.names import Names, is_name
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
@@ -84,22 +74,22 @@ Claim = tuple[Scalar, Expectation]
 
 def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
     """Read the entries of `workloads:`, without looking names up."""
-    mapping = mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
+    mapping = keys.mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
     drafts = []
     for name, value in mapping or ():
-        if is_extension(name.text):
+        if keys.is_extension(name.text):
             continue
         what = f"workload `{name.text}`"
         is_name(name, report)
-        workload = mapping_of(value, what, report, help=_EXAMPLE)
+        workload = keys.mapping_of(value, what, report, help=_EXAMPLE)
         if workload is None:
             continue
-        entries = entries_of(workload, WORKLOAD, what, report)
+        entries = keys.entries_of(workload, keys.WORKLOAD, what, report)
         direction = _direction(workload, entries, what, report)
-        values = values_of(entries, WORKLOAD, report, of=what)
+        values = keys.values_of(entries, keys.WORKLOAD, report, of=what)
         if direction is None:
             continue
-        size = value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
+        size = keys.value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
         if size is not None:
             sources, targets, via = (values.pop(key, ()) for key in ("from", "to", "via"))
             drafts.append(Draft(name, direction, *size, sources, targets, via, values))
@@ -113,7 +103,7 @@ def _direction(
     stated = [direction for direction in _DIRECTIONS if direction in entries]
     if len(stated) == 1:
         return stated[0]
-    unknown = [key.text for key, _ in mapping if key.text not in WORKLOAD]
+    unknown = [key.text for key, _ in mapping if key.text not in keys.WORKLOAD]
     if not stated and any(did_you_mean(word, _DIRECTIONS) for word in unknown):
         return None  # a misspelt `read` or `write`, which was reported already
     message = f"{what} reads or writes, and says {' and '.join(stated) if stated else 'neither'}"
@@ -215,10 +205,10 @@ def _check_ends(
         text,
         "workload-ends",
         f"workload `{draft.name.text}` {_VERBS[draft.direction]} {side} {listed(allowed, 'or')}, "
-        f"and {device} is {a_kind(kinds[device])}",
+        f"and {device} is {keys.a_kind(kinds[device])}",
         help=f"swap `from` and `to`, or say `{opposite}:`"
         if swapped
-        else f"name {a_kind(listed(allowed, 'or'))} after `{side}:`",
+        else f"name {keys.a_kind(listed(allowed, 'or'))} after `{side}:`",
     )
 
 
@@ -227,7 +217,7 @@ def _check_ends(
 
 def read_expectations(node: Node | None, report: Report) -> tuple[Claim, ...]:
     """Read the sentences of `expect:`, without looking names up."""
-    items = items_of(
+    items = keys.items_of(
         node, "`expect:` is a list of sentences", report, help="start each sentence with `- `"
     )
     claims = (_read_sentence(item, report) for item in items)
@@ -236,7 +226,7 @@ def read_expectations(node: Node | None, report: Report) -> tuple[Claim, ...]:
 
 def _read_sentence(node: Node, report: Report) -> Claim | None:
     if not isinstance(node, Scalar):
-        message = f"an expectation is one sentence, not {kind_of(node)}"
+        message = f"an expectation is one sentence, not {keys.kind_of(node)}"
         advice = f"{_SENTENCE_EXAMPLE}, without a colon"
         report.add(node, "bad-expectation", message, help=advice)
         return None

@@ -14,6 +14,7 @@ from typing import Any, Final
 from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
 from topo.description.write import selection, stem_of
+from topo.discovery import matching
 from topo.discovery.describe import device_names, file_title
 from topo.discovery.machine import (
     DiscoveredCable,
@@ -23,18 +24,6 @@ from topo.discovery.machine import (
     ancestors,
     numa_of,
     printable,
-)
-from topo.discovery.matching import (
-    MATRICES,
-    Difference,
-    Matches,
-    differences,
-    is_guessed,
-    is_vague,
-    link_differs,
-    match,
-    tells_links,
-    tells_tree,
 )
 from topo.errors import Finding, Severity
 from topo.phrases import and_more
@@ -75,13 +64,13 @@ def combined(machines: Sequence[Machine]) -> Machine:
 
 def _both(first: Machine, second: Machine) -> Machine:
     first, second = _recognised(first, second), _recognised(second, first)
-    matches = match(first, second)
-    differing = differences(first, second, matches)
+    matches = matching.match(first, second)
+    differing = matching.differences(first, second, matches)
     # A first source without a tree of its own is laid upon the other's, if nothing speaks against.
     contradicts = any(difference.what in _STRUCTURE or difference.grave for difference in differing)
-    swap = tells_tree(second) and not tells_tree(first) and not contradicts
+    swap = matching.tells_tree(second) and not matching.tells_tree(first) and not contradicts
     if swap:
-        turned = Matches([(b, a) for a, b in matches.pairs])
+        turned = matching.Matches([(b, a) for a, b in matches.pairs])
         merged = _merged(second, first, turned, base_first=False)
         second_id = dict(reversed(matches.pairs))
         differing = [
@@ -92,7 +81,7 @@ def _both(first: Machine, second: Machine) -> Machine:
         merged = _merged(first, second, matches, base_first=True)
     # What a matrix cannot know does not matter beside a tree.
     both = (first, second)
-    trees = [machine for machine in both if machine.kind not in MATRICES] or both
+    trees = [machine for machine in both if machine.kind not in matching.MATRICES] or both
     notes = dict.fromkeys(note for machine in trees for note in machine.notes)
     new_notes = [note for note in merged.notes if note not in (*first.notes, *second.notes)]
     merged = replace(
@@ -103,7 +92,7 @@ def _both(first: Machine, second: Machine) -> Machine:
         together=(*first.together, f"{file_title(second.file)} ({second.source})"),
         notes=(*notes, *matches.notes, *new_notes),
         left_out=tuple(dict.fromkeys((*first.left_out, *second.left_out))),
-        fabric_known=tells_links(first) or tells_links(second),
+        fabric_known=matching.tells_links(first) or matching.tells_links(second),
         findings=_findings(first, second, merged),
     )
     # The first is called after all its files, where it was combined before.
@@ -143,7 +132,9 @@ def _recognised(machine: Machine, source: Machine) -> Machine:
     )
 
 
-def _merged(base: Machine, extra: Machine, matches: Matches, *, base_first: bool) -> Machine:
+def _merged(
+    base: Machine, extra: Machine, matches: matching.Matches, *, base_first: bool
+) -> Machine:
     """Return the base's tree with what the other source adds to it."""
     base = _with_host_bridges(_on_cpus_of(base, extra, matches), extra, matches)
     switches, cables = _cables(base, extra, matches, base_first=base_first)
@@ -205,7 +196,7 @@ def _findings(first: Machine, second: Machine, merged: Machine) -> tuple[Finding
 
 
 def _with_differences(
-    merged: Machine, differing: list[Difference], first: str, second: str
+    merged: Machine, differing: list[matching.Difference], first: str, second: str
 ) -> Machine:
     """Return the machine with a finding and a comment for each contradiction.
 
@@ -267,7 +258,7 @@ def _about(members: list[tuple[str, ...]], names: dict[str, str]) -> str:
 
 
 def _filled_devices(
-    base: Machine, extra: Machine, matches: Matches
+    base: Machine, extra: Machine, matches: matching.Matches
 ) -> tuple[DiscoveredDevice, ...]:
     """Return the first source's devices, each with what only the other tells of it."""
     devices, extra_devices = base.by_id(), extra.by_id()
@@ -307,14 +298,14 @@ def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) 
     name = file_title(extra.file)
     new: dict[str, Any] = {}
     words: list[str] = []
-    if is_vague(device.part) and not is_vague(source.part):
+    if matching.is_vague(device.part) and not matching.is_vague(source.part):
         new["part"] = source.part
         words.append("part")
     for key, word in _FILLED:
         if not getattr(device, key) and getattr(source, key):
             new[key] = getattr(source, key)
             words.append(word)
-    if not device.label and source.label and extra.kind not in MATRICES:
+    if not device.label and source.label and extra.kind not in matching.MATRICES:
         new["label"] = source.label
         words.append("label")
     if not any(device.ports) and any(source.ports):
@@ -337,11 +328,11 @@ def _filled_link(
     link: DiscoveredLink | None, source: DiscoveredLink | None, name: str
 ) -> DiscoveredLink | None:
     """Return the first link with the half it lacks, or a guessed split put right."""
-    if link is None or source is None or link_differs(link, source):
+    if link is None or source is None or matching.link_differs(link, source):
         return link
     evidence = _with_source(source.evidence, name)
     complete = source.generation is not None and source.lanes is not None
-    if complete and is_guessed(link) and not is_guessed(source):
+    if complete and matching.is_guessed(link) and not matching.is_guessed(source):
         return replace(source, evidence=evidence)
     generation, lanes = link.generation or source.generation, link.lanes or source.lanes
     if (generation, lanes) == (link.generation, link.lanes):
@@ -353,14 +344,14 @@ def _filled_link(
 
 
 def _cables(
-    base: Machine, extra: Machine, matches: Matches, *, base_first: bool
+    base: Machine, extra: Machine, matches: matching.Matches, *, base_first: bool
 ) -> tuple[list[DiscoveredDevice], list[DiscoveredCable]]:
     """Return the cables, and the NVSwitches that they need and the first source does not have.
 
     NVLinks are those of the first source, `base` or `extra`, or of the other where it knows none.
     """
     order = (base, extra) if base_first else (extra, base)
-    if next((machine for machine in order if tells_links(machine)), base) is base:
+    if next((machine for machine in order if matching.tells_links(machine)), base) is base:
         return [], list(base.cables)
     name = file_title(extra.file)
     ids = {device.id for device in base.devices}
@@ -403,7 +394,7 @@ def _top(
     return None
 
 
-def _on_cpus_of(base: Machine, extra: Machine, matches: Matches) -> Machine:
+def _on_cpus_of(base: Machine, extra: Machine, matches: matching.Matches) -> Machine:
     """Return the first tree on the other's CPUs, where the first knows no NUMA nodes."""
     cpus, base_cpus = extra.of_kind("cpu"), base.of_kind("cpu")
     numbered = any(cpu.numa for cpu in base_cpus) or not any(cpu.numa for cpu in cpus)
@@ -453,7 +444,7 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: Matches) -> Machine:
     return replace(base, devices=tuple(devices), cables=tuple(cables), findings=tuple(findings))
 
 
-def _with_host_bridges(base: Machine, extra: Machine, matches: Matches) -> Machine:
+def _with_host_bridges(base: Machine, extra: Machine, matches: matching.Matches) -> Machine:
     """Return a tree of NCCL's, which knows no host bridges, with those of the other source."""
     if base.kind != "nccl" or base.of_kind("root-complex"):
         return base
@@ -483,7 +474,7 @@ def _with_host_bridges(base: Machine, extra: Machine, matches: Matches) -> Machi
 class _Additions:
     """The first source's devices with those that only the other has, each at its place."""
 
-    def __init__(self, base: Machine, extra: Machine, matches: Matches) -> None:
+    def __init__(self, base: Machine, extra: Machine, matches: matching.Matches) -> None:
         self.base, self.extra, self.matches = base, extra, matches
         self.devices = base.by_id()
         self.extra_devices = extra.by_id()

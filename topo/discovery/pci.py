@@ -11,20 +11,8 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal
 
+from topo.catalogue import identities
 from topo.catalogue.cables import LANES
-from topo.catalogue.identities import (
-    AMD,
-    INTEL,
-    MELLANOX,
-    NVIDIA,
-    generation_of_transfer_rate,
-    generations,
-    identify,
-    kind_of_class,
-    lane_rate,
-    role_of,
-    transfer_rate,
-)
 from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredLink
 from topo.records import dataclass
@@ -259,25 +247,33 @@ def kind_of(function: Function) -> Kind | None:
     code, vendor, device = function.code.lower(), function.vendor.lower(), function.device
     if function.kind is not None:
         return function.kind
-    if "nvswitch" in function.text.lower() or (code.startswith("0680") and vendor == NVIDIA):
+    if "nvswitch" in function.text.lower() or (
+        code.startswith("0680") and vendor == identities.NVIDIA
+    ):
         return "nvswitch"
     if not code.strip("0"):
-        part = identify(vendor or "0", device or "0")
+        part = identities.identify(vendor or "0", device or "0")
         if part:
             return catalogue().parts[part].kind
         words = function.text.lower()
         return next((kind for pattern, kind in _WORDS if re.search(pattern, words)), None)
     if code.startswith(("0300", "0380")):  # a screen's: is it a GPU to compute on?
-        built_in = vendor == INTEL and function.address.endswith(":00:02.0")  # on the root bus
-        console = vendor == AMD and role_of(vendor, device) == "console"
-        computes = vendor in (INTEL, NVIDIA, AMD) and not built_in and not console
+        built_in = vendor == identities.INTEL and function.address.endswith(
+            ":00:02.0"
+        )  # on the root bus
+        console = vendor == identities.AMD and identities.role_of(vendor, device) == "console"
+        computes = (
+            vendor in (identities.INTEL, identities.NVIDIA, identities.AMD)
+            and not built_in
+            and not console
+        )
         return "gpu" if computes else None
     if code.startswith("0b40"):
-        return "gpu" if role_of(vendor, device) == "co-processor" else None
+        return "gpu" if identities.role_of(vendor, device) == "co-processor" else None
     if code.startswith("0280"):
-        return "nic" if vendor == MELLANOX or function.rdma else None
-    fpga = code.startswith("12") and role_of(vendor, device) == "fpga"
-    return None if fpga else kind_of_class(code)
+        return "nic" if vendor == identities.MELLANOX or function.rdma else None
+    fpga = code.startswith("12") and identities.role_of(vendor, device) == "fpga"
+    return None if fpga else identities.kind_of_class(code)
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -293,7 +289,7 @@ def generation_of(text: str) -> int | None:
     """
     match = _SPEED.match(text.strip())
     try:
-        return generation_of_transfer_rate(float(match[1]) * 1e9) if match else None
+        return identities.generation_of_transfer_rate(float(match[1]) * 1e9) if match else None
     except ValueError:
         return None
 
@@ -349,7 +345,9 @@ def _link_of_ends(device: Function, port: Function | None) -> tuple[DiscoveredLi
     oddities: dict[str, str] = {}
     who = "both ends can" if above and most else "the device can"
     if current.generation and generation and current.generation < generation:
-        now, best = (transfer_rate(number) / 1e9 for number in (current.generation, generation))
+        now, best = (
+            identities.transfer_rate(number) / 1e9 for number in (current.generation, generation)
+        )
         oddities["idle-link"] = f"{now:g} GT/s now, and {who} {best:g} GT/s"
     if current.lanes and lanes and current.lanes < lanes:
         oddities["trained-down"] = f"x{current.lanes} now, and {who} x{lanes}"
@@ -382,8 +380,8 @@ def split_rate(rate: float, usual_lanes: int) -> tuple[int, int] | None:
         return max(lanes, usual_lanes) / min(lanes, usual_lanes), -lanes
 
     for lanes in sorted(LANES, key=distance):
-        for generation in generations():
-            lane = lane_rate(generation) / 1e9 if generation < 6 else _FLIT_OF_HWLOC  # noqa: PLR2004
+        for generation in identities.generations():
+            lane = identities.lane_rate(generation) / 1e9 if generation < 6 else _FLIT_OF_HWLOC  # noqa: PLR2004
             if abs(lane * lanes - rate) <= _CLOSE * rate:
                 return generation, lanes
     return None

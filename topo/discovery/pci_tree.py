@@ -12,18 +12,8 @@ from typing import Final
 from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
 from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
+from topo.discovery import pci
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
-from topo.discovery.pci import (
-    MADE_UP,
-    Function,
-    HostBridge,
-    address_key,
-    card_of,
-    chain_of,
-    kind_of,
-    link_between,
-    ports_of,
-)
 from topo.errors import Finding, Severity
 from topo.phrases import and_more
 from topo.records import dataclass
@@ -46,7 +36,7 @@ _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
     ("odd-link-speed", "note", "it is `unknown` in the YAML"),
 )
 
-_Card = tuple[Kind, list[Function]]
+_Card = tuple[Kind, list[pci.Function]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +50,8 @@ class PciDevices:
 
 
 def devices_of(
-    functions: Iterable[Function],
-    hosts: Sequence[HostBridge],
+    functions: Iterable[pci.Function],
+    hosts: Sequence[pci.HostBridge],
     forwards: Mapping[str, bool] | None = None,
     *,
     keep_switches: bool = False,
@@ -83,9 +73,9 @@ def devices_of(
     return _Tree(list(functions), hosts, forwards or {}, keep_switches=keep_switches).result()
 
 
-def by_address(functions: Iterable[Function]) -> list[Function]:
+def by_address(functions: Iterable[pci.Function]) -> list[pci.Function]:
     """Return functions in the order of their addresses."""
-    return sorted(functions, key=lambda function: address_key(function.address))
+    return sorted(functions, key=lambda function: pci.address_key(function.address))
 
 
 class _Tree:
@@ -93,8 +83,8 @@ class _Tree:
 
     def __init__(
         self,
-        functions: list[Function],
-        hosts: Sequence[HostBridge],
+        functions: list[pci.Function],
+        hosts: Sequence[pci.HostBridge],
         forwards: Mapping[str, bool],
         *,
         keep_switches: bool,
@@ -103,18 +93,18 @@ class _Tree:
         self.forwards = forwards
         self.keep_switches = keep_switches
         self.bridges = {function.id: function for function in functions if function.is_bridge}
-        self.ports = ports_of(self.bridges.values())
+        self.ports = pci.ports_of(self.bridges.values())
         self.device_of: dict[str, str] = {}
-        self.classless: list[Function] = []
-        self.virtual: list[Function] = []
-        self.repeated: list[Function] = []
+        self.classless: list[pci.Function] = []
+        self.virtual: list[pci.Function] = []
+        self.repeated: list[pci.Function] = []
         self.left_out: list[str] = []
         self.odd_links: dict[str, list[tuple[str, str]]] = {}
-        leaves: list[tuple[Kind, Function]] = []
+        leaves: list[tuple[Kind, pci.Function]] = []
         for function in functions:
             if function.id in self.bridges:
                 continue
-            kind = kind_of(function)
+            kind = pci.kind_of(function)
             if kind is not None:
                 leaves.append((kind, function))
             elif not function.code and not function.text:
@@ -122,11 +112,11 @@ class _Tree:
                 self.left_out.append(function.name)
         self.cards = self._cards(leaves)
 
-    def _cards(self, leaves: list[tuple[Kind, Function]]) -> list[_Card]:
+    def _cards(self, leaves: list[tuple[Kind, pci.Function]]) -> list[_Card]:
         """Return what belongs together: a network card's functions, all else one by one."""
         cards: dict[tuple[str, ...], _Card] = {}
         addresses: set[str] = set()
-        buses: dict[str, list[Function]] = {}
+        buses: dict[str, list[pci.Function]] = {}
         for kind, function in leaves:
             if kind == "nic":
                 buses.setdefault(_bus(function), []).append(function)
@@ -140,20 +130,20 @@ class _Tree:
             addresses.add(function.address)
             key: tuple[str, ...] = (function.id,)
             if kind == "nic" and function.address:
-                card = card_of(function.address)
+                card = pci.card_of(function.address)
                 key = (function.parent, card, function.vendor, function.device)
             cards.setdefault(key, (kind, []))[1].append(function)
         return list(cards.values())
 
     # --- places ---------------------------------------------------------------------------------
 
-    def _switch_above(self, function: Function) -> str:
+    def _switch_above(self, function: pci.Function) -> str:
         """Return the `id` of the upstream port of the nearest switch above, ``""`` if none."""
-        chain = chain_of(function, self.bridges)
+        chain = pci.chain_of(function, self.bridges)
         return next((bridge.id for bridge in chain if self.ports[bridge.id] == "upstream"), "")
 
-    def _host_above(self, function: Function) -> HostBridge:
-        top = [function, *chain_of(function, self.bridges)][-1]
+    def _host_above(self, function: pci.Function) -> pci.HostBridge:
+        top = [function, *pci.chain_of(function, self.bridges)][-1]
         return self.hosts.get(top.parent) or next(iter(self.hosts.values()))
 
     def result(self) -> PciDevices:
@@ -163,7 +153,7 @@ class _Tree:
         # The upstream ports of the switches that are devices, by their addresses.
         above = list(self.bridges.values())
         if not self.keep_switches:
-            above = [bridge for leaf in leaves for bridge in chain_of(leaf, self.bridges)]
+            above = [bridge for leaf in leaves for bridge in pci.chain_of(leaf, self.bridges)]
         upstream = {bridge.id: bridge for bridge in above if self.ports[bridge.id] == "upstream"}
         switches = by_address(upstream.values())
         tops: dict[str, int] = {}
@@ -197,7 +187,7 @@ class _Tree:
         findings = tuple(self._findings())
         return PciDevices(devices, self.device_of, tuple(self.left_out), findings)
 
-    def _place(self, function: Function, shared: set[str]) -> tuple[str, int | None]:
+    def _place(self, function: pci.Function, shared: set[str]) -> tuple[str, int | None]:
         """Return what a device hangs on, and the NUMA node of it where it has several."""
         switch = self._switch_above(function)
         if switch:
@@ -205,20 +195,20 @@ class _Tree:
         host = self._host_above(function)
         return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
 
-    def _link(self, function: Function, kind: str, part: str) -> DiscoveredLink:
+    def _link(self, function: pci.Function, kind: str, part: str) -> DiscoveredLink:
         known_part = catalogue().parts.get(part)
         slot = known_part.slot if known_part is not None else None
         lanes = slot.lanes if slot is not None else None
         usual = lanes or _USUAL_LANES.get(kind, _MOST_LANES)
         port = self.bridges.get(function.parent)
-        link, oddities = link_between(function, port, usual_lanes=usual)
+        link, oddities = pci.link_between(function, port, usual_lanes=usual)
         for code, words in oddities.items():
             self.odd_links.setdefault(code, []).append((function.name, words))
         return link
 
     # --- devices --------------------------------------------------------------------------------
 
-    def _switch(self, function: Function, shared: set[str]) -> DiscoveredDevice:
+    def _switch(self, function: pci.Function, shared: set[str]) -> DiscoveredDevice:
         parent, node = self._place(function, shared)
         redirects = [
             bridge.redirects
@@ -246,7 +236,9 @@ class _Tree:
             evidence=_evidence(function),
         )
 
-    def _device(self, kind: Kind, functions: list[Function], shared: set[str]) -> DiscoveredDevice:
+    def _device(
+        self, kind: Kind, functions: list[pci.Function], shared: set[str]
+    ) -> DiscoveredDevice:
         first = functions[0]
         parent, node = self._place(first, shared)
         ports = tuple(rate for function in functions for rate in function.ports)
@@ -319,7 +311,7 @@ class _Tree:
             yield Finding("unclassified-device", message, severity="warning", help=help)
 
 
-def hidden_ports(functions: Sequence[Function], placeless: str = "\0") -> tuple[Finding, ...]:
+def hidden_ports(functions: Sequence[pci.Function], placeless: str = "\0") -> tuple[Finding, ...]:
     """Return the finding that a virtual machine hides its ports and switches, where it does.
 
     A PCIe device hangs on a port: on the root bus itself are only devices that somebody put there.
@@ -337,7 +329,7 @@ def hidden_ports(functions: Sequence[Function], placeless: str = "\0") -> tuple[
         for function in functions
         if function.parent not in ids
         and not function.parent.startswith(placeless)
-        and kind_of(function) == "gpu"
+        and pci.kind_of(function) == "gpu"
     ]
     if len(gpus) < _HIDDEN_FROM:
         return ()
@@ -347,20 +339,20 @@ def hidden_ports(functions: Sequence[Function], placeless: str = "\0") -> tuple[
     return (Finding("hidden-switches", message, severity="warning", help=help),)
 
 
-def _shown(functions: list[Function]) -> str:
+def _shown(functions: list[pci.Function]) -> str:
     return and_more([function.name for function in functions])
 
 
-def _bus(function: Function) -> str:
+def _bus(function: pci.Function) -> str:
     return function.address.rpartition(":")[0]
 
 
 def _is_real(address: str) -> bool:
     """Whether it is an address of the machine, not one that topo made up for an export."""
-    return bool(address) and not address.startswith(f"{MADE_UP}:")
+    return bool(address) and not address.startswith(f"{pci.MADE_UP}:")
 
 
-def _is_virtual(function: Function, neighbours: list[Function]) -> bool:
+def _is_virtual(function: pci.Function, neighbours: list[pci.Function]) -> bool:
     """Whether a network function is a virtual one of another on its bus.
 
     Told as such; or it has no interface of its own and another on its bus has; or its name says
@@ -379,7 +371,7 @@ def _is_virtual(function: Function, neighbours: list[Function]) -> bool:
     return virtual[0] and not all(virtual)
 
 
-def _part(kind: Kind, function: Function, ports: int) -> str:
+def _part(kind: Kind, function: pci.Function, ports: int) -> str:
     """Return the part by numbers, else by name, else one of which nothing is known.
 
     A part of another kind than the class says is none.
@@ -392,7 +384,7 @@ def _part(kind: Kind, function: Function, ports: int) -> str:
     return generic_gpu(vendor) if kind == "gpu" else f"{kind}-unknown"
 
 
-def _evidence(function: Function) -> str:
+def _evidence(function: pci.Function) -> str:
     """Return class, numbers and name of a function for the comment."""
     if function.evidence:
         return function.evidence

@@ -11,13 +11,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.identities import (
-    compute_of,
-    generations,
-    numbers_of,
-    transfer_rate,
-    vendor_of_processor,
-)
+from topo.catalogue import identities
 from topo.catalogue.kinds import CARDS, Kind
 from topo.discovery.pci import MADE_UP, read_address
 from topo.errors import ExchangeError, Finding
@@ -151,7 +145,7 @@ class _Writer:
             element = _Element("cpu", {"numaid": numa})
             if vendor == "arm":
                 element.attributes["arch"] = "arm64"
-            elif cpuid_vendor := vendor_of_processor(vendor):
+            elif cpuid_vendor := identities.vendor_of_processor(vendor):
                 numbers = {"familyid": str(family), "modelid": str(model)}
                 element.attributes |= {"arch": "x86_64", "vendor": cpuid_vendor, **numbers}
             for name in members:
@@ -206,8 +200,8 @@ class _Writer:
             cable = step.link.cable
             if step.target == parent and cable.family == "pcie":
                 speed, generation = "", cable.generation
-                if generation in generations():
-                    speed = f"{transfer_rate(generation) / 1e9:.1f} GT/s PCIe"
+                if generation in identities.generations():
+                    speed = f"{identities.transfer_rate(generation) / 1e9:.1f} GT/s PCIe"
                 lanes = (cable.lanes or 0) * cable.count
                 return {"link_speed": speed, "link_width": str(lanes)}
         return {"link_speed": "", "link_width": "0"}
@@ -233,7 +227,7 @@ class _Writer:
         media = [link.cable.medium for link in fabric]
         if device.part.fabric is not None and device.part.fabric.medium:
             media.append(device.part.fabric.medium)
-        compute = next(filter(None, map(compute_of, media)), "")
+        compute = next(filter(None, map(identities.compute_of, media)), "")
         if compute:
             attributes["sm"] = compute
         attributes |= {"rank": rank, "gdr": "0" if device.part.flag("p2p") is False else "1"}
@@ -326,7 +320,7 @@ def _gpu_class(device: Device) -> str:
 
 def _numbers(device: Device) -> dict[str, str]:
     """Return vendor and device numbers, as far as the part has them."""
-    numbers = numbers_of(device.part.name)
+    numbers = identities.numbers_of(device.part.name)
     if numbers is not None:
         return {"vendor": f"0x{numbers[0]}", "device": f"0x{numbers[1]}"}
     return {"vendor": "0x1002"} if device.part.name == "amd-instinct" else {}

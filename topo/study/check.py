@@ -12,20 +12,12 @@ from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.solve.system import TIE
+from topo.study import answers
 from topo.study.answer import answer, ask, chosen_workloads, reasons_of
-from topo.study.answers import (
-    LimitedBy,
-    OtherLocalities,
-    PathRefused,
-    TimeOrRate,
-    TwoRates,
-    VerdictIs,
-)
 from topo.topology.locality import locality
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Expectation
-    from topo.study.answers import CheckOutcome, PathAnswer
     from topo.topology.topology import Topology
 
 
@@ -35,7 +27,7 @@ class Judgement:
 
     expectation: Expectation
     holds: bool
-    outcome: CheckOutcome
+    outcome: answers.CheckOutcome
 
 
 def check(
@@ -63,11 +55,11 @@ class _Judge:
         self._topology = topology
         self._at = at
         self._router = Router(topology, policy)
-        self._answers: dict[tuple[str, str, Basis], PathAnswer] = {}
+        self._answers: dict[tuple[str, str, Basis], answers.PathAnswer] = {}
 
     def judgement(self, expectation: Expectation) -> Judgement:
         """Return whether an expectation holds and what came out."""
-        judges: dict[str, Callable[[Expectation], tuple[bool, CheckOutcome]]] = {
+        judges: dict[str, Callable[[Expectation], tuple[bool, answers.CheckOutcome]]] = {
             "time": self._time_or_rate,
             "rate": self._time_or_rate,
             "limited-by": self._limited_by,
@@ -79,7 +71,7 @@ class _Judge:
         holds, outcome = judges[expectation.kind](expectation)
         return Judgement(expectation, holds, outcome)
 
-    def _answer(self, expectation: Expectation, via: str) -> PathAnswer:
+    def _answer(self, expectation: Expectation, via: str) -> answers.PathAnswer:
         basis = expectation.basis or self._at
         key = (expectation.subject, via, basis)
         if key not in self._answers:
@@ -88,12 +80,12 @@ class _Judge:
             self._answers[key] = answer(self._router, workload, path, basis=basis)
         return self._answers[key]
 
-    def _time_or_rate(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+    def _time_or_rate(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = self._answer(expectation, expectation.via)
         time = expectation.kind == "time"
         value = path.time if time else path.rate
         if value is None:
-            return False, PathRefused(path.name, path.reasons)
+            return False, answers.PathRefused(path.name, path.reasons)
         slack = TIE * abs(expectation.value)
         relation = expectation.relation
         holds = {
@@ -104,28 +96,28 @@ class _Judge:
         }[relation]
         # past an unknown capacity the true rate may be anything lower, the true time longer
         proven = not path.at_most or relation in ((">", ">=") if time else ("<", "<="))
-        return holds and proven, TimeOrRate("time" if time else "rate", value, path)
+        return holds and proven, answers.TimeOrRate("time" if time else "rate", value, path)
 
-    def _limited_by(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+    def _limited_by(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = self._answer(expectation, expectation.via)
         if path.rate is None:
-            return False, PathRefused(path.name, path.reasons)
+            return False, answers.PathRefused(path.name, path.reasons)
         names = {
             name for full in path.bottlenecks for name in (full.resource.name, full.resource.id)
         }
         # what is unknown may be less, and bind instead
-        return expectation.what in names and not path.at_most, LimitedBy(path)
+        return expectation.what in names and not path.at_most, answers.LimitedBy(path)
 
-    def _beats(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+    def _beats(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = self._answer(expectation, expectation.via)
         rival = self._answer(expectation, expectation.what)
         if path.rate is None or rival.rate is None:
             refused = path if path.rate is None else rival
-            return path.rate is not None, PathRefused(refused.name, refused.reasons)
+            return path.rate is not None, answers.PathRefused(refused.name, refused.reasons)
         beats = path.rate > rival.rate * (1 + TIE) and not path.at_most
-        return beats, TwoRates(path, rival)
+        return beats, answers.TwoRates(path, rival)
 
-    def _locality(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+    def _locality(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         pairs = [
             (first.name, second.name, locality(self._topology, first.name, second.name))
             for first in self._topology.select(expectation.subject)
@@ -133,16 +125,16 @@ class _Judge:
             if first.name != second.name or expectation.subject == expectation.what
         ]
         wrong = tuple(pair for pair in pairs if pair[2] != expectation.value_text)
-        return not wrong, OtherLocalities(wrong)
+        return not wrong, answers.OtherLocalities(wrong)
 
-    def _possible(self, expectation: Expectation) -> tuple[bool, CheckOutcome]:
+    def _possible(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = data_path(self._topology.description, expectation.via)
         workload = ask(self._topology, expectation.subject, expectation.what)
         routes = [demand.route for demand in demands_of(self._router, workload, path)]
         reasons = reasons_of(self._topology, workload, path, routes)
         refused = [route.verdict == "refused" for route in routes]
-        outcome: CheckOutcome = VerdictIs(verdict_of(reasons))
+        outcome: answers.CheckOutcome = answers.VerdictIs(verdict_of(reasons))
         if any(refused):
-            outcome = PathRefused(path.name, reasons)
+            outcome = answers.PathRefused(path.name, reasons)
         possible = expectation.kind == "possible"
         return (not any(refused) if possible else all(refused)), outcome
