@@ -131,6 +131,9 @@ def test_an_order_goes_by_the_fields():
     assert sorted([Place(2), Place(1, 5), Place(1)]) == [Place(1), Place(1, 5), Place(2)]
     assert Place(1) <= Place(1) < Place(2)
     assert Place(2) >= Place(2) > Place(1)
+    stranger: Any = Only(1.0)
+    with pytest.raises(TypeError, match="not supported between instances of 'Place' and 'Only'"):
+        _ = Place(1) < stranger
 
 
 def test_it_survives_copies_and_pickle():

@@ -12,7 +12,7 @@ from tests.machines import TWO_SOCKETS
     [("direct", 6.4, 1.4), ("legacy", 7.8, 2.8), ("legacy-pageable", 11.7, 4.2)],
 )
 def test_simulate_the_textbook(topo, path, load, checkpoint):
-    # Derived in tests/study/test_simulate.py.
+    # Derived in tests/study/test_timeline.py.
     document = topo("simulate", "gds-textbook", "--via", path, "--json").document
     assert document["schema"] == "topo.simulate/1"
     runs = {run["workload"]: run["finish_s"] for run in document["runs"]}

@@ -1,4 +1,4 @@
-"""Read parts: what a part starts from, what its own keys lay over that, where it is plugged in."""
+"""Parts: reading one and what lies over it, a file's own parts, and those that topo ships."""
 
 from __future__ import annotations
 
@@ -254,6 +254,9 @@ def _refuse_key(name: Scalar, field: Field | None, kind: Kind, report: Report) -
     report.add(name, "unknown-key", message, help=near or of_this_kind)
 
 
+# --- a file's own parts ---------------------------------------------------------------------------
+
+
 class UserParts(Table[str, Part]):
     """The built-in parts and a file's own, each of its own read when first asked for.
 
@@ -358,7 +361,7 @@ def read_parts(
     return user_parts
 
 
-# --- where a part is plugged in: its slot, its network ports, its GPU-to-GPU ports ---------------
+# --- where a part is plugged in: its slot, its network ports, its GPU-to-GPU ports ----------------
 
 _PORT_EXAMPLES: Final = "write 4, `2x 400 Gb/s` or `4x infiniband ndr`"
 
@@ -461,6 +464,8 @@ def _port(
         )
     return cable.rate, cable.medium
 
+
+# --- the parts and media that topo ships ----------------------------------------------------------
 
 T = TypeVar("T")
 DATA: Final = Path(__file__).parent / "data"

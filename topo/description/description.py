@@ -121,7 +121,7 @@ class DataPath:
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
         ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
     code
-        The row letter of hardware.md's table for the built-in ones.
+        A short name to cite it by; topo's own have a letter each.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A machine as the plain document of a topology file, with comments on where each fact is from."""
+"""A machine as the document of a topology file: what no source tells is guessed, and said."""
 
 from __future__ import annotations
 
@@ -270,6 +270,8 @@ def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[Discov
     medium = ports.medium or ""
     return "" if media <= {medium, medium.partition(" ")[0]} else "unknown"
 
+
+# --- what no source tells: links of drives, memories, links between sockets, storage --------------
 
 _USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, evidence="speed guessed: edit it")
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}

@@ -1,4 +1,4 @@
-"""The public graph (`Topology.graph`) as NetworkX writes it, and its edges as a table."""
+"""A topology as a graph for other programs: JSON, GraphML, CSV, DOT, Mermaid, SimGrid."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from topo.views.diagram.sheet import draw
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
+
+# --- the public graph (`Topology.graph`), and its edges as a table --------------------------------
 
 _COLUMNS: Final = (
     *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
@@ -71,6 +73,8 @@ def write_csv(topology: Topology) -> Exported:
     return Exported(out.getvalue(), not_held("a table of links", "what devices have inside"))
 
 
+# --- pictures -------------------------------------------------------------------------------------
+
 _SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
 
 
@@ -96,6 +100,8 @@ def write_mermaid(topology: Topology) -> Exported:
 def _plain(text: str) -> str:
     return re.sub(r"[^\w .,/:()+-]", " ", text)
 
+
+# --- SimGrid --------------------------------------------------------------------------------------
 
 _COMPUTE: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")  # hosts to SimGrid
 _FREE: Final = "1EBps"  # SimGrid has no unlimited link

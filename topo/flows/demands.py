@@ -1,4 +1,4 @@
-"""From a workload and a data path to demands: this many bytes for one GPU, by one route."""
+"""From a workload and a data path to demands, and from demands to what a solver reads."""
 
 from __future__ import annotations
 
@@ -186,6 +186,9 @@ def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Bas
     elif transfer.move.mover == "core":
         rates.append(core_copy_rate(topology, transfer.engine))
     return min(rates, default=math.inf)
+
+
+# --- the use matrix: what demands take of resources -----------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,70 @@ from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
+LARGEST: Final = 16 * 2**20
+SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth
+_MOST: Final = 1e15  # bytes/s: beyond, a number is damaged
+_BOTH: Final = "a sum of both directions"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a transfer: the file's own number or name for it, if it has one."""
+
+    kind: Literal["gpu", "ram", "storage", "card"]
+    number: int = -1
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or (f"{self.kind} {self.number}" if self.number >= 0 else self.kind)
+
+
+RAM: Final = End("ram")
+STORAGE: Final = End("storage")
+
+
+def gpu(number: int) -> End:
+    """Return the GPU of a number."""
+    return End("gpu", number)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One rate of a file, in bytes/s from `source` to `target`.
+
+    `test` is what was run; `both` says that the rate is a sum of both directions, `busy` that the
+    other direction was in use as well; `unwritten` why the rate is not one of a link or pair.
+    `rank` orders results for the same ends: the greatest is used.
+    """
+
+    test: str
+    source: End
+    target: End
+    rate: float
+    via: str = ""
+    both: bool = False
+    busy: bool = False
+    unwritten: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A whole file: its rates, its GPUs' PCI addresses if it tells them, what is no rate of ours.
+
+    `left_out` are sentences; `gpu_count` is how many GPUs the file speaks of, 0 if unknown.
+    """
+
+    kind: str
+    results: tuple[Result, ...] = ()
+    addresses: tuple[str, ...] = ()
+    gpu_count: int = 0
+    left_out: tuple[str, ...] = ()
+    date: str = ""
+
+
+# --- which file it is -----------------------------------------------------------------------------
+
 _HEAD: Final = 1 << 18
 _MARKS: Final = (
     ("nvbandwidth", rb'"nvbandwidth"\s*:\s*\{'),
@@ -31,7 +95,6 @@ _ASK_AGAIN: Final = (
     (rb"nvbandwidth Version|memcpy (CE|SM) ", "text of nvbandwidth", "run `nvbandwidth --json`"),
     (rb"(?m)^\s*(READ|WRITE): bw=", "text of fio", "run `fio --output-format=json`"),
 )
-_BOTH: Final = "a sum of both directions"
 
 
 def read_results(kind: str | None, data: bytes, name: str) -> Results:
@@ -381,65 +444,7 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
 }
 
 
-LARGEST: Final = 16 * 2**20
-SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth
-_MOST: Final = 1e15  # bytes/s: beyond, a number is damaged
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """One end of a transfer: the file's own number or name for it, if it has one."""
-
-    kind: Literal["gpu", "ram", "storage", "card"]
-    number: int = -1
-    name: str = ""
-
-    def __str__(self) -> str:
-        return self.name or (f"{self.kind} {self.number}" if self.number >= 0 else self.kind)
-
-
-RAM: Final = End("ram")
-STORAGE: Final = End("storage")
-
-
-def gpu(number: int) -> End:
-    """Return the GPU of a number."""
-    return End("gpu", number)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One rate of a file, in bytes/s from `source` to `target`.
-
-    `test` is what was run; `both` says that the rate is a sum of both directions, `busy` that the
-    other direction was in use as well; `unwritten` why the rate is not one of a link or pair.
-    `rank` orders results for the same ends: the greatest is used.
-    """
-
-    test: str
-    source: End
-    target: End
-    rate: float
-    via: str = ""
-    both: bool = False
-    busy: bool = False
-    unwritten: str = ""
-    rank: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """A whole file: its rates, its GPUs' PCI addresses if it tells them, what is no rate of ours.
-
-    `left_out` are sentences; `gpu_count` is how many GPUs the file speaks of, 0 if unknown.
-    """
-
-    kind: str
-    results: tuple[Result, ...] = ()
-    addresses: tuple[str, ...] = ()
-    gpu_count: int = 0
-    left_out: tuple[str, ...] = ()
-    date: str = ""
+# --- what a file holds, whatever is in it ---------------------------------------------------------
 
 
 def read_json(data: bytes, name: str) -> dict[str, Any]:

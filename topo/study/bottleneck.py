@@ -1,4 +1,4 @@
-"""What binds one workload by one data path, and what would bind next, up to what nobody sells."""
+"""What binds one workload by one data path, what would bind next, what no routing can exceed."""
 
 from __future__ import annotations
 
@@ -127,6 +127,9 @@ def _ladder(topology: Topology, matrix: UseMatrix) -> tuple[tuple[Rung, ...], La
         if not raised or stuck:
             return tuple(rungs), LadderEnd("not-for-sale", kept)
         removed |= raised
+
+
+# --- what no routing can exceed -------------------------------------------------------------------
 
 
 def routing_bound(

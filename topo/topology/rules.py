@@ -1,12 +1,14 @@
-"""A topology as NCCL sees it: its graph, and types and bandwidths between GPUs and cards.
+"""A topology as other programs see it: NCCL's paths, and the GPUDirect Storage driver's ranking.
 
-Before NCCL's later steps, which depend on settings: whether peer-to-peer and GPUDirect RDMA are
-used, and detours through other GPUs (PXN).
+Of NCCL what comes before the steps that depend on settings: whether peer-to-peer and GPUDirect RDMA
+are used, and detours through other GPUs (PXN).
 
 References
 ----------
 NVIDIA NCCL, ``src/graph/topo.cc``: the graph; ``src/graph/paths.cc``: a search level by level from
-each node; a path's type is the worst of its steps', its bandwidth the least.
+each node; a path's type is the worst of its steps', its bandwidth the least. NVIDIA/gds-nvidia-fs,
+``src/nvfs-pci.c``: distances in PCI bridges, from 127 on without a common root port, from 254 on
+across NUMA nodes.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 
-# --- the numbers of a release ---------------------------------------------------------------------
+# --- NCCL: the numbers of a release ---------------------------------------------------------------
 
 NEWEST: Final = "current"
 _NAMED: Final = re.compile(r"(intel|amd|zhaoxin|arm|power)-([0-9]+)-([0-9]+)")
@@ -131,7 +133,7 @@ def _read(name: str) -> dict[str, Any]:
     return table
 
 
-# --- paths ----------------------------------------------------------------------------------------
+# --- NCCL: paths ----------------------------------------------------------------------------------
 
 NodeKind = Literal["CPU", "PCI", "GPU", "NIC", "NET", "NVS"]
 EdgeKind = Literal["LOC", "NVL", "C2C", "PCI", "SYS", "NET"]
@@ -238,7 +240,7 @@ def _order(path: Path) -> tuple[int, float, int]:
     return TYPES.index(path.type), -path.bandwidth, path.hops
 
 
-# --- the graph of a machine -----------------------------------------------------------------------
+# --- NCCL: the graph of a machine -----------------------------------------------------------------
 
 # A bridge card has two levels of switches inside: what hangs below it is PXB to its own function.
 _SWITCH: Final = "/switch"
@@ -364,8 +366,10 @@ def _add_fabric(
             graph.join(a, b, "NVL", numbers.links(link.cable))
 
 
-_WITHOUT_ROOT_PORT: Final = 127  # where the distance begins without a common root port
-_ACROSS_NODES: Final = 254  # and across NUMA nodes
+# --- GPUDirect Storage: the driver's distances ----------------------------------------------------
+
+_WITHOUT_ROOT_PORT: Final = 127
+_ACROSS_NODES: Final = 254
 _WIDEST: Final = 160  # of generation times lanes
 _DISTANCE_SHIFT: Final = 16
 

@@ -248,6 +248,8 @@ class Topology:
         return graph
 
 
+# --- resources: what transfers share --------------------------------------------------------------
+
 ResourceClass = Literal[
     "storage-read",
     "storage-write",
@@ -339,7 +341,7 @@ class Resource:
         return f"{self.name} {self.direction}" if self.direction else self.name
 
 
-# --- of devices -----------------------------------------------------------------------------------
+# --- resources of devices -------------------------------------------------------------------------
 
 _CHIP: Final[tuple[tuple[str, ResourceClass, str], ...]] = (
     ("chip", "nic-chip", "in"),
@@ -397,7 +399,7 @@ def _scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
     )
 
 
-# --- of cables ------------------------------------------------------------------------------------
+# --- resources of cables --------------------------------------------------------------------------
 
 
 def cable_capacity(cable: Cable, ends: Iterable[tuple[str, Ports | None]]) -> tuple[Capacity, str]:
@@ -429,7 +431,7 @@ def cable_capacity(cable: Cable, ends: Iterable[tuple[str, Ports | None]]) -> tu
     return Capacity(theoretical=rate, achievable=_scaled(rate, cable.efficiency)), limited_by
 
 
-# --- of all memories together ---------------------------------------------------------------------
+# --- all memories together ------------------------------------------------------------------------
 
 
 def ram_rate(topology: Topology, basis: Basis = "theoretical") -> float | None:

@@ -1,8 +1,7 @@
 """A page of text as values: headings, paragraphs, bullets, tables.
 
-Views return blocks; only `layout` knows about widths and colours, so the same blocks give the same
-bytes wherever they are not shown on a terminal. At the end stand the small pieces of text that
-several pages share.
+Views return blocks; only `render` knows about widths and colours, so the same blocks give the same
+bytes wherever they are not shown on a terminal.
 """
 
 from __future__ import annotations
@@ -174,6 +173,8 @@ def spanned(span: tuple[int, int]) -> str:
     least, most = span
     return str(least) if least == most else f"{least} to {most}"
 
+
+# --- blocks as text -------------------------------------------------------------------------------
 
 # The space between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")
