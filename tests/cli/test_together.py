@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machines import TWO_SOCKETS
+from tests.machines import ONE_SOCKET, TWO_SOCKETS
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,13 @@ def test_a_bad_question(topo, words, code, said):
     assert said in done.err
 
 
-def test_a_demand_that_nothing_limits(topo, box):
+def test_a_demand_that_nothing_limits(topo, tmp_path):
+    text = ONE_SOCKET.replace("pcie: 5 x16, ", "").replace("ports: 1x 400 Gb/s, ", "ports: 1, ")
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
     words = ["--set", "nic0.chip=unknown", "--set", "gpu0.hbm=unknown"]
     words += ["--set", "storage.read=unlimited", "--set", "storage -- nic0=infiniband unknown"]
     words += ["--set", "nic0 -- cpu0=pcie unknown", "--set", "gpu0 -- cpu0=pcie unknown"]
-    done = topo("bottleneck", box, "--workload", "load", "--via", "direct", *words)
+    done = topo("bottleneck", "box.yaml", "--workload", "load", "--via", "direct", *words)
     assert done.code == 1
     assert "nothing limits load gpu0: everything on the way is unknown or unlimited" in done.err
     assert "nic0/chip" in done.err

@@ -113,6 +113,7 @@ def test_it_ends_when_nothing_else_is_in_the_file():
     text = LOCAL_DRIVES.replace("hbm: 3000 GB/s, ", "").replace(
         "  - gpu0 -- cpu0: pcie 5 x16", "  - gpu0 -- cpu0: pcie unknown"
     )
+    text = text.replace("gpu, pcie: 5 x16", "gpu")
     found = climbed(built(text), "direct")
     assert [kind for kind, _ in found.rungs[0].classes] == ["drive-read"]
     assert sentence(found.end) == "nothing else in the file limits"

@@ -159,6 +159,15 @@ def test_an_unknown_capacity_makes_it_at_most():
     assert "ram0/bus" in next(f.message for f in found.findings if f.code == "unknown-capacity")
 
 
+def test_a_link_of_unknown_rate_counts_with_what_its_ends_take():
+    text = ONE_SOCKET.replace("gpu0 -- cpu0: pcie 5 x16", "gpu0 -- cpu0: pcie unknown x4")
+    found = compare(built(text), workload="load")["direct"]
+    assert found.rate == pytest.approx(15.754 * GB, rel=1e-4)
+    assert found.at_most
+    assert found.unknowns == ("cpu0 -> gpu0",)
+    assert all(found.at_most_at(basis) for basis in ("theoretical", "achievable", "measured"))
+
+
 def test_a_ranking_past_an_unknown_capacity_says_what_it_rests_on():
     text = ONE_SOCKET.replace("nic0: card", "nic0: {part: card, chip: unknown}")
     found = compare(built(text), workload="load").workloads[0]
@@ -246,6 +255,7 @@ def test_a_measured_pair_is_not_unlimited_in_theory():
 
 def test_a_machine_in_which_nothing_limits_says_so():
     text = LOCAL_DRIVES.replace("read: 7 GB/s", "read: unlimited").replace("hbm: 3000 GB/s, ", "")
+    text = text.replace("pcie: 4 x4, ", "").replace("gpu, pcie: 5 x16", "gpu")
     text = text.replace("pcie 4 x4\n", "pcie unknown\n").replace("pcie 5 x16\n", "pcie unknown\n")
     with pytest.raises(UnboundedError):
         compare(built(text), workload="load", via=["direct"])

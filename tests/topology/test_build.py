@@ -170,11 +170,51 @@ def test_a_link_is_as_fast_as_the_least_of_cable_and_ends(cable, expected, limit
     assert resource.limited_by == limited_by
 
 
-def test_a_cable_of_unknown_rate_stays_unknown_whatever_its_ends_allow():
-    resource = built(ONE_SOCKET.replace("infiniband ndr", "ethernet unknown")).resources[
-        "nic0/p1 in"
-    ]
-    assert resource.capacity.theoretical.value is None
+LANES_16, LANES_4 = 32e9 * 16 * 128 / 130 / 8, 16e9 * 4 * 128 / 130 / 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "resource", "expected"),
+    [
+        (
+            "- storage -- nic0: infiniband ndr",
+            "- storage -- nic0: ethernet unknown",
+            "nic0/p1 in",
+            50e9,
+        ),
+        ("nic0 -- cpu0: pcie 5 x16", "nic0 -- cpu0: pcie unknown", "nic0 -> cpu0", LANES_16),
+        ("gpu0 -- cpu0: pcie 5 x16", "gpu0 -- cpu0: pcie unknown x8", "cpu0 -> gpu0", LANES_16 / 2),
+        ("gpu0 -- cpu0: pcie 5 x16", "gpu0 -- cpu0: 2x pcie unknown", "cpu0 -> gpu0", LANES_16),
+        ("pcie: 5, core", "pcie: 4, core", "", 0.0),
+    ],
+    ids=["port", "slot", "own-lanes", "bundle", "older-host"],
+)
+def test_a_cable_of_unknown_rate_carries_at_most_what_its_ends_take(old, new, resource, expected):
+    text = ONE_SOCKET.replace(old, new)
+    if not resource:  # the host is PCIe 4 and the GPU 5
+        text = text.replace("cpu0: pcie 5 x16", "cpu0: pcie unknown")
+        resource, expected = "cpu0 -> gpu0", LANES_16 / 2
+    capacity = built(text).resources[resource].capacity
+    assert capacity.rate("theoretical") == pytest.approx(expected)
+    assert capacity.theoretical.at_most
+    assert capacity.theoretical.unknown
+
+
+def test_a_link_between_gpus_of_unknown_generation_carries_at_most_what_their_ports_do():
+    text = ONE_SOCKET.replace("  gpu0: accel", "  gpu[0-1]: accel\n  nvs0: nvswitch-unknown")
+    text = text.replace("  - gpu0 -- cpu0", "  - gpu -- nvs0: 18x nvlink unknown\n  - gpu -- cpu0")
+    resource = built(text).resources["gpu0 -> nvs0"]
+    assert resource.capacity.rate("theoretical") == 450e9
+    assert resource.capacity.theoretical.at_most
+    assert resource.capacity.achievable.at_most
+    assert resource.limited_by == "port of gpu0"
+
+
+def test_a_cable_of_which_no_end_says_a_generation_or_lanes_stays_unknown():
+    text = ONE_SOCKET.replace("pcie: 5 x16, ports", "ports").replace(
+        "nic0 -- cpu0: pcie 5 x16", "nic0 -- cpu0: pcie unknown"
+    )
+    assert built(text).resources["nic0 -> cpu0"].capacity.theoretical.value is None
 
 
 def test_bundles_add_up():

@@ -34,11 +34,19 @@ class Figure:
         What sort of number it is; a figure in a user's file is `quoted`.
     source
         Document, page or ``file:line``; for a formula the formula with its numbers.
+    at_most
+        Whether it is only what cannot be exceeded, and the number itself is unknown.
     """
 
     value: float | None
     kind: FigureKind
     source: str
+    at_most: bool = False
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the number is not known, though perhaps what it cannot exceed."""
+        return self.value is None or self.at_most
 
     @property
     def known(self) -> bool:

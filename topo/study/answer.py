@@ -268,8 +268,8 @@ def answer(
             [replace(each, route=replace(each.route, data_path=serial)) for each in demands],
             basis,
         )
-    figures = {resource.id: resource.capacity.at(basis).value for resource in matrix.resources}
-    unknowns = tuple(name for name, value in figures.items() if value is None)
+    figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
+    unknowns = tuple(name for name, figure in figures.items() if figure.unknown)
     return replace(
         routed,
         ram_floor=_floor(topology, routed.ram_traffic, basis),
@@ -284,7 +284,7 @@ def answer(
         unlimited=tuple(
             resource.id
             for resource in matrix.resources
-            if figures[resource.id] == math.inf and resource.kind != "measured-pair"
+            if figures[resource.id].value == math.inf and resource.kind != "measured-pair"
         ),
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation),

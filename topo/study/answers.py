@@ -178,7 +178,7 @@ class PathAnswer:
     def at_most_at(self, basis: Basis) -> bool:
         """Whether a capacity on the way is unknown at a basis."""
         resources = self.matrix.resources if self.matrix else ()
-        return any(resource.capacity.at(basis).value is None for resource in resources)
+        return any(resource.capacity.at(basis).unknown for resource in resources)
 
     @property
     def logical_hops(self) -> int:

@@ -64,6 +64,8 @@ class Use:
         Load over capacity; `None` without a finite capacity.
     users
         The demands that use one of them.
+    at_most
+        Whether the capacity is only what cannot be exceeded.
     """
 
     resources: tuple[Resource, ...]
@@ -71,6 +73,7 @@ class Use:
     load: float
     utilisation: float | None
     users: tuple[Demand, ...]
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +293,12 @@ def _uses(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[
     uses = []
     for members in classes:
         capacity, load = system.capacities[members[0]], allocation.loads[members[0]]
+        figures = [matrix.resources[member].capacity.at(matrix.basis) for member in members]
         uses.append(
             Use(
                 resources=_resources(matrix, members),
-                capacity=matrix.resources[members[0]].capacity.at(matrix.basis).value,
+                capacity=figures[0].value,
+                at_most=any(figure.at_most for figure in figures),
                 load=load,
                 utilisation=load / capacity if math.isfinite(capacity) else None,
                 users=tuple(

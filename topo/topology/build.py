@@ -9,9 +9,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from topo.catalogue.kinds import CARDS, HOSTS
+from topo.catalogue.parts import catalogue
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.topology import physics
+from topo.topology.cabling import fastest_pcie
 from topo.topology.topology import (
     Layer,
     Link,
@@ -25,7 +27,7 @@ from topo.topology.topology import (
 if TYPE_CHECKING:
     import os
 
-    from topo.catalogue.part import Figure
+    from topo.catalogue.part import Figure, Medium, Ports
 
 
 def build_topology(description: Description) -> Topology:
@@ -53,7 +55,7 @@ def build_topology(description: Description) -> Topology:
     findings = physics.check(described)
     links = tuple(_in_ports(described))
     measured = _MeasuredRates(links, description.measurements)
-    links = tuple(_with_resources(links, devices, measured))
+    links = tuple(_with_resources(links, described, measured))
     of_devices = (resource for device in devices.values() for resource in device_resources(device))
     of_links = (
         resource
@@ -102,18 +104,25 @@ def _in_ports(topology: Topology) -> Iterator[Link]:
 
 
 def _with_resources(
-    links: Iterable[Link], devices: Mapping[str, Device], measured: _MeasuredRates
+    links: Iterable[Link], described: Topology, measured: _MeasuredRates
 ) -> Iterator[Link]:
     """Yield the links with a resource for each direction; a memory's link has none of its own."""
+    devices, own_media = described.devices, described.description.media
     namesakes: Counter[str] = Counter()
+
+    def medium_of(name: str) -> Medium | None:
+        return own_media.get(name) or catalogue().media.get(name)
 
     def resource(link: Link, source: End, target: End) -> Resource:
         ends = [devices[end.device] for end in (source, target)]
+        plugs: list[tuple[str, Ports | None]] = []
         if link.layer == "network":
             plugs = [(end.name, end.part.ports) for end in ends]
-        else:
-            plugs = [(end.name, end.part.fabric if link.layer == "gpu" else None) for end in ends]
-        capacity, limited_by = cable_capacity(link.cable, plugs)
+        elif link.layer == "gpu":
+            plugs = [(end.name, end.part.fabric) for end in ends]
+        elif slower_end := fastest_pcie(link, described, medium_of):
+            plugs = [slower_end]
+        capacity, limited_by = cable_capacity(link.cable, plugs, medium_of)
         name, direction, owner = f"{source.device} -> {target.device}", "", source.device
         if link.layer == "network":  # a card's is named by its port
             for end, towards_end in ((source, "out"), (target, "in")):

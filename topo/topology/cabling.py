@@ -6,18 +6,20 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from topo.catalogue.cables import LANES, cable_rate
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES, Kind
+from topo.catalogue.part import Ports
 from topo.description.names import ranged
 from topo.phrases import counted, listed
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from topo.catalogue.part import Cable, Ports, Slot
+    from topo.catalogue.part import Cable, Medium, Slot
     from topo.description.description import Device, End
     from topo.document.nodes import Report
     from topo.errors import Place
@@ -512,6 +514,29 @@ def _best_cable(link: Link, topology: Topology) -> str:
     lanes = min([*bounds, _lanes(link)])
     medium = f"pcie {generation}" if link.cable.generation else "pcie unknown"
     return f"{medium} x{lanes}" if lanes else medium
+
+
+def fastest_pcie(
+    link: Link, topology: Topology, medium_of: Callable[[str], Medium | None]
+) -> tuple[str, Ports] | None:
+    """Return the end that holds a PCIe link of unknown rate back, and what it takes at most.
+
+    Generation and lanes are the least of both ends and the cable; `None` where nobody says one.
+    """
+    cable, slots = link.cable, list(_slots(link, topology))
+    widths = [
+        max(slot.lanes // cable.count, 1)
+        for device, slot in slots
+        if slot.lanes and _is_bound(link, device, topology)
+    ]
+    widths += [cable.lanes] if cable.lanes else []
+    if cable.rate.value is not None or not slots or not widths:
+        return None
+    device, slot = min(slots, key=lambda end: (end[1].generation, end[1].lanes or LANES[-1]))
+    medium = medium_of(f"pcie {slot.generation}")
+    if medium is None:
+        return None
+    return device.name, Ports(None, cable_rate(medium, min(widths)), medium.name)
 
 
 def _is_bound(link: Link, device: Device, topology: Topology) -> bool:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.catalogue.part import Cable, Figure, Ports, memory_bus_rate, memory_headline_rate
+from topo.catalogue.part import (
+    Cable,
+    Figure,
+    Medium,
+    Ports,
+    memory_bus_rate,
+    memory_headline_rate,
+)
 from topo.errors import Finding, Place, UnknownNameError
 from topo.records import dataclass
 
@@ -216,7 +223,7 @@ class Topology:
         import networkx
 
         def gigabytes(figure: Figure | None) -> float | None:
-            return None if figure is None or figure.value is None else figure.value / 1e9
+            return None if figure is None or figure.unknown else (figure.value or 0.0) / 1e9
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=self.name)
         for device in self.devices.values():
@@ -396,13 +403,18 @@ def _scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
         value=figure.value * efficiency.value,
         kind=efficiency.kind,
         source=f"{efficiency.value:.4g} of the theoretical: {efficiency.source}",
+        at_most=figure.at_most,
     )
 
 
 # --- resources of cables --------------------------------------------------------------------------
 
 
-def cable_capacity(cable: Cable, ends: Iterable[tuple[str, Ports | None]]) -> tuple[Capacity, str]:
+def cable_capacity(
+    cable: Cable,
+    ends: Iterable[tuple[str, Ports | None]],
+    medium_of: Callable[[str], Medium | None],
+) -> tuple[Capacity, str]:
     """Return the capacity of one direction of a link and what set it.
 
     Parameters
@@ -411,24 +423,29 @@ def cable_capacity(cable: Cable, ends: Iterable[tuple[str, Ports | None]]) -> tu
         The bundle; its rate is of one cable.
     ends
         Each end's device name and the ports it is plugged into there (`None`: no limit stated).
+    medium_of
+        Finds a medium by name: for the efficiency of a port's, where the cable's is unknown.
 
     Returns
     -------
     capacity, limited_by
         The least of the medium and both ends, and the name of that one. A medium of unknown rate
-        stays unknown, whatever its ends would allow.
+        carries at most what its ends take, and is unknown where they do not say.
     """
-    rate, limited_by = cable.rate, cable.medium
+    rate, limited_by, efficiency = cable.rate, cable.medium, cable.efficiency
+    unknown = rate.value is None
     for device, ports in ends:
         port_rate = ports.rate if ports is not None else None
-        if port_rate is None or port_rate.value is None or rate.value is None:
+        if ports is None or port_rate is None or port_rate.value is None:
             continue
-        if port_rate.value < rate.value * (1 - 1e-12):
-            rate, limited_by = port_rate, f"port of {device}"
+        if rate.value is None or port_rate.value < rate.value * (1 - 1e-12):
+            rate, limited_by = replace(port_rate, at_most=unknown), f"port of {device}"
+            medium = medium_of(ports.medium or "") if unknown else None
+            efficiency = medium.efficiency if medium else cable.efficiency
     if cable.count > 1 and rate.value is not None and not math.isinf(rate.value):
         source = f"{cable.count} x ({rate.source})"
-        rate = Figure(rate.value * cable.count, rate.kind, source)
-    return Capacity(theoretical=rate, achievable=_scaled(rate, cable.efficiency)), limited_by
+        rate = replace(rate, value=rate.value * cable.count, source=source)
+    return Capacity(theoretical=rate, achievable=_scaled(rate, efficiency)), limited_by
 
 
 # --- all memories together ------------------------------------------------------------------------

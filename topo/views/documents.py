@@ -57,9 +57,7 @@ def topology_document(topology: Topology, document: Mapping[str, Any]) -> Docume
         ],
         "ram_bytes_per_s": ram_rate(topology),
         "ram_headline_bytes_per_s": ram_headline(topology),
-        "unknown": [
-            resource.id for resource in resources if resource.capacity.theoretical.value is None
-        ],
+        "unknown": [resource.id for resource in resources if resource.capacity.theoretical.unknown],
         "document": document,
     }
 

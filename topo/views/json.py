@@ -120,6 +120,8 @@ def figure_keys(figure: Figure, unit: str = "bytes_per_s") -> Document:
     document: Document = {unit: figure.value, "kind": figure.kind, "source": figure.source}
     if figure.value is not None and math.isinf(figure.value):
         document["unlimited"] = True
+    if figure.at_most:
+        document["at_most"] = True
     return document
 
 
@@ -348,6 +350,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Bottleneck": (
         "*resource capacity load figure_basis:basis figure.kind figure.source",
         "resource.limited_by? stops",
+        lambda full: {"at_most": True} if full.figure.at_most else {},
     ),
     "Rung": ("rate", _rung_classes),
     "RoutingBound": (
@@ -368,6 +371,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
             "count": len(use.resources),
             "capacity_bytes_per_s": use.capacity,
             "unlimited": use.capacity == math.inf,
+            **({"at_most": True} if use.at_most else {}),
         },
         "load utilisation users:used_by",
     ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, free_place, height, widest
 from topo.views.diagram.polylines import Polyline, hop_lines
-from topo.views.diagram.scene import LANE, Scene, rate_of
+from topo.views.diagram.scene import LANE, Scene, figure_of
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import WireKey
@@ -158,13 +158,14 @@ class Painter:
 
     def _stroke_of(self, key: WireKey) -> dict[str, str]:
         wire = self.scene.wire(key)
-        rate = rate_of(self.scene.topology, wire, self.scene.basis)
-        pen = next(points for limit, points in _PENS if (rate or 0.0) <= limit)
+        figure = figure_of(self.scene.topology, wire, self.scene.basis)
+        rate = (figure and figure.value) or 0.0
+        pen = next(points for limit, points in _PENS if rate <= limit)
         stroke = {
             "color": self.theme.frame if self.scene.dimmed else self.theme.wire,
             "penwidth": f"{pen:g}",
         }
-        if rate is None:
+        if figure is None or figure.unknown:
             stroke["style"] = "dashed"
         if key in self.scene.walked:  # by a route that is as good as the one whose hops are drawn
             links = {id(link) for link in wire.links}

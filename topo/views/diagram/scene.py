@@ -19,6 +19,7 @@ from topo.views.diagram.hops import DrawnHop, DrawnRoute, drawn_hops, drawn_rout
 from topo.views.diagram.layout import GAP, Layout, Plan, Row
 
 if TYPE_CHECKING:
+    from topo.catalogue.part import Figure
     from topo.description.description import Basis, Device
     from topo.routes.route import Route
     from topo.topology.topology import Resource, Topology
@@ -238,8 +239,10 @@ def _alarm_lines(full: list[Resource], basis: Basis | None = None) -> tuple[Line
     """Return what cries out, with the rate at `basis` where it is not already written there."""
     names = tuple(dict.fromkeys(resource.name for resource in full))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    value = full[0].capacity.at(basis).value if basis else None
-    rate = f" {format_rate(value)}" if value is not None else ""
+    figure = full[0].capacity.at(basis) if basis else None
+    rate = ""
+    if figure and figure.value is not None:
+        rate = " at most" * figure.at_most + f" {format_rate(figure.value)}"
     return (
         Line("BOTTLENECK", bold=True, tone="alarm"),
         Line(f"{names[0]}{more}{rate}", bold=True, tone="alarm"),
@@ -338,13 +341,14 @@ def _wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...
         words.append(f"x{cable.lanes}")
     if cable.count > 1:
         words.insert(0, f"{cable.count}x")
-    value = rate_of(topology, wire, basis)
-    if value is None:
+    figure = figure_of(topology, wire, basis)
+    if figure is None or figure.value is None:
         rate = "rate unknown"
-    elif not math.isfinite(value):
+    elif not math.isfinite(figure.value):
         rate = "unlimited"
     else:
-        rate = format_bit_rate(value) if wire.layer == "network" else format_rate(value)
+        spelled = format_bit_rate if wire.layer == "network" else format_rate
+        rate = "at most " * figure.at_most + spelled(figure.value)
     texts = [many + " ".join(words), rate + each]
     sides = {end.side for link in wire.links for end in (link.a, link.b)}
     nodes = sorted(side.removeprefix("numa") for side in sides if side.startswith("numa"))
@@ -353,14 +357,14 @@ def _wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...
     return tuple(Line(text, tone="soft") for text in texts)
 
 
-def rate_of(topology: Topology, wire: Wire, basis: Basis) -> float | None:
+def figure_of(topology: Topology, wire: Wire, basis: Basis) -> Figure | None:
     """Return bytes/s of one link of the wire, one direction; a memory's is its bus."""
     link = wire.links[0]
     resource = link.forward
     if wire.layer == "memory":
         buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
         resource = next((bus for bus in buses if bus is not None), None)
-    return resource.capacity.at(basis).value if resource else None
+    return resource.capacity.at(basis) if resource else None
 
 
 # --- layout ---------------------------------------------------------------------------------------

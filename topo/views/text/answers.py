@@ -174,13 +174,17 @@ def _limits(path: PathAnswer) -> str:
     lines = []
     classes = grouped(path.bottlenecks, lambda bottleneck: bottleneck.resource.kind)
     for kind, group in classes.items():
-        rates = dict.fromkeys(format_rate(bottleneck.capacity) for bottleneck in group)
+        rates = dict.fromkeys(map(_capacity, group))
         kinds = dict.fromkeys(bottleneck.figure.kind for bottleneck in group)
         names = shortened(bottleneck.resource.name for bottleneck in group)
         each = " each" * (len(group) > 1 and len(rates) == 1)
         words = class_words(kind, len(group))
         lines.append(f"{words}: {names}, {' and '.join(rates)}{each} ({', '.join(kinds)})")
     return "\n".join([*lines, *sentences(path.own_limits)])
+
+
+def _capacity(bottleneck: Bottleneck) -> str:
+    return "at most " * bottleneck.figure.at_most + format_rate(bottleneck.capacity)
 
 
 def _way(path: PathAnswer) -> str:
@@ -235,7 +239,7 @@ def _full_resources(path: PathAnswer) -> Table:
         return (
             bottleneck.resource.kind,
             format_rate(bottleneck.load),
-            format_rate(bottleneck.capacity),
+            _capacity(bottleneck),
             shortened(demand.rpartition(" ")[2] for demand in bottleneck.stops),
             sourced(bottleneck.figure),
         )
@@ -310,6 +314,7 @@ def _used(use: Use) -> Row:
         capacity = "unknown"
     else:
         capacity = format_rate(use.capacity) if math.isfinite(use.capacity) else "unlimited"
+        capacity = "at most " * use.at_most + capacity
     return (
         shortened(resource.name for resource in use.resources),
         format_rate(use.load),

@@ -140,8 +140,8 @@ def verdict_cell(verdict: Verdict) -> Cell:
 
 
 def figure_text(figure: Figure, quantity: Quantity = RATE) -> str:
-    """Return a figure's value in its unit; unknown and unlimited are words."""
-    return quantity.text(figure.value)
+    """Return a figure's value in its unit; unknown, unlimited and "at most" are words."""
+    return "at most " * figure.at_most + quantity.text(figure.value)
 
 
 def sourced(figure: Figure) -> str:
