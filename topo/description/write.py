@@ -583,9 +583,9 @@ def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link |
     return _Link(*ends, cable, comment)
 
 
-def _by_number(name: str) -> tuple[str, int]:
+def _by_number(name: str) -> tuple[str, int, str]:
     stem = stem_of(name)
-    return stem, int(name.removeprefix(stem) or 0)
+    return stem, int(name.removeprefix(stem) or 0), name
 
 
 def _said(links: Iterable[_Link]) -> str:

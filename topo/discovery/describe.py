@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Plain = dict[str, Any]
 
-ASSUMED_STORAGE: Final = "storage"  # the `id` and name of the target that no source tells
+ASSUMED_STORAGE: Final = "storage"  # the `id`, and alone the name, of a target no source tells
 NUMA_LINK: Final = "numa-link"
 _MEDIA: Final = {
     NUMA_LINK: {"title": "whatever joins the NUMA nodes", "reach": "host", "rate": "unknown"}
@@ -68,10 +68,12 @@ _FILE_ENDING: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORE
 
 def device_names(devices: Iterable[DiscoveredDevice]) -> dict[str, str]:
     """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``."""
+    devices = tuple(devices)
+    targets = sum(device.kind == "storage" for device in devices)
     counts: dict[str, int] = {}
     names: dict[str, str] = {}
     for device in devices:
-        if device.id == ASSUMED_STORAGE:
+        if device.id == ASSUMED_STORAGE and targets == 1:
             names[device.id] = ASSUMED_STORAGE
             continue
         stem = _STEMS[device.kind]
@@ -354,12 +356,41 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         facts=(("outside", "yes"),),
         evidence="" if storage else "a guess: the source does not name storage",
     )
+    leaves, joined_cables = _with_leaves([*cables, *machine.cables], machine)
     complete = replace(
         machine,
-        devices=(*((target,) if cards else ()), *machine.devices, *memories),
-        cables=(*cables, *machine.cables),
+        devices=(*machine.devices, *((target,) if cards else ()), *memories, *leaves),
+        cables=joined_cables,
     )
     return complete, tuple(_guesses(machine, cards, names, guessed=not storage))
+
+
+def _with_leaves(
+    cables: Sequence[DiscoveredCable], machine: Machine
+) -> tuple[list[DiscoveredDevice], tuple[DiscoveredCable, ...]]:
+    """Return network switches where one card leads to several targets, and the cables by them."""
+    targets = {ASSUMED_STORAGE, *(device.id for device in machine.of_kind("storage"))}
+    cards = [cable.b for cable in cables if cable.a in targets]
+    shared = [card for card in dict.fromkeys(cards) if cards.count(card) > 1]
+    if not shared:
+        return [], tuple(cables)
+    evidence = "a guess: something must lead from one card to several targets"
+    leaves = {
+        card: DiscoveredDevice(
+            f"leaf of {card}", "network-switch", "network-switch-unknown", evidence=evidence
+        )
+        for card in shared
+    }
+    trunks: dict[str, DiscoveredCable] = {}
+    rerouted: list[DiscoveredCable] = []
+    for cable in cables:
+        if cable.a in targets and cable.b in leaves:
+            leaf = leaves[cable.b].id
+            trunks.setdefault(cable.b, replace(cable, a=cable.b, b=leaf))
+            rerouted.append(replace(cable, b=leaf))
+        else:
+            rerouted.append(cable)
+    return list(leaves.values()), (*rerouted, *trunks.values())
 
 
 def _storage_cards(
