@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from topo import units
 from topo.errors import UnitError
 
-POSITIVE_FLOATS = st.floats(min_value=1e-9, max_value=1e18, allow_nan=False)
+POSITIVE_FLOATS = st.floats(min_value=1, max_value=1e18, allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_a_ratio_or_a_range_of_ratios_is_read(text, low_high):
             "1e999 GB/s",
             "bad-number",
             "`1e999 GB/s` is too large for any machine",
-            "",
+            "a rate is from 1 B/s to 1000 PB/s",
         ),
         (
             units.parse_rate,
             "1e-999 GB/s",
             "bad-number",
             "`1e-999 GB/s` is too small for any machine",
-            "",
+            "a rate is from 1 B/s to 1000 PB/s",
         ),
         (units.parse_rate, "", "bad-number", "a rate is missing", "write one: 85 GB/s"),
         (
@@ -276,6 +276,32 @@ def test_what_is_not_a_number_is_refused(text):
         units.parse_rate(text)
 
 
+@pytest.mark.parametrize(
+    ("read", "least", "most", "below", "above"),
+    [
+        (units.parse_rate, "1 B/s", "1000 PB/s", "1e-15 B/s", "1e300 B/s"),
+        (units.parse_size, "1 B", "1000000 PB", "1e-300 B", "1e22 B"),
+        (units.parse_duration, "1 ns", "1000000 h", "0.9 ns", "1e6000 s"),
+        (units.parse_transfer_rate, "1 MT/s", "1000 TT/s", "0.9 MT/s", "1e9 GT/s"),
+        (units.parse_ratio, "0.0001 %", "100 %", "1e-300 %", "101 %"),
+        (units.parse_weight, "0.001", "1000", "1e-300", "1001"),
+    ],
+    ids=["rate", "size", "duration", "transfer-rate", "ratio", "weight"],
+)
+def test_a_quantity_has_bounds(read, least, most, below, above):
+    assert 0 < read(least) < read(most) < math.inf
+    for text in (below, above):
+        with pytest.raises(UnitError, match="bad-number") as caught:
+            read(text)
+        assert most in caught.value.findings[0].help
+        assert text in caught.value.findings[0].message
+
+
+def test_what_is_not_zero_never_reads_as_zero():
+    assert units.format_rate(1e-6) == "1e-06 B/s"
+    assert units.format_duration(1e-18) == "1e-09 ns"
+
+
 def test_zero_is_refused_where_a_positive_quantity_is_asked():
     with pytest.raises(UnitError, match="is zero"):
         units.parse_rate("0 GB/s", positive=True)
@@ -329,21 +355,22 @@ def test_a_quantity_is_written_for_people(write, value, text):
 
 
 @pytest.mark.parametrize(
-    ("spell", "read"),
+    ("spell", "read", "least", "most"),
     [
-        (units.spell_rate, units.parse_rate),
-        (units.spell_size, units.parse_size),
-        (units.spell_duration, units.parse_duration),
-        (units.spell_transfer_rate, units.parse_transfer_rate),
+        (units.spell_rate, units.parse_rate, 1.0, 1e18),
+        (units.spell_size, units.parse_size, 1.0, 1e21),
+        (units.spell_duration, units.parse_duration, 1e-9, 3.6e9),
+        (units.spell_transfer_rate, units.parse_transfer_rate, 1e6, 1e15),
     ],
     ids=["rate", "size", "duration", "transfer-rate"],
 )
-@given(value=st.one_of(st.just(0.0), POSITIVE_FLOATS))
-def test_a_spelled_quantity_reads_back_as_the_same_float(spell, read, value):
+@given(share=st.floats(min_value=0, max_value=1), is_zero=st.booleans())
+def test_a_spelled_quantity_reads_back_as_the_same_float(spell, read, least, most, share, is_zero):
+    value = 0.0 if is_zero else min(max(least * (most / least) ** share, least), most)
     assert read(spell(value)) == value
 
 
-@given(st.floats(min_value=0, max_value=1, allow_subnormal=False))
+@given(st.one_of(st.just(0.0), st.floats(min_value=1e-6, max_value=1)))
 def test_a_spelled_ratio_reads_back_as_the_same_float(ratio):
     assert units.parse_ratio(units.spell_ratio(ratio)) == ratio
 

@@ -10,6 +10,7 @@ reading it gives the same float), and the raw float for JSON.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final, Literal
 
@@ -63,6 +64,17 @@ _USUAL: Final[dict[Quantity, str]] = {
     "duration": "s",
     "transfer rate": "GT/s",
     "ratio": "%",
+}
+
+# The least above zero, the most, and how a person writes both. What lies beyond is a slip of the
+# pen; sums and quotients of what lies within are finite.
+_BOUNDS: Final[dict[str, tuple[float, float, str]]] = {
+    "rate": (1.0, 1e18, "from 1 B/s to 1000 PB/s"),
+    "size": (1.0, 1e21, "from 1 B to 1000000 PB"),
+    "duration": (1e-9, 3.6e9, "from 1 ns to 1000000 h"),
+    "transfer rate": (1e6, 1e15, "from 1 MT/s to 1000 TT/s"),
+    "ratio": (1e-6, math.inf, "from 0.0001 % to 100 %"),  # more than the whole has its own words
+    "weight": (1e-3, 1e3, "from 0.001 to 1000"),
 }
 
 # ASCII only: `\d` would take Arabic digits, which float() would then read.
@@ -184,6 +196,21 @@ def parse_ratio_range(text: str, *, positive: bool = False) -> tuple[float, floa
     return low, high
 
 
+def parse_weight(text: str) -> float:
+    """Read the weight of a share, a plain number.
+
+    Examples
+    --------
+    >>> parse_weight("2.5")
+    2.5
+    """
+    number = _NUMBER.fullmatch(text.strip(" ")[:_LONGEST])
+    if number is None or not number[1].strip("0."):
+        message = f"`{_shown(text)}` is not a weight"
+        raise UnitError("bad-number", message, "write a number above 0: 2")
+    return _bounded(_value(number, (1, 1)), text, "weight")
+
+
 def parse_count(text: str, *, positive: bool = True) -> int:
     """Read a whole number of things, at least one unless `positive` is off.
 
@@ -283,7 +310,8 @@ def format_duration(seconds: float) -> str:
         rounded = _four_digits(seconds / worth)
         if float(rounded) >= 1 or seconds == 0:
             return f"{rounded} {unit}"
-    return f"{_four_digits(seconds / 1e-9)} ns"
+    nanoseconds = seconds / 1e-9
+    return f"{_four_digits(nanoseconds) if nanoseconds >= 1 else _digits(nanoseconds)} ns"
 
 
 def format_ratio(ratio: float) -> str:
@@ -367,15 +395,25 @@ def _parse(text: str, quantity: Quantity, *, positive: bool) -> float:
     worth = _UNITS[quantity].get(unit) if unit else (1, 1)
     if worth is None:
         raise _wrong_unit(stripped, number.group(), unit, quantity)
-    value = _value(number, worth, stripped)
-    if positive and value == 0:
+    value, is_zero = _value(number, worth), not number[1].strip("0.")
+    if positive and is_zero:
         raise UnitError(
             "bad-number", f"`{_shown(stripped)}` is zero", f"write {_a(quantity)} above zero"
         )
-    return value
+    return 0.0 if is_zero else _bounded(value, stripped, quantity)
 
 
-def _value(number: re.Match[str], worth: _Worth, text: str) -> float:
+def _bounded(value: float, text: str, quantity: str) -> float:
+    """Return a value that is within the bounds of its quantity."""
+    least, most, bounds = _BOUNDS[quantity]
+    if least <= value <= most:
+        return value
+    size = "large" if value > most else "small"
+    message = f"`{_shown(text.strip(' '))}` is too {size} for any machine"
+    raise UnitError("bad-number", message, f"a {quantity} is {bounds}")
+
+
+def _value(number: re.Match[str], worth: _Worth) -> float:
     """Multiply number and unit as integers and round once, to the nearest float."""
     whole, _, decimals = number[1].partition(".")
     digits = int(whole + decimals or "0")
@@ -383,13 +421,9 @@ def _value(number: re.Match[str], worth: _Worth, text: str) -> float:
     above, below = worth
     above, below = above * 10 ** max(power, 0), below * 10 ** max(-power, 0)
     try:
-        value = float(digits * above / below)
+        return float(digits * above / below)
     except OverflowError:
-        value = float("inf")
-    if value == float("inf") or (digits and not value):
-        size = "large" if value else "small"
-        raise UnitError("bad-number", f"`{_shown(text)}` is too {size} for any machine")
-    return value
+        return math.inf
 
 
 def _not_a_number(text: str, quantity: Quantity) -> UnitError:
@@ -464,7 +498,7 @@ def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
         worth = _UNITS["rate"][f"{prefix}b/s"]
         number_match = _NUMBER.match(number)
         assert number_match is not None, "it was matched to get here"
-        in_bytes = format_size(_value(number_match, worth, number))
+        in_bytes = format_size(_value(number_match, worth))
         return UnitError(
             "ambiguous-unit",
             f"{number} {unit}: bits or bytes? In bits it is {in_bytes}",
@@ -500,7 +534,9 @@ def _format(value: float, scales: tuple[tuple[str, float, float], ...], smallest
 
 
 def _digits(value: float) -> str:
-    """Two decimals, three below 1, without trailing zeros."""
+    """Two decimals, three below 1, without trailing zeros; what is not zero never reads as it."""
+    if 0 < value < 0.001:  # noqa: PLR2004
+        return f"{value:.3g}"
     return _trimmed(f"{value:.3f}" if value < 1 else f"{value:.2f}")
 
 

@@ -529,3 +529,43 @@ def test_bottleneck_tells_resources_that_are_alike_on_one_row(topo):
     assert "peer-nvlink is refused: no GPU links lead to gpu[0-3]; it falls back to peer-pcie." in (
         refused
     )
+
+
+# --- figures that are none ------------------------------------------------------------------------
+
+EXTREMES = [
+    "load.weight=0.001",
+    "load.weight=1000",
+    "storage.read=1 B/s",
+    "storage.read=1000 PB/s",
+    "storage.read=unlimited",
+    "load.read=1 B",
+    "load.read=1000000 PB",
+    "load.start=1000000 h",
+    "load.limit=1 B/s",
+    "load.efficiency=0.0001 %",
+    "ram0.bus=1000 PB/s",
+    "cpu0.cores=1000000",
+    "ram0.bus=1 B/s",
+    "cpu0.core-copy=1 B/s",
+    "cpu0.core-copy=1000 PB/s",
+    "gpu0.memory=1 B",
+]
+NONE = re.compile(r"(?<![\w.-])(?:[+-]?inf(?:inity)?|nan)(?![\w-])", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("change", EXTREMES)
+def test_no_figure_is_infinite_or_none(topo, box, change):
+    asked = (("compare",), ("show",), ("simulate",), ("bottleneck",), ("upgrade",), ("affinity",))
+    for verb, *words in (*asked, ("paths", "--from", "storage", "--to", "gpu0"), ("check",)):
+        for as_json in ((), ("--json",)):
+            done = topo(verb, box, "--set", change, *words, *as_json)
+            assert done.code == 0, (verb, done.err)
+            assert not NONE.search(done.out + done.err), verb
+            assert "fault of topo" not in done.err
+            if as_json:
+                assert done.document["schema"]
+    for kind in ("json", "csv", "dot", "mermaid", "graphml"):
+        done = topo("export", kind, box, "--set", change)
+        assert not NONE.search(done.out), kind
+    assert not NONE.search(topo("draw", box, "--set", change, "-o", "-").out)

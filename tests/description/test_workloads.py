@@ -69,6 +69,7 @@ def test_a_single_data_path_is_a_text():
         ("{read: 1 GB, from: storage, to: gpu, via: dirct}", "unknown-name", "no data path"),
         ("{read: 1 GB, from: storage, to: gpu, weight: 0}", "bad-number", "not a weight"),
         ("{read: 1 GB, from: storage, to: gpu, weight: nan}", "bad-number", "not a weight"),
+        ("{read: 1 GB, from: storage, to: gpu, weight: 1e-300}", "bad-number", "too small"),
         ("{read: 1 GB, from: storage, to: gpu, weight: much}", "bad-number", "not a weight"),
         ("{read: 1 GB, from: storage, to: gpu, limit: 0 GB/s}", "bad-number", "zero"),
         ("{read: 1 GB, from: storage, to: gpu, efficiency: 80-60 %}", "bad-number", "backwards"),

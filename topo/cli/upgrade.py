@@ -8,6 +8,8 @@ import click
 
 from topo.cli import verb
 
+_DEAREST = 1e15  # in any currency: sums of more say nothing
+
 
 @verb.command(
     "topo upgrade dgx-h100 --via legacy",
@@ -72,8 +74,9 @@ def command(
             amount = float(text)
         except ValueError:
             amount = math.nan
-        if not 0 <= amount < math.inf:
-            raise click.BadParameter(f"`{text}` is no amount: expected zero or more")
+        if not 0 <= amount <= _DEAREST:
+            message = f"`{text}` is no amount: expected zero or more"
+            raise click.BadParameter(f"{message}, up to {_DEAREST:.0e}")
         costs_by_kind[kind.strip()] = amount
     topology = machine.load()
     ranking = upgrades(

@@ -21,7 +21,13 @@ from topo.document.nodes import Document, Mapping, Node, Report, Scalar, Sequenc
 from topo.errors import DescriptionError, Finding, Place, UnitError
 from topo.phrases import did_you_mean, listed, near_names
 from topo.records import dataclass
-from topo.units import parse_count, parse_duration, parse_rate, parse_ratio_range
+from topo.units import (
+    parse_count,
+    parse_duration,
+    parse_rate,
+    parse_ratio_range,
+    parse_weight,
+)
 
 T = TypeVar("T")
 _ROOT: Final = "<dict>"  # the place of a document that no text stands for
@@ -380,16 +386,6 @@ def _routing(node: Node, row: Row, what: str, report: Report) -> tuple[str, ...]
     return _words(node, row, what, report)
 
 
-def _weight(text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = 0.0
-    if not 0 < weight < math.inf:
-        raise UnitError("bad-number", f"`{text}` is not a weight", "write a number above 0: 2")
-    return weight
-
-
 def _parsed(parse: Callable[[str], object]) -> Reader:
     return lambda node, _row, what, report: value_of(node, what, parse, report)
 
@@ -406,7 +402,7 @@ READERS: Final[MappingOf[str, Reader]] = {
     "duration": _parsed(parse_duration),
     "rate": _parsed(partial(parse_rate, positive=True)),
     "ratio-range": _parsed(partial(parse_ratio_range, positive=True)),
-    "weight": _parsed(_weight),
+    "weight": _parsed(parse_weight),
 }
 """What reads a value, by what its key holds."""
 
