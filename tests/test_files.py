@@ -1,5 +1,8 @@
+import io
 import os
 import stat
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -65,12 +68,46 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_no_more_is_read_than_wanted(tmp_path):
+def test_no_more_is_read_than_may_be(tmp_path):
     (tmp_path / "file").write_bytes(b"abcdef")
-    assert read_file(str(tmp_path / "file"), 2) == b"ab"
+    assert read_file(str(tmp_path / "file"), 6) == b"abcdef"
     assert read_file(str(tmp_path / "file")) == b"abcdef"
+    with pytest.raises(TopoError, match="too-large"):
+        read_file(str(tmp_path / "file"), 5)
+
+
+def test_the_limit_stands_before_the_reading(tmp_path):
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(20 * 10**9)
+    for path in (str(tmp_path / "sparse"), "/dev/zero"):
+        with pytest.raises(TopoError, match="has more than 64 MiB"):
+            read_file(path)
 
 
 def test_a_folder_is_not_read(tmp_path):
     with pytest.raises(TopoError, match="is a folder"):
         read_file(str(tmp_path))
+
+
+def test_a_pipe_is_read_where_somebody_writes_to_it(tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr("topo.files._PAUSE_S", 0.001)
+    with pytest.raises(TopoError, match="a pipe that nobody writes to"):
+        read_file(str(pipe))
+    monkeypatch.setattr("topo.files._PAUSE_S", 0.05)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(b"a" * 200_000))
+    writer.start()
+    assert read_file(str(pipe)) == b"a" * 200_000
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("standard_input", "message"),
+    [(None, "standard input cannot be read: it is closed"), (b"abcdef", "standard input has more")],
+)
+def test_standard_input_has_the_same_limit(monkeypatch, standard_input, message):
+    stream = None if standard_input is None else io.TextIOWrapper(io.BytesIO(standard_input))
+    monkeypatch.setattr(sys, "stdin", stream)
+    with pytest.raises(TopoError, match=message):
+        read_file("-", 5)

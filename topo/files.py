@@ -3,44 +3,89 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
+from typing import Final
 
 from topo.errors import Finding, TopoError
 
+STANDARD_INPUT: Final = "-"
+LARGEST: Final = 64 * 2**20  # bytes of a file
+_TRIES: Final = 40
+_PAUSE_S: Final = 0.05
 
-def read_file(path: str, most: int = -1) -> bytes:
-    """Return the bytes of a file.
+
+def read_file(path: str, most: int = LARGEST) -> bytes:
+    """Return the bytes of a file, or of standard input for ``-``.
 
     Parameters
     ----------
     path
         Where it is.
     most
-        The most bytes that are wanted, since a file can be endless; all when negative.
+        The most bytes that it may have: the limit stands before the reading, since a file can be
+        endless.
 
     Raises
     ------
     FileNotFoundError
         If it is not there: what was meant instead, the caller knows.
     TopoError
-        If it is a folder or may not be read.
+        If it is a folder, is larger, is a pipe that nobody writes to, or may not be read.
     """
+    name = "standard input" if path == STANDARD_INPUT else f"`{path}`"
+    advice = ""
     try:
-        with Path(path).open("rb") as file:
-            return file.read(most)
+        content = _standard_input(most) if path == STANDARD_INPUT else _content(path, most)
+        if content is not None and len(content) <= most:
+            return content
+        message = f"{name} has more than {most >> 20} MiB"
+        raise TopoError(Finding("too-large", message, help="topo reads no files as large"))
     except FileNotFoundError:
         raise
     except IsADirectoryError:
-        message, advice = f"`{path}` is a folder", "name a file in it"
+        message, advice = f"{name} is a folder", "name a file in it"
     except PermissionError:
-        message, advice = f"`{path}` may not be read", "look at its permissions"
+        message, advice = f"{name} may not be read", "look at its permissions"
         if Path(path).is_dir():  # as some systems say it of a folder
-            message, advice = f"`{path}` is a folder", "name a file in it"
+            message, advice = f"{name} is a folder", "name a file in it"
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        message, advice = f"`{path}` cannot be read: {reason.lower()}", ""
+        message = f"{name} cannot be read: {reason.lower()}"
     raise TopoError(Finding("unreadable-file", message, help=advice)) from None
+
+
+def _standard_input(most: int) -> bytes:
+    if sys.stdin is None:
+        raise OSError(None, "it is closed")
+    return sys.stdin.buffer.read(most + 1)
+
+
+def _content(path: str, most: int) -> bytes | None:
+    """Return a file's first bytes, one more than `most` or none at all where it has more."""
+    # Opening a pipe that nobody writes to would wait for ever.
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
+        status = os.fstat(file.fileno())
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError
+        if stat.S_ISREG(status.st_mode) and status.st_size > most:
+            return None
+        start = b""
+        if stat.S_ISFIFO(status.st_mode):
+            for _ in range(_TRIES):
+                with suppress(BlockingIOError):
+                    start = os.read(file.fileno(), 2**16)
+                    if not start:  # no writer, so far
+                        sleep(_PAUSE_S)
+                        continue
+                break
+            else:
+                raise OSError(None, "it is a pipe that nobody writes to")
+        os.set_blocking(file.fileno(), True)
+        return start + file.read(most + 1 - len(start))
 
 
 def write_file(path: str, content: str | bytes) -> None:

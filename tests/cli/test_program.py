@@ -369,3 +369,39 @@ def test_main_reads_the_process_words(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["topo", "--version"])
     assert main() == 0
     assert capsys.readouterr().out.startswith("topo ")
+
+
+# --- files that cannot be read --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "{}"),
+        ("fmt", "{}"),
+        ("measure", "dgx-h100", "{}", "--dry-run"),
+        ("measure", "{}", "result.json"),
+        ("compare", "dgx-h100", "--cufile", "{}"),
+        ("compare", "dgx-h100", "--gdscheck", "{}"),
+        ("import", "lspci", "{}"),
+    ],
+    ids=" ".join,
+)
+def test_every_reader_has_a_limit(topo, words, tmp_path):
+    endless = topo(*(word.format("/dev/zero") for word in words))
+    assert (endless.code, "has more than 64 MiB" in endless.err) == (1, True)
+    if words[0] != "import":
+        folder = topo(*(word.format(f"{tmp_path}") for word in words))
+        assert folder.code == 1
+        assert "is a folder" in folder.err
+
+
+@pytest.mark.parametrize("words", [("check", "-"), ("fmt", "-"), ("import", "-")], ids=" ".join)
+def test_closed_standard_input_is_named(words):
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec {shlex.join([*TOPO, *words])} <&-"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "standard input cannot be read: it is closed" in done.stderr) == (1, 1)

@@ -9,6 +9,7 @@ from typing import Literal
 import click
 
 from topo.cli import verb
+from topo.files import STANDARD_INPUT
 
 
 @verb.command(
@@ -61,8 +62,8 @@ def command(
     on_terminal = sys.stdout is not None and sys.stdout.isatty()
     if output is None and (as_json or on_terminal):
         raise click.UsageError("say where the picture goes: -o picture.svg")
-    output = output or verb.STDIN
-    if output == verb.STDIN and as_json:
+    output = output or STANDARD_INPUT
+    if output == STANDARD_INPUT and as_json:
         raise click.UsageError("the picture and --json cannot both go to standard output")
     from topo.views.diagram.sheet import draw
 
@@ -84,7 +85,7 @@ def command(
         legend=not no_legend,
         at=how.at,
     )
-    if output == verb.STDIN:
+    if output == STANDARD_INPUT:
         return verb.put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
     picture.write(output, engine=engine)
     if as_json:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from topo.cli import verb
 from topo.errors import Finding, TopoError
-from topo.files import write_file
+from topo.files import STANDARD_INPUT, write_file
 
 
 @verb.command("topo new | topo fmt -")
@@ -21,7 +19,7 @@ def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
     Files are changed in place, each whole or not at all; - reads standard input and writes
     standard output.
     """
-    if verb.STDIN in files and len(files) > 1:
+    if STANDARD_INPUT in files and len(files) > 1:
         raise click.UsageError("- stands alone.")
     findings: list[Finding] = []
     changed: dict[str, bool] = {}
@@ -31,7 +29,7 @@ def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
         except TopoError as error:
             findings.extend(error.findings)
     for file in (file for file, differs in changed.items() if check and differs):
-        name = "standard input" if file == verb.STDIN else f"`{file}`"
+        name = "standard input" if file == STANDARD_INPUT else f"`{file}`"
         message, advice = f"{name} is not in topo's layout", f"run topo fmt {file}"
         findings.append(Finding("not-formatted", message, help=advice))
     if as_json:
@@ -46,8 +44,8 @@ def _format(file: str, *, check: bool, quiet: bool) -> bool:
     from topo.description.loading import read_file
     from topo.document.text import read_text
 
-    standard = file == verb.STDIN
-    data = sys.stdin.buffer.read() if standard else read_file(file)
+    standard = file == STANDARD_INPUT
+    data = read_file(file)
     name = "<stdin>" if standard else file
     formatted = format_text(read_text(data, name), name=name)
     differs = formatted.encode() != data

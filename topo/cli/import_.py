@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from topo.cli import verb
-from topo.files import write_file
+from topo.files import STANDARD_INPUT, write_file
 
 _MOST_WORDS = 2
 _AND = "--and"
@@ -32,7 +31,11 @@ class _Import(click.Command):
             if not (glued or left):
                 raise click.UsageError("--and needs a FILE.")
             first = glued or left.pop()
-            kind = first in KINDS and bool(left) and (left[-1] == verb.STDIN or left[-1][:1] != "-")
+            kind = (
+                first in KINDS
+                and bool(left)
+                and (left[-1] == STANDARD_INPUT or left[-1][:1] != "-")
+            )
             completed += [_AND, first, left.pop()] if kind else [_AND, "", first]
         return super().parse_args(ctx, completed)
 
@@ -82,21 +85,19 @@ def command(
         raise click.UsageError("a KIND and a FILE, or a FILE alone.")
     kind, file = words if len(words) == _MOST_WORDS else ("", words[0])
     sources = [(kind, file), *others]
-    if [file for _, file in sources].count(verb.STDIN) > 1:
+    if [file for _, file in sources].count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one FILE can be standard input.")
     verb.Session.answers_about(file)
     from topo.description.loading import read_file
-    from topo.discovery.importing import LARGEST, discover, discover_folder, import_together
+    from topo.discovery.importing import discover, discover_folder, import_together
 
     machines = []
     for kind, file in sources:
-        if file == verb.STDIN:
-            data = sys.stdin.buffer.read(LARGEST + 1)
-            machines.append(discover(kind or None, data, "<stdin>"))
-        elif Path(file).is_dir():
+        if file != STANDARD_INPUT and Path(file).is_dir():
             machines.append(discover_folder(kind or None, Path(file), file))
         else:
-            machines.append(discover(kind or None, read_file(file, LARGEST + 1), file))
+            name = "<stdin>" if file == STANDARD_INPUT else file
+            machines.append(discover(kind or None, read_file(file), name))
     imported = import_together(machines, storage=verb.lists(storage))
     if output:
         write_file(output, imported.yaml)

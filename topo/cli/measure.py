@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import click
 
 from topo.cli import verb
-from topo.files import write_file
+from topo.files import STANDARD_INPUT, write_file
 from topo.phrases import counted
 
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
@@ -56,7 +55,7 @@ def command(
     """
     if date and not re.fullmatch(r"\d{4}-\d\d-\d\d", date):
         raise click.BadParameter(f"`{date}` is no day like 2026-11-29", param_hint="--date")
-    if verb.STDIN in (file, result) and file == result:
+    if STANDARD_INPUT in (file, result) and file == result:
         raise click.UsageError("one of FILE and RESULT is -, not both.")
     verb.Session.answers_about(file)
     from topo.description.loading import builtin_text, is_path, read_file
@@ -64,19 +63,19 @@ def command(
     from topo.measuring.measure import measure
     from topo.topology.build import load, loads
 
-    is_file = file != verb.STDIN and is_path(file)
-    if file == verb.STDIN:
-        content, name = sys.stdin.buffer.read(), "<stdin>"
+    is_file = file != STANDARD_INPUT and is_path(file)
+    if file == STANDARD_INPUT:
+        content, name = read_file(file), "<stdin>"
     elif is_file:
         content, name = read_file(file), file
     else:
         content, name = builtin_text(file).encode(), f"topologies/{file}.yaml"
     text = read_text(content, name)
-    topology = loads(text, name=name) if file == verb.STDIN else load(file)
+    topology = loads(text, name=name) if file == STANDARD_INPUT else load(file)
     measured = measure(
         topology,
-        sys.stdin.buffer.read() if result == verb.STDIN else read_file(result),
-        name="<stdin>" if result == verb.STDIN else result,
+        read_file(result),
+        name="<stdin>" if result == STANDARD_INPUT else result,
         kind=kind,
         gpus=verb.lists(gpus),
         nic=nic,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from topo.views.text.page import Block
 
 _Verb: TypeAlias = Callable[..., int]
-STDIN = "-"
 THEMES = ("light", "dark")
 RULES = ("nvidia-smi", "nccl", "gds")
 _WIDTH = 100  # of pages that no terminal shows

@@ -8,7 +8,6 @@ when there are none, so that one cause gives one message.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from itertools import takewhile
@@ -96,8 +95,8 @@ def load(
         If there is no built-in of this name, or an override changes nothing.
     """
     text = os.fspath(path_or_name)
-    if text == "-":
-        return loads(sys.stdin.buffer.read(), name="<stdin>", overrides=overrides)
+    if text == files.STANDARD_INPUT:
+        return loads(read_file(text), name="<stdin>", overrides=overrides)
     if isinstance(path_or_name, os.PathLike) or is_path(text):
         document = parse(read_file(text), name=text)
         return read_description(document, name=Path(text).stem, overrides=overrides)
@@ -168,23 +167,16 @@ def _find_builtin(name: str) -> Path:
     )
 
 
-def read_file(text: str, most: int = -1) -> bytes:
-    """Return the bytes of a file.
-
-    Parameters
-    ----------
-    text
-        Its path.
-    most
-        The most bytes that are wanted, since a file can be endless; all when negative.
+def read_file(text: str) -> bytes:
+    """Return the bytes of a file, or of standard input for ``-``.
 
     Raises
     ------
     TopoError
-        If it is not there, is a folder or may not be read.
+        If it is not there, is a folder, is too large or may not be read.
     """
     try:
-        return files.read_file(text, most)
+        return files.read_file(text)
     except FileNotFoundError:
         path = Path(text)
         message, names = f"there is no folder `{path.parent}`", []

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.errors import DescriptionError, ExchangeError, Finding
+from topo.files import LARGEST
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ KINDS: Final = {
     "sysfs": "topo.discovery.sysfs",
     "rocm-smi": "topo.discovery.rocm_smi",
 }
-LARGEST: Final = 64 * 2**20  # bytes of a file
 _MOST_DEVICES: Final = 4096
 _MOST_CPUS: Final = 128
 
