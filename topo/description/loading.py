@@ -75,24 +75,10 @@ _FOLDERS: Final = (_PACKAGE / "catalogue" / "topologies", _PACKAGE.parent / "top
 def load(
     path_or_name: str | os.PathLike[str], *, overrides: MappingOf[str, str] | None = None
 ) -> Description:
-    """Load a topology from a file, from standard input or from those that topo ships.
+    """Load a file (`-` is standard input), or a machine that topo ships by its name.
 
-    Parameters
-    ----------
-    path_or_name
-        A path, or a text: with a ``/`` or ending in ``.yaml`` it is a file, ``-`` is standard
-        input, anything else a built-in (`builtin_names`).
-    overrides
-        What to change on the way: ``{"slot1.part": "connectx-8", "settings.iommu": "on"}``.
-
-    Raises
-    ------
-    TopoError
-        If the file is not there or cannot be read.
-    DocumentError, DescriptionError
-        If it says something wrong.
-    UnknownNameError
-        If there is no built-in of this name, or an override changes nothing.
+    `topo.load` says what the arguments mean and what is raised, for this and for `loads` and
+    `build`.
     """
     text = os.fspath(path_or_name)
     if text == files.STANDARD_INPUT:
@@ -107,16 +93,7 @@ def load(
 def loads(
     text: str | bytes, *, name: str = "<text>", overrides: MappingOf[str, str] | None = None
 ) -> Description:
-    """Load a topology from YAML text.
-
-    Parameters
-    ----------
-    text
-        The text.
-    name
-        What messages call it.
-    overrides
-        What to change on the way, as for `load`.
+    """Load a description from YAML text.
 
     Examples
     --------
@@ -192,14 +169,7 @@ def read_file(text: str) -> bytes:
 def build(
     document: MappingOf[str, Any], *, overrides: MappingOf[str, str] | None = None
 ) -> Description:
-    """Build a topology from a `dict` of the same shape as the YAML.
-
-    Parameters
-    ----------
-    document
-        Mappings, lists, texts, numbers and booleans, as ``json.load`` gives them.
-    overrides
-        What to change on the way, as for `load`.
+    """Build a description from a `dict` of the same shape as the YAML.
 
     Examples
     --------

@@ -53,18 +53,7 @@ _MOST_RATE: Final = 1_000_000.0  # MB/s: more is the diagonal's mark, no link
 
 
 def read(data: bytes, name: str) -> Machine:
-    """Read an hwloc file.
-
-    Parameters
-    ----------
-    data, name
-        The file, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If it is not XML, or XML of another kind.
-    """
+    """Read an hwloc file; an `ExchangeError` if it is not XML, or XML of another kind."""
     file = read_file(data, name)
     hosts = _hosts(file)
     reader = _Reader(file, hosts)

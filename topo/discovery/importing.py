@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topo.discovery.machine import Machine
 
 
-# Each module has `read(data: bytes, name: str) -> Machine`.
+# Each module has `read(data: bytes, name: str) -> Machine`; messages call the file by `name`.
 KINDS: Final = {
     "nccl": "topo.discovery.nccl",
     "nvidia-smi": "topo.discovery.nvidia_smi",

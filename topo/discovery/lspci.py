@@ -76,18 +76,7 @@ class Listing:
 
 
 def read(data: bytes, name: str) -> Machine:
-    """Read what lspci printed.
-
-    Parameters
-    ----------
-    data, name
-        The text, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If there is no PCI function in it.
-    """
+    """Read what lspci printed; an `ExchangeError` if there is no PCI function in it."""
     lines = read_lines(data, name)
     listing = read_tree(lines) or read_blocks(lines)
     if listing is None:

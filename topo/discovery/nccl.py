@@ -69,18 +69,7 @@ _MOST_LINKS: Final = 4096
 
 
 def read(data: bytes, name: str) -> Machine:
-    """Read an NCCL topology file.
-
-    Parameters
-    ----------
-    data, name
-        The file, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If it is not XML, or XML of another kind.
-    """
+    """Read an NCCL topology file; an `ExchangeError` if it is not XML, or XML of another kind."""
     root = read_xml(data, name)
     if root.tag != "system":
         message = f"`{name}` has <{printable(root.tag)}> at its top, not <system>"

@@ -145,15 +145,7 @@ def links_in(code: str) -> int:
 def read(data: bytes, name: str) -> Machine:
     """Read a matrix and build the least tree that it allows.
 
-    Parameters
-    ----------
-    data, name
-        The text, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If there is no such matrix in it.
+    Raises an `ExchangeError` if there is no such matrix in it.
     """
     matrix = read_matrix(data, name)
     tree = _Tree(matrix)

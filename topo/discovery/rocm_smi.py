@@ -30,15 +30,7 @@ _Cells = dict[str, dict[tuple[int, int], str]]
 def read(data: bytes, name: str) -> Machine:
     """Read the tables of ``rocm-smi --showtopo``.
 
-    Parameters
-    ----------
-    data, name
-        The text, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If there is no table of GPUs in it.
+    Raises an `ExchangeError` if there is no table of GPUs in it.
     """
     cells, node_of = _tables(read_lines(data, name))
     rows = {row for table in cells.values() for row, _ in table}

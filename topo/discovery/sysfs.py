@@ -66,15 +66,7 @@ _MOST_CAPABILITIES: Final = 48  # in 192 bytes, 4 each
 def read(data: bytes, name: str) -> Machine:
     """Read a copied tree from a tar archive, as ``tar czf x.tar.gz sys proc`` makes it.
 
-    Parameters
-    ----------
-    data, name
-        The archive, and what messages call it.
-
-    Raises
-    ------
-    ExchangeError
-        If it is no archive, or nothing of a machine is in it.
+    Raises an `ExchangeError` if it is no archive, or nothing of a machine is in it.
     """
     tree = Archive(data, name)
     cut = Finding(
