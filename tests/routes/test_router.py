@@ -68,7 +68,8 @@ def test_grace_reaches_its_gpus_chip_to_chip():
 
 
 def test_mi300x_direct_stays_under_the_switch_and_two_cards_share():
-    route = laid(built(MI300X), "direct", "gpu2")
+    own = "data-paths:\n  rdma: {moves: [storage -> gpu by nic]}\n"  # cuFile takes no AMD GPU
+    route = laid(built(MI300X + own), "rdma", "gpu2")
     assert [subflow.card for subflow in route.subflows] == ["nic2", "nic3"]
     assert [subflow.share for subflow in route.subflows] == [0.5, 0.5]
     assert walks(route) == [["storage", "nic2", "sw1", "gpu2"]]
@@ -239,6 +240,31 @@ def test_without_memory_what_needs_a_buffer_is_refused():
     assert (route.verdict, codes(route)) == ("refused", ["no-memory"])
     assert route.reasons[0].text.endswith("within reach of gpu0")
     assert laid(built(text), "direct").verdict == "ok"
+
+
+@pytest.mark.parametrize("via", ["legacy", "direct"])
+def test_what_is_shown_of_a_route_does_not_hang_on_the_order_of_the_devices(via):
+    # Two cards as near to the GPU, one of them behind a switch on the network; two memories.
+    first = "  nic0: card\n  nic1: card\n  ram0: dram\n  ram1: dram\n"
+    last = "".join(f"{line}\n" for line in reversed(first.splitlines()))
+    routes = [
+        laid(
+            built(
+                f"{PARTS}devices:\n  storage: target\n  leaf: quantum-2\n  cpu0: socket\n"
+                f"  gpu0: accel\n{order}links:\n  - storage -- leaf: infiniband ndr\n"
+                "  - storage -- nic1: infiniband ndr\n  - leaf -- nic0: infiniband ndr\n"
+                "  - nic -- cpu0: pcie 5 x16\n  - ram -- cpu0: memory-bus\n"
+                "  - gpu0 -- cpu0: pcie 5 x16\n"
+            ),
+            via,
+        )
+        for order in (first, last)
+    ]
+    assert routes[0].waypoints == routes[1].waypoints
+    assert routes[0].physical_links == routes[1].physical_links
+    assert [subflow.card for subflow in routes[0].subflows] == [
+        subflow.card for subflow in routes[1].subflows
+    ]
 
 
 # --- ACS redirect ---------------------------------------------------------------------------------

@@ -20,6 +20,32 @@ from tests.routes.laying import laid
 from topo.datapaths.registry import built_in, count
 from topo.description.data_paths import built_in_files
 
+# --- behind a RAID card ---------------------------------------------------------------------------
+
+RAID = LOCAL_DRIVES.replace(
+    "devices:", "devices:\n  raid: {part: raid-card-gen4, read: 20 GB/s, write: 20 GB/s}"
+)
+RAID = RAID.replace(
+    "nvme -- cpu0: pcie 4 x4", "raid -- cpu0: pcie 4 x16\n  - nvme -- raid: pcie 4 x4"
+)
+
+
+@pytest.mark.parametrize("via", ["legacy", "direct", "p2pdma"])
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_data_of_a_raid_card_lies_evenly_on_the_drives_behind_it(via, direction):
+    use = laid(built(RAID), via, storage="raid", direction=direction).use
+    ways = {"read": "nvme{} -> raid", "write": "raid -> nvme{}"}
+    for drive in (0, 1):
+        assert use[f"nvme{drive}/{direction}"] == 0.5
+        assert use[ways[direction].format(drive)] == 0.5
+        assert ways["write" if direction == "read" else "read"].format(drive) not in use
+
+
+def test_a_card_without_drives_has_its_own_rate_alone():
+    text = RAID.replace("nvme -- raid", "nvme -- cpu0")
+    assert not any("nvme" in name for name in laid(built(text), "direct", storage="raid").use)
+
+
 # --- weights --------------------------------------------------------------------------------------
 
 STORAGE_PATHS = [name for name in built_in_files() if built_in(name).far_end == "storage"]

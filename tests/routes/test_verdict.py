@@ -15,8 +15,11 @@ from tests.machines import (
     shipped,
 )
 from tests.routes.laying import codes, laid
+from topo.catalogue.parts import catalogue
 from topo.routes.route import Effect, Reason, merged
 from topo.routes.verdict import verdict_of
+
+PARTS_OF_GPUS = {name: part for name, part in catalogue().parts.items() if part.kind == "gpu"}
 
 
 def reason(route, code):
@@ -64,7 +67,137 @@ def test_a_bounce_does_not_ask_for_peer_to_peer():
     assert laid(built(ONE_SOCKET.replace(" p2p: yes", " p2p: no")), "legacy").verdict == "ok"
 
 
+AMD = LOCAL_DRIVES.replace("gpu0: accel", "gpu0: {part: accel, maker: amd}")
+
+
+@pytest.mark.parametrize(
+    "via", ["direct", "compat", "routed-sysmem", "routed-nvlink", "c2c-direct"]
+)
+def test_cufile_s_ways_are_closed_to_gpus_of_amd(via):
+    route = laid(built(AMD), via, storage="nvme")
+    assert route.verdict == "refused"
+    text = "cuFile and its driver take NVIDIA's GPUs, not accel"
+    assert reason(route, "not-nvidia").text == text
+    assert reason(route, "not-nvidia").instead == ("p2pdma" if via == "direct" else "")
+    assert "not-nvidia" not in codes(laid(built(AMD.replace("amd", "nvidia")), via, storage="nvme"))
+
+
+def test_a_drive_writes_into_a_gpu_of_amd_whatever_cufile_is_set_to():
+    for settings in ("iommu: off", "iommu: off, compat-mode: forced, gds-support: []"):
+        text = AMD.replace("iommu: off", settings)
+        assert laid(built(text), "p2pdma", storage="nvme").verdict == "ok"
+        of_nvidia = laid(built(text.replace("amd", "nvidia")), "p2pdma", storage="nvme")
+        assert (of_nvidia.verdict == "refused") is ("forced" in text)
+
+
+def test_the_shipped_gpus_say_whose_they_are():
+    of_amd = {name: part.facts.get("maker") for name, part in PARTS_OF_GPUS.items()}
+    assert [of_amd[name] for name in ("mi300x", "mi210", "amd-instinct")] == ["amd"] * 3
+    assert [of_amd[name] for name in ("h100-sxm-80gb", "rtx-4090")] == ["nvidia"] * 2
+    assert of_amd["gpu-unknown"] is None
+
+
 # --- the host -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("via", ["direct", "p2pdma"])
+@pytest.mark.parametrize(
+    ("cpu", "near", "far"),
+    [
+        ("xeon-e5-2680v3", "ok", "refused"),  # Linux: REQ_SAME_HOST_BRIDGE
+        ("xeon-e5-2670", "ok", "refused"),
+        ("xeon-e5-2698v4", "unknown", "unknown"),  # not in Linux's list at all
+        ("xeon-8168", "ok", "ok-slower"),
+        ("epyc-7742", "ok", "ok-slower"),
+    ],
+)
+def test_old_xeons_forward_below_one_host_bridge_alone(via, cpu, near, far):
+    text = TWO_SOCKETS.replace("cpu[0-1]: socket", f"cpu[0-1]: {cpu}").replace(
+        "devices:", "devices:\n  nvme0: drive"
+    )
+    text = text.replace("links:", "links:\n  - nvme0 -- cpu0: pcie 3 x4").replace(
+        "pcie 5", "pcie 3"
+    )
+    routes = [laid(built(text), via, gpu, storage="nvme0") for gpu in ("gpu0", "gpu1")]
+    assert [route.verdict for route in routes] == [near, far]
+    if far == "refused":
+        (refused,) = [one for one in merged(routes[1].reasons) if one.effect == "refused"]
+        assert refused.code == "host-bridge"
+        assert "below one host bridge only" in refused.text
+
+
+def test_two_root_complexes_of_an_old_xeon_are_two_host_bridges():
+    text = LOCAL_DRIVES.replace("cpu0: socket", "cpu0: xeon-e5-2680v3\n  rc[0-1]: root-complex")
+    text = text.replace("nvme -- cpu0: pcie 4 x4", "rc -- cpu0: pcie unknown").replace(
+        "gpu0 -- cpu0: pcie 5", "nvme -- rc: pcie 3 x4\n  - gpu0 -- rc0: pcie 3"
+    )
+    verdicts = [laid(built(text), "p2pdma", storage=f"nvme{n}").verdict for n in (0, 1)]
+    assert verdicts == ["ok", "refused"]
+
+
+@pytest.mark.parametrize("forwards", ["yes", "no", "unknown"])
+@pytest.mark.parametrize("iommu", ["off", "on"])
+@pytest.mark.parametrize("architecture", ["x86", "arm"])
+def test_a_root_complex_inside_a_cpu_is_that_cpu_s(forwards, iommu, architecture):
+    text = LOCAL_DRIVES.replace("forwards-p2p: yes", f"forwards-p2p: {forwards}")
+    text = text.replace("x86", architecture).replace("iommu: off", f"iommu: {iommu}")
+    inside = text.replace("devices:", "devices:\n  rc0: root-complex").replace(
+        "nvme -- cpu0: pcie 4 x4", "rc0 -- cpu0: pcie unknown\n  - nvme -- rc0: pcie 4 x4"
+    )
+    inside = inside.replace("gpu0 -- cpu0", "gpu0 -- rc0")
+    with_it, without = (laid(built(each), "direct", storage="nvme") for each in (inside, text))
+    assert with_it.verdict == without.verdict
+    assert codes(with_it) == codes(without)
+
+
+def test_a_root_complex_may_say_itself_what_it_forwards():
+    text = LOCAL_DRIVES.replace(
+        "devices:", "devices:\n  rc0: {part: root-complex, forwards-p2p: no}"
+    )
+    text = text.replace("links:", "links:\n  - rc0 -- cpu0: pcie unknown").replace(
+        "nvme -- cpu0", "nvme -- rc0"
+    )
+    text = text.replace("gpu0 -- cpu0", "gpu0 -- rc0")
+    assert laid(built(text), "direct", storage="nvme").verdict == "refused"
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+@pytest.mark.parametrize(
+    ("stated", "assumed"), [("", True), (", acs: off", False), (", acs: on", False)]
+)
+def test_acs_that_nobody_stated_is_an_assumption_where_traffic_turns_round(
+    direction, stated, assumed
+):
+    text = SWITCHED.replace(", acs: off", stated)
+    route = laid(built(text), "direct", direction=direction)
+    assert ("acs-not-said" in codes(route, "assumed")) is assumed
+    assert "acs-not-said" not in codes(laid(built(text), "legacy", direction=direction))
+    if assumed:
+        assert route.verdict == "ok"
+        assert reason(route, "acs-not-said").text == "assumes that ACS redirect is off at sw0"
+        line = text.splitlines()[reason(route, "acs-not-said").place.line - 1]
+        assert line.strip().startswith("sw0:")
+
+
+def test_acs_does_not_matter_where_traffic_goes_by_the_root_anyway():
+    text = ONE_SOCKET.replace("devices:", "devices:\n  sw0: pcie-switch-gen5").replace(
+        "gpu0 -- cpu0", "sw0 -- cpu0: pcie 5 x16\n  - gpu0 -- sw0"
+    )
+    assert "acs-not-said" not in codes(laid(built(text), "direct"))
+
+
+@pytest.mark.parametrize("via", ["legacy", "direct", "compat", "p2pdma"])
+def test_a_drive_in_another_server_is_refused_with_that_reason(via):
+    text = LOCAL_DRIVES.replace(
+        "gpu0: accel", "gpu0: accel\n  box: socket\n  nic[0-1]: card\n  leaf: quantum-2"
+    ).replace(
+        "nvme -- cpu0",
+        "nic -- leaf: infiniband ndr\n  - nic0 -- box: pcie 5 x16\n"
+        "  - nic1 -- cpu0: pcie 5 x16\n  - nvme -- box",
+    )
+    route = laid(built(text), via, storage="nvme")
+    assert route.verdict == "refused"
+    assert reason(route, "other-server").text == "nvme0 and nvme1 are in another server than gpu0"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import is_ram
+from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
+from topo.phrases import listed
 from topo.routes.route import (
     Direction,
     EqualCostPaths,
@@ -91,6 +93,18 @@ class Router:
             *wrong_ends(self.topology, path, storages),
             *stated_needs(self.topology, path, storages, gpu, direction),
         )
+        elsewhere = [
+            name
+            for name in storages
+            if self.topology[name].is_drive
+            and name not in self._host.distances(gpu)
+            and socket_of(self.topology, name)
+            and socket_of(self.topology, gpu)
+        ]
+        if elsewhere:
+            be = "is" if len(elsewhere) == 1 else "are"
+            fact = f"{listed(ranged(elsewhere, 4))} {be} in another server than"
+            reasons = (*reasons, Reason("other-server", "refused", fact, about=(gpu,)))
         if verdict_of(reasons) != "refused":
             reasons = (*reasons, *self._diverted(path, storages, gpu))
         if verdict_of(reasons) == "refused":

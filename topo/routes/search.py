@@ -200,10 +200,11 @@ class Placement:
         self._memory_order = self._order("memory")
 
     def _order(self, *kinds: Kind) -> dict[str, int]:
-        return {device.name: index for index, device in enumerate(self._topology.of_kind(*kinds))}
+        names = sorted((device.name for device in self._topology.of_kind(*kinds)), key=by_name)
+        return {name: index for index, name in enumerate(names)}
 
     def cards(self, storage: str, gpu: str) -> tuple[str, ...]:
-        """Return the cards that both the storage and the GPU reach, in the order of the file."""
+        """Return the cards that both the storage and the GPU reach, in the order of their names."""
         on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
         cards = (name for name in in_host if name in self._card_order and name in on_network)
         return tuple(sorted(cards, key=self._card_order.__getitem__))

@@ -156,6 +156,7 @@ class UseBuilder:
             side = _SIDES.get(self._topology.devices[name].part.kind)
             if side is not None:
                 yield f"{name}/{side or self._direction}", 1.0
+            yield from self._behind(name)
         engine, move = self._topology[transfer.engine], transfer.move
         if engine.is_nic:
             yield f"{engine.name}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
@@ -179,6 +180,23 @@ class UseBuilder:
                 place=self._path.place,
             )
             yield self._add(stage), 1.0
+
+    def _behind(self, name: str) -> Iterator[tuple[str, float]]:
+        """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""
+        if self._topology[name].kind != "hba":
+            return
+        steps = [s for s in self._topology.steps[name] if self._topology[s.target].kind == "nvme"]
+        drives = dict.fromkeys(step.target for step in steps)
+        for drive in drives:
+            yield f"{drive}/{self._direction}", 1.0 / len(drives)
+        for step in steps:
+            # Walked from the card: a read comes the other way.
+            link = step.link
+            to_drive = step.resource
+            from_drive = link.backward if to_drive is link.forward else link.forward
+            used = from_drive if self._direction == "read" else to_drive
+            if used is not None:
+                yield used.id, 1.0 / len(steps)
 
     def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""

@@ -54,7 +54,11 @@ def stated_needs(
         reason: Reason | None = None
         if need == "peer-to-peer":
             reason = _peer_to_peer(topology[gpu])
-        elif need == "cufile":
+        elif need == "nvidia-gpu" and topology[gpu].part.facts.get("maker") == "amd":
+            fact = f"cuFile and its driver take NVIDIA's GPUs, not {topology[gpu].part.name}"
+            instead = "p2pdma" if local and not remote and path.name == "direct" else ""
+            reason = Reason("not-nvidia", "refused", fact, topology[gpu].place, instead=instead)
+        elif need == "cufile" and topology[gpu].part.facts.get("maker") != "amd":
             reason = _cufile(settings, direction, remote=bool(remote))
         elif need == "filesystem" and settings.filesystem is not None:
             if settings.filesystem.lower() not in _DRIVERS:
@@ -241,6 +245,11 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
         unable = _peer_to_peer(topology[gpu])
         if unable is not None:
             yield unable
+    in_host = [step for step in transfer.walk if step.link.layer == "host"]
+    meeting = topology.tree.meeting(in_host[0].source, in_host[-1].target)
+    if meeting and topology[meeting].part.flag("acs") is None:
+        fact = "assumes that ACS redirect is off at"
+        yield Reason("acs-not-said", "assumed", fact, topology[meeting].place, (meeting,))
     passed = dict.fromkeys(
         name for step, _ in transfer.shares for name in (step.source, step.target)
     )
@@ -253,7 +262,8 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
     over_pcie = all(step.link.cable.family == "pcie" for step in at_gpus)
     if over_pcie:
         for host in hosts:
-            yield _host_bridge(host)
+            yield _host_bridge(topology, host)
+        yield from _between_bridges(topology, transfer)
     yield from _iommu(topology, hosts, over_pcie=over_pcie)
     if transfer.sent_up_by:
         yield Reason(
@@ -276,9 +286,12 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
         )
 
 
-def _host_bridge(host: Device) -> Reason:
+def _host_bridge(topology: Topology, host: Device) -> Reason:
     passes_peers, part = host.part.flag("forwards-p2p"), host.part.name
     about = (host.name,)
+    if passes_peers is None:  # a root complex is of its CPU, as far as it does not say itself
+        cpu = topology[socket_of(topology, host.name)].part
+        passes_peers, part = cpu.flag("forwards-p2p"), cpu.name
     if passes_peers is None:
         fact = f"{part} is not known to forward peer-to-peer traffic:"
         return Reason("host-bridge-unknown", "unknown", fact, host.place, about)
@@ -289,9 +302,22 @@ def _host_bridge(host: Device) -> Reason:
     return Reason("host-bridge", "refused", fact, host.place, about)
 
 
+def _between_bridges(topology: Topology, transfer: Transfer) -> Iterator[Reason]:
+    """Yield what forbids a way from one host bridge to another, where the walk takes one."""
+    roots = [step.target for step in transfer.walk if topology[step.target].is_host]
+    if roots[:1] == roots[-1:]:
+        return
+    sockets = (socket_of(topology, root) for root in roots)
+    for host in map(topology.__getitem__, dict.fromkeys((*roots, *sockets))):
+        if host.part.flag("one-bridge-only"):
+            fact = f"{host.part.name} forwards peer-to-peer traffic below one host bridge only:"
+            yield Reason("host-bridge", "refused", fact, host.place, (host.name,))
+
+
 def _iommu(topology: Topology, hosts: Iterable[Device], *, over_pcie: bool) -> Iterator[Reason]:
     """Yield what the IOMMU's setting means: x86 wants it off, Arm on, whatever the GPU's link."""
-    arm = any(host.part.facts.get("architecture") == "arm" for host in hosts)
+    cpus = [topology[socket_of(topology, host.name)] for host in hosts]
+    arm = any(host.part.facts.get("architecture") == "arm" for host in (*hosts, *cpus))
     if not arm and not over_pcie:
         return
     settings = topology.settings

@@ -12,6 +12,7 @@ from topo.catalogue.part import (
     Cable,
     Figure,
     Medium,
+    Part,
     Ports,
     memory_bus_rate,
     memory_headline_rate,
@@ -376,6 +377,8 @@ def device_resources(device: Device) -> Iterator[Resource]:
     part = device.part
     for side, kind, direction in _OF_KIND.get(device.kind, ()):
         figure = memory_bus_rate(part) if side == "bus" else part.figure(side)
+        if figure is None and side == "copy":
+            figure = _copied_by_all_cores(part)
         if figure is None:
             continue
         achievable = _scaled(figure, part.figure("efficiency"))
@@ -388,6 +391,15 @@ def device_resources(device: Device) -> Iterator[Resource]:
             limited_by=part.name,
             place=device.place,
         )
+
+
+def _copied_by_all_cores(part: Part) -> Figure | None:
+    """Return what all cores together copy: as many times what one does, where both are known."""
+    cores, each = part.figure("cores"), part.figure("core-copy")
+    if cores is None or each is None or cores.value is None or each.value is None:
+        return None
+    source = f"{cores.value:g} cores x ({each.source})"
+    return Figure(cores.value * each.value, each.kind, source)
 
 
 def _scaled(figure: Figure, efficiency: Figure | None) -> Figure | None:
