@@ -65,16 +65,22 @@ class Sketch:
 
 
 @st.composite
-def sketches(draw: st.DrawFn, *, even: bool = False) -> Sketch:
+def sketches(draw: st.DrawFn, *, even: bool = False, capped: bool = False) -> Sketch:
     """Draw a machine whose storage, cards, memory and GPUs all reach each other.
 
-    With `even`, storage writes as fast as it reads.
+    With `even`, storage writes as fast as it reads; with `capped`, links between sockets can have
+    peer-to-peer caps, so that GPUs finish apart.
     """
+    socket_links = ["upi 16 GT/s", "2x upi 16 GT/s"]
+    if capped:
+        socket_links += [
+            f"{{medium: upi 16 GT/s, p2p: {{posted: {posted} GB/s, non-posted: 2 GB/s}}}}"
+            for posted in (0.5, 3, 7)
+        ]
     made = Sketch()
     sockets = [made.add(f"cpu{n}", "socket") for n in range(draw(st.integers(1, 3)))]
     made.links += [
-        (one, other, draw(st.sampled_from(["upi 16 GT/s", "2x upi 16 GT/s"])))
-        for one, other in pairwise(sockets)
+        (one, other, draw(st.sampled_from(socket_links))) for one, other in pairwise(sockets)
     ]
     homes = list(sockets)
     for n in range(draw(st.integers(0, 3))):

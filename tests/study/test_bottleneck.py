@@ -86,7 +86,7 @@ NARROW = TWO_SOCKETS.replace(
 
 
 def test_what_cannot_be_bought_stays_while_the_rest_is_raised():
-    found = climbed(built(NARROW), "direct")
+    found = bottleneck(built(NARROW), source="storage", target="gpu", via="direct")
     narrow = built(NARROW).resources["cpu0 -> gpu0"].capacity.rate("theoretical")
     first, *_, last = found.rungs
     assert "gpu-pcie" in [kind for kind, _ in first.classes]
@@ -94,6 +94,43 @@ def test_what_cannot_be_bought_stays_while_the_rest_is_raised():
     assert all(
         one.rate <= other.rate for one, other in zip(found.rungs, found.rungs[1:], strict=False)
     )
+
+
+def test_with_bytes_given_it_ends_where_whoever_is_last_cannot_be_helped():
+    # 5 GB at the 3.938 GB/s of gpu0's own PCIe 3 x4: gpu1 is done long before.
+    (rung,) = climbed(built(NARROW), "direct").rungs
+    assert [kind for kind, _ in rung.classes] == ["gpu-pcie"]
+    assert rung.time == pytest.approx(5e9 / (8e9 * 4 * 128 / 130 / 8))
+    assert rung.rate * rung.time == pytest.approx(10e9)
+
+
+# The card's 50 GB/s for both GPUs, of which one is behind a cap of 5 GB/s: 80 GB each.
+FINISH_APART = TWO_SOCKETS.replace(
+    "cpu0 -- cpu1: upi 16 GT/s", "cpu0 -- cpu1: {medium: upi 16 GT/s, p2p: {posted: 5 GB/s}}"
+).replace("workloads:", "workloads:\n  load: {read: 160 GB, from: storage, to: gpu}")
+
+
+def test_where_gpus_finish_apart_the_ladder_is_about_the_time():
+    found = climbed(built(FINISH_APART), "direct")
+    assert [
+        (round(rung.rate / 1e9, 2), round(rung.time, 3), sorted(kind for kind, _ in rung.classes))
+        for rung in found.rungs[:2]
+    ] == [
+        (10.0, 16.0, ["peer-to-peer"]),
+        (50.0, 3.2, ["network-port", "nic-chip"]),
+    ]
+    # 3.2 s is what the port needs for 160 GB, so another choice might be faster than 16 s.
+    assert found.any_routing.rate == pytest.approx(50e9)
+    assert not found.any_routing.reached
+    assert not found.answer.tied
+
+
+def test_a_tie_is_about_the_same_demands():
+    at_first = bottleneck(built(FINISH_APART), source="storage", target="gpu", via="direct")
+    kinds = {resource.kind for resource in at_first.answer.bound}
+    assert kinds == {"network-port", "nic-chip", "peer-to-peer"}
+    assert not at_first.answer.tied  # the cap stops gpu1, the others gpu0
+    assert climbed(shipped("gds-textbook"), "legacy").answer.tied
 
 
 def test_it_ends_at_the_demands_own_limits():

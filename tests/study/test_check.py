@@ -58,6 +58,17 @@ def test_sentences(sentence, holds, outcome):
         assert words(found.outcome) == outcome
 
 
+def test_it_beats_by_the_time():
+    # gpu1 has 5 GB/s directly: 5 s. By RAM both have 25 GB/s: 1 s. At first both paths carry 50.
+    text = TWO_SOCKETS.replace(
+        "cpu0 -- cpu1: upi 16 GT/s", "cpu0 -- cpu1: {medium: upi 16 GT/s, p2p: {posted: 5 GB/s}}"
+    ).replace("workloads:", "workloads:\n  load: {read: 50 GB, from: storage, to: gpu}")
+    assert judged(text, "load via legacy beats direct").holds
+    assert not judged(text, "load via direct beats legacy").holds
+    found = judged(text, "load via direct >= 50 GB/s")
+    assert (found.holds, words(found.outcome)) == (False, "it is 10 GB/s")
+
+
 NO_P2P = ONE_SOCKET.replace(" p2p: yes", " p2p: no")
 
 

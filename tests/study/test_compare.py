@@ -271,7 +271,42 @@ def test_when_gpus_end_at_different_times_the_rest_speeds_up():
     found = compare(built(text), workload="load")["direct"]
     assert found.rates == pytest.approx({"gpu0": 40 * GB, "gpu1": 10 * GB})
     assert found.time == pytest.approx(2.5)
-    assert found.rate == pytest.approx(50 * GB)
+    # 50 GB in 2.5 s; while both run it is more, and that says nothing about the time
+    assert (found.rate, found.start_rate) == pytest.approx((20 * GB, 50 * GB))
+    assert found.by_basis["theoretical"] == found.rate
+
+
+def faster_by_time():
+    # 25 GB a GPU, of which gpu1 is behind a cap of 5 GB/s: 5 s. By RAM at 32 GB/s between the
+    # sockets both have 25 GB/s: 1 s.
+    capped = "cpu0 -- cpu1: {medium: upi 16 GT/s, p2p: {posted: 5 GB/s}}"
+    text = TWO_SOCKETS.replace("cpu0 -- cpu1: upi 16 GT/s", capped)
+    return text.replace("workloads:", "workloads:\n  load: {read: 50 GB, from: storage, to: gpu}")
+
+
+def test_faster_is_about_the_time():
+    found = compare(built(faster_by_time()), workload="load")
+    legacy, direct = found["legacy"], found["direct"]
+    assert (legacy.time, direct.time) == pytest.approx((1.0, 5.0))
+    assert (legacy.rate, direct.rate) == pytest.approx((50 * GB, 10 * GB))
+    assert direct.start_rate == pytest.approx(50 * GB)
+    assert {one.resource.name for one in direct.bottlenecks} == {"cpu0 -> cpu1/p2p"}
+    assert sentences(found.workloads[0].insights)[0] == (
+        "direct loses to legacy, 5 s against 1 s: it stops at the peer-to-peer cap "
+        "(cpu0 -> cpu1/p2p)."
+    )
+
+
+def test_how_many_times_as_fast_is_about_the_time():
+    # gpu0 shares a PCIe 1 x1 of 0.25 GB/s with the card: by RAM every byte passes it, directly
+    # gpu1's half only, and gpu0's is done much before.
+    text = SWITCHED.replace("sw0 -- cpu0: pcie 5 x16", "sw0 -- cpu0: pcie 1 x1").replace(
+        "gpu -- sw0: pcie 5 x16", "gpu0 -- sw0: pcie 5 x16\n  - gpu1 -- cpu0: pcie 5 x16"
+    )
+    found = compare(built(text), workload="load")
+    assert (found["legacy"].time, found["direct"].time) == pytest.approx((400.0, 200.0))
+    told = sentences(found.workloads[0].insights)
+    assert told[0].startswith("direct is 2.00 times as fast as legacy, which stops at the uplink")
 
 
 # --- refused --------------------------------------------------------------------------------------

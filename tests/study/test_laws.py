@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -16,8 +17,12 @@ from topo.flows.demands import demands_of, use_matrix
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.solve.certificates import certify
+from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
+from topo.study.answers import Faster, NoFaster, SerialWorker, Slower
+from topo.study.bottleneck import bottleneck
 from topo.study.compare import compare
+from topo.study.prices import explain
 from topo.topology.locality import matrix
 from topo.topology.topology import Topology
 
@@ -140,3 +145,83 @@ def test_the_best_split_is_no_worse_than_stripes_for_the_slowest(sketch, workloa
     best = compare(machine, workload=workload, via=[via], policy=Policy(nics="best"))[via]
     _, stripe = solved(machine, workload, via, Policy(nics="stripe"))
     assert min(best.rates.values()) >= min(stripe.rates) * (1 - 1e-6)
+
+
+# --- what is said is about the time ---------------------------------------------------------------
+
+
+def asked(sketch, workload):
+    (answer,) = compare(built(sketch.text()), workload=workload, via=PATHS).workloads
+    return answer
+
+
+def time(path):
+    return path.time
+
+
+def climbed(sketch, workload, via):
+    return bottleneck(built(sketch.text()), workload=workload, via=via)
+
+
+@given(sketches(capped=True), workloads)
+def test_whatever_is_called_faster_has_the_lesser_time(sketch, workload):
+    answer = asked(sketch, workload)
+    for fact in answer.insights:
+        if isinstance(fact, SerialWorker):
+            assert fact.ratio == pytest.approx(answer.workload.size / fact.rate / time(fact.direct))
+            assert fact.ratio > 1
+        elif isinstance(fact, Faster | Slower | NoFaster):
+            ratio = time(fact.rival) / time(fact.path)
+            if isinstance(fact, NoFaster):
+                assert ratio == pytest.approx(1, rel=1e-5)
+            else:
+                assert (ratio > 1) is isinstance(fact, Faster)
+            if isinstance(fact, Faster):
+                assert fact.ratio == pytest.approx(ratio)
+
+
+@given(sketches(capped=True), workloads)
+def test_rate_times_time_is_the_bytes(sketch, workload):
+    answer = asked(sketch, workload)
+    for path in answer.paths:
+        assert path.rate * path.time == pytest.approx(answer.workload.size)
+        assert path.start_rate == pytest.approx(math.fsum(path.rates.values()))
+        assert path.start_rate >= path.rate * (1 - 1e-9)
+    for rung in climbed(sketch, workload, "direct").rungs:
+        assert rung.rate * rung.time == pytest.approx(answer.workload.size)
+
+
+@given(sketches(capped=True), workloads, vias)
+def test_a_price_is_what_one_gigabyte_more_and_less_does(sketch, workload, via):
+    matrix = climbed(sketch, workload, via).answer.matrix
+    sizes = [demand.size for demand in matrix.demands]
+    prices = explain(matrix, sized=True).prices
+
+    def changed(resources, more):
+        capacities = list(matrix.system.capacities)
+        for resource in resources:
+            capacities[matrix.resources.index(resource)] += more
+        return replace(matrix.system, capacities=tuple(capacities))
+
+    def end(resources, more):
+        return complete(changed(resources, more), sizes).end
+
+    def total(resources, more):
+        return math.fsum(max_min(changed(resources, more)).rates)
+
+    now = end((), 0)
+    assert prices.time == pytest.approx(now)
+    for price in prices.classes:
+        pairs = [
+            (price.resources[:1], price.single, price.single_time),
+            (price.resources, price.together, price.together_time),
+        ]
+        for resources, rate, seconds in pairs:
+            assert now - seconds.saved == pytest.approx(end(resources, 1e9))
+            if seconds.lost is None:
+                assert price.resources[0].capacity.rate("theoretical") <= 1e9
+            else:
+                assert now + seconds.lost == pytest.approx(end(resources, -1e9))
+            step = min(1e9, rate.range_up)
+            assert total(resources, step) == pytest.approx(prices.total + rate.gain * step)
+            assert total(resources, -1e3) == pytest.approx(prices.total - rate.cost * 1e3, abs=1)

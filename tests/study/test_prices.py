@@ -10,7 +10,7 @@ import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.flows.demands import use_matrix
 from topo.solve.maxmin import max_min
-from topo.study.prices import explain
+from topo.study.prices import TimePrice, explain
 from topo.views.sentences import class_price, price_sentences, tied_price
 
 
@@ -58,6 +58,43 @@ def test_legacy_on_the_textbook_machine():
         class_price(buses)
         == "one GB/s more on both RAM buses adds nothing; one less costs 0.5 GB/s"
     )
+
+
+def test_prices_in_seconds():
+    # 160 GB: gpu1's half at the 5 GB/s of a cap, 16 s. At 6 GB/s 13.33 s, at 4 GB/s 20 s.
+    machine = built(
+        TWO_SOCKETS.replace(
+            "cpu0 -- cpu1: upi 16 GT/s",
+            "cpu0 -- cpu1: {medium: upi 16 GT/s, p2p: {posted: 5 GB/s}}",
+        ).replace("workloads:", "workloads:\n  load: {read: 160 GB, from: storage, to: gpu}")
+    )
+    found = explained(machine, "direct", "load", sized=True)
+    assert (found.prices.time, found.prices.finish_apart) == (16, True)
+    cap = by_class(found)["peer-to-peer"].together_time
+    assert (cap.saved, cap.lost) == pytest.approx((16 - 80 / 6, 20 - 16))
+    assert by_class(found)["nic-chip"].together_time == TimePrice(0, 0)
+    assert price_sentences(found.prices)[0] == (
+        "One GB/s more on the peer-to-peer cap saves 2.667 s; one less costs 4 s."
+    )
+    assert price_sentences(found.prices)[-1].endswith(" leaves the time as it is.")
+
+
+def test_all_at_once_a_price_is_of_rate_and_time():
+    # 640 GB at 100 GB/s; at 102 GB/s 6.2745 s, at 98 GB/s 6.5306 s.
+    chips = by_class(explained(shipped("gds-textbook"), "direct", sized=True))["nic-chip"]
+    seconds = chips.together_time
+    assert (seconds.saved, seconds.lost) == pytest.approx((6.4 - 640 / 102, 640 / 98 - 6.4))
+    assert class_price(chips) == (
+        "one GB/s more on both cards' chips adds 2 GB/s in all (125.5 ms less), up to +13.0 GB/s a "
+        "card, where the slots' PCIe binds; one less costs 2 GB/s (130.6 ms more)"
+    )
+
+
+def test_less_than_one_gigabyte_cannot_lose_one():
+    slow = ONE_SOCKET.replace("gpu0 -- cpu0: pcie 5 x16", "gpu0 -- cpu0: pcie 1 x1")
+    found = by_class(explained(built(slow), "direct", "load", sized=True))["gpu-pcie"]
+    assert found.together_time.lost is None
+    assert class_price(found).endswith("; one less leaves nothing of it")
 
 
 def test_what_is_full_together_is_priced_as_a_group():

@@ -48,7 +48,9 @@ def command(
     study = bottleneck(topology, **arguments, **how.arguments(topology))
     matrix = study.answer.matrix
     findings = (*topology.findings, *study.findings)
-    explained = explain(matrix, rule=rule, each=each) if matrix is not None else None
+    explained = None
+    if matrix is not None:
+        explained = explain(matrix, rule=rule, each=each, sized=study.workload.sized)
     if as_json:
         from topo.views.documents import bottleneck_document
 

@@ -24,7 +24,9 @@ from topo.flows.demands import (
     ends_of,
     use_matrix,
 )
+from topo.graph import components
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.routes.route import Policy, Reason, Route, hops_range, links_range, merged
 from topo.routes.usage import total_use
 from topo.routes.verdict import verdict_of, wrong_ends
@@ -35,6 +37,7 @@ from topo.topology.topology import Topology, ram_rate
 
 if TYPE_CHECKING:
     from topo.routes.router import Router
+    from topo.solve.fluid import Span
 
 
 DEFAULT_PATHS = ("legacy", "direct")
@@ -244,14 +247,13 @@ def answer(
     matrix = use_matrix(topology, demands, basis=basis)
     with naming_demands(matrix):
         allocation = shared(matrix.system)
-    rate = math.fsum(allocation.rates)
-    time, certified = None, allocation.certified
-    if workload.sized:
-        time, certified = _time(matrix, allocation)
+    whole = completion(matrix, allocation, sized=workload.sized)
+    rate, time = whole.rate, whole.time
     # what stops the demands that no full resource stops, each once
     own_limits: dict[OwnLimit, None] = {}
-    for demand, stops in zip(demands, allocation.stops, strict=True):
+    for index, stops in whole.stops:
         if not stops:
+            demand = demands[index]
             stated = demand.limit >= demand.own_limit
             limit = OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")
             own_limits[limit] = None
@@ -267,6 +269,7 @@ def answer(
             topology,
             [replace(each, route=replace(each.route, data_path=serial)) for each in demands],
             basis,
+            sized=workload.sized,
         )
     figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
     unknowns = tuple(name for name, figure in figures.items() if figure.unknown)
@@ -278,6 +281,7 @@ def answer(
         links_range=links_range(routes),
         rates=dict(zip((demand.gpu for demand in demands), allocation.rates, strict=True)),
         rate=rate,
+        start_rate=whole.start_rate,
         time=time,
         time_range=time_range,
         unknowns=unknowns,
@@ -287,15 +291,17 @@ def answer(
             if figures[resource.id].value == math.inf and resource.kind != "measured-pair"
         ),
         at_most=bool(unknowns),
-        bottlenecks=bottlenecks_of(matrix, allocation),
+        bottlenecks=bottlenecks_of(matrix, allocation, whole),
+        tied=_are_tied(matrix, whole),
         own_limits=tuple(own_limits),
         by_basis={
-            each: rate if each == basis else _rate_at(topology, demands, each) for each in _BASES
+            each: rate if each == basis else _rate_at(topology, demands, each, sized=workload.sized)
+            for each in _BASES
         },
         serial_rate=serial_rate,
         cores=_cores(topology, routed, rate),
         matrix=matrix,
-        certified=certified,
+        certified=whole.certified,
     )
 
 
@@ -395,22 +401,108 @@ def reasons_of(
     )
 
 
-def bottlenecks_of(matrix: UseMatrix, allocation: Allocation) -> tuple[Bottleneck, ...]:
-    """Return the full resources that stop a demand, in the matrix's order."""
-    stopped: dict[int, list[str]] = {}
-    for demand, stops in zip(matrix.demands, allocation.stops, strict=True):
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How the demands of a use matrix are done with, max-min fair at every moment.
+
+    Parameters
+    ----------
+    rate
+        All bytes over `time`; without sizes bytes/s while all run.
+    start_rate
+        Bytes/s while all run.
+    time
+        Seconds until the last byte; `None` without sizes.
+    stops
+        What stops the demands that are done last: the demand's index with the full resources, once
+        for each set that stops it at some moment. Without sizes all demands.
+    spans
+        What ran when; empty where all demands are done at once, and where they are too many.
+    certified
+        Whether rates and time were checked.
+    """
+
+    rate: float
+    start_rate: float
+    time: float | None
+    stops: tuple[tuple[int, tuple[int, ...]], ...]
+    spans: tuple[Span, ...] = ()
+    certified: bool = False
+
+
+def completion(matrix: UseMatrix, allocation: Allocation, *, sized: bool) -> Completion:
+    """Return when the demands are done, which is not at once where their rates differ.
+
+    As demands finish, the others speed up.
+
+    Parameters
+    ----------
+    matrix, allocation
+        The demands, and what each gets while all run.
+    sized
+        Whether somebody said how many bytes there are.
+    """
+    total = math.fsum(allocation.rates)
+    stops = tuple(enumerate(allocation.stops))
+    if not sized:
+        return Completion(total, total, None, stops, certified=allocation.certified)
+    sizes = [demand.size for demand in matrix.demands]
+    times = [size / rate for size, rate in zip(sizes, allocation.rates, strict=True)]
+    end = max(times)
+    if end <= min(times) * (1 + TIE):
+        return Completion(total, total, end, stops, certified=allocation.certified)
+    from topo.solve.fluid import complete  # only where demands end at different times
+
+    timeline = complete(matrix.system, sizes)
+    end = timeline.end
+    last = {index for index, finish in enumerate(timeline.finishes) if finish >= end * (1 - TIE)}
+    moments = dict.fromkeys(
+        (index, full)
+        for span in timeline.spans
+        for index, full in zip(span.demands, span.stops, strict=True)
+        if index in last
+    )
+    return Completion(
+        rate=math.fsum(sizes) / end,
+        start_rate=total,
+        time=end,
+        stops=tuple(moments) or tuple(stop for stop in stops if stop[0] in last),
+        spans=timeline.spans,
+        certified=timeline.certified,
+    )
+
+
+def bottlenecks_of(
+    matrix: UseMatrix, allocation: Allocation, whole: Completion
+) -> tuple[Bottleneck, ...]:
+    """Return the full resources that stop a demand that is done last, in the matrix's order."""
+    stopped: dict[int, dict[str, None]] = {}
+    for demand, stops in whole.stops:
         for resource in stops:
-            stopped.setdefault(resource, []).append(demand.name)
+            stopped.setdefault(resource, {})[matrix.demands[demand].name] = None
+    capacities = matrix.system.capacities
     return tuple(
         Bottleneck(
             resource=matrix.resources[index],
             basis=matrix.basis,
-            capacity=matrix.system.capacities[index],
-            load=allocation.loads[index],
-            stops=tuple(stopped[index]),
+            capacity=capacities[index],
+            # what is full later only is loaded with all that it has, then
+            load=allocation.loads[index]
+            if allocation.loads[index] >= capacities[index] * (1 - TIE)
+            else capacities[index],
+            stops=tuple(names),
         )
-        for index in sorted(stopped)
+        for index, names in sorted(stopped.items())
     )
+
+
+def _are_tied(matrix: UseMatrix, whole: Completion) -> bool:
+    """Whether full resources of several classes stop the same demands at the same moments."""
+    at_once = [{matrix.resources[index].kind for index in stops} for _, stops in whole.stops]
+    kinds = {kind for group in at_once for kind in group}
+
+    parts = components(kinds, lambda kind: {k for group in at_once if kind in group for k in group})
+    return len(kinds) > 1 and len(parts) == 1
 
 
 def shared(system: System) -> Allocation:
@@ -422,26 +514,11 @@ def shared(system: System) -> Allocation:
     return max_min_by_class(system)
 
 
-def _rate_at(topology: Topology, demands: Sequence[Demand], basis: Basis) -> float:
+def _rate_at(topology: Topology, demands: Sequence[Demand], basis: Basis, *, sized: bool) -> float:
     """Return the total at a basis, where one worker's stages have other rates as well."""
     at = [at_basis(topology, demand, basis) for demand in demands]
-    return math.fsum(shared(use_matrix(topology, at, basis=basis).system).rates)
-
-
-def _time(matrix: UseMatrix, allocation: Allocation) -> tuple[float, bool]:
-    """Return seconds until the last byte, and whether they were checked.
-
-    As demands finish, the others speed up.
-    """
-    times = [
-        demand.size / rate for demand, rate in zip(matrix.demands, allocation.rates, strict=True)
-    ]
-    if max(times) <= min(times) * (1 + TIE):
-        return max(times), allocation.certified
-    from topo.solve.fluid import complete  # only where demands end at different times
-
-    timeline = complete(matrix.system, [demand.size for demand in matrix.demands])
-    return timeline.end, timeline.certified
+    matrix = use_matrix(topology, at, basis=basis)
+    return completion(matrix, shared(matrix.system), sized=sized).rate
 
 
 def _cores(topology: Topology, routed: PathAnswer, rate: float) -> CopyingCores | None:

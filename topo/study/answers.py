@@ -77,19 +77,24 @@ class PathAnswer:
     routes
         One for each GPU, in the order of the workload.
     rates
-        Bytes/s of each GPU by name; empty when refused.
+        Bytes/s of each GPU by name while all run; empty when refused.
     size
         Bytes in all; `None` where nobody said a size, and then there are no times.
     ram_floor, dram_floor
         Seconds that all memories need at least; `None` when refused, too.
     rate, time
-        Of the whole: bytes/s while all run, and seconds until the last byte; `None` when refused.
+        Of the whole: all bytes over the seconds until the last one, and those seconds; without a
+        size bytes/s while all run. `None` when refused.
+    start_rate
+        Bytes/s of the whole while all run: more than `rate` where the GPUs finish apart.
     time_range
         Seconds (fast, slow) under the workload's own efficiency.
     at_most
         Whether an unknown capacity lies on the way, so the rate is an upper bound.
     bottlenecks
-        Full resources that stop a demand; several at once are a tie.
+        Full resources that stop a demand, of those that are done last: they make the time.
+    tied
+        Whether several classes of them stop the same demands at once.
     own_limits
         What stops the demands that no full resource does, each once.
     by_basis
@@ -116,12 +121,14 @@ class PathAnswer:
     links_range: tuple[int, int] = (0, 0)
     rates: Mapping[str, float] = field(default_factory=dict)
     rate: float | None = None
+    start_rate: float | None = None
     time: float | None = None
     time_range: tuple[float, float] | None = None
     at_most: bool = False
     unknowns: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()
     bottlenecks: tuple[Bottleneck, ...] = ()
+    tied: bool = False
     own_limits: tuple[OwnLimit, ...] = ()
     by_basis: Mapping[Basis, float] = field(default_factory=dict)
     serial_rate: float | None = None
@@ -138,6 +145,11 @@ class PathAnswer:
     def route(self) -> Route:
         """The first GPU's, which is shown for all."""
         return self.routes[0]
+
+    @property
+    def finish_apart(self) -> bool:
+        """Whether some GPUs are done before others, so that the rate is not that of the start."""
+        return self.start_rate is not None and self.rate != self.start_rate
 
     @property
     def bound(self) -> tuple[Resource, ...]:
@@ -376,9 +388,14 @@ class PathRoutes:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One step of the ladder: the total in bytes/s and the full resources, grouped by class."""
+    """One step of the ladder: the total in bytes/s and the full resources, grouped by class.
+
+    `time` is seconds until the last byte, and `rate` all bytes over it; without a size there is
+    only the rate while all run.
+    """
 
     rate: float
+    time: float | None
     classes: tuple[tuple[str, tuple[Bottleneck, ...]], ...]
 
     @property

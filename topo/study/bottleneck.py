@@ -13,7 +13,7 @@ from topo.flows.demands import use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import ask, bottlenecks_of, chosen_workloads, path_of, shared
+from topo.study.answer import ask, bottlenecks_of, chosen_workloads, completion, path_of, shared
 from topo.study.answers import Ladder, LadderEnd, Refused, RoutingBound, Rung
 from topo.study.compare import compare
 from topo.topology.topology import Capacity, Resource
@@ -86,18 +86,20 @@ def bottleneck(
     rungs: tuple[Rung, ...] = ()
     end: LadderEnd | Refused = Refused(topology, path)
     if path.matrix is not None:
-        rungs, end = _ladder(topology, path.matrix)
+        rungs, end = _ladder(topology, path.matrix, sized=workload.sized)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
     bound = None if path.matrix is None else routing_bound(topology, workload, path, at)
     return Ladder(workload, path, rungs, end, at, tuple(findings), bound)
 
 
-def _ladder(topology: Topology, matrix: UseMatrix) -> tuple[tuple[Rung, ...], LadderEnd]:
+def _ladder(
+    topology: Topology, matrix: UseMatrix, *, sized: bool
+) -> tuple[tuple[Rung, ...], LadderEnd]:
     """Return what binds, then what would bind next, and why it ends.
 
-    Each step removes every full resource that stops a demand and can be bought, as one set. It
-    ends where raising what can be bought would help nobody.
+    Each step removes every full resource that stops a demand, of those that are done last, and can
+    be bought, as one set. It ends where raising what can be bought would help none of them.
     """
     demands, basis = matrix.demands, matrix.basis
     removed: frozenset[str] = frozenset()
@@ -108,22 +110,23 @@ def _ladder(topology: Topology, matrix: UseMatrix) -> tuple[tuple[Rung, ...], La
             allocation = shared(matrix.system)
         except UnboundedError:
             return tuple(rungs), LadderEnd("unlimited")
-        binding = bottlenecks_of(matrix, allocation)
+        whole = completion(matrix, allocation, sized=sized)
+        binding = bottlenecks_of(matrix, allocation, whole)
         if not binding:
             return tuple(rungs), LadderEnd("own-limits")
         classes: dict[str, list[Bottleneck]] = {}
         for full in binding:
             classes.setdefault(full.resource.kind, []).append(full)
         groups = tuple((kind, tuple(group)) for kind, group in classes.items())
-        rungs.append(Rung(math.fsum(allocation.rates), groups))
+        rungs.append(Rung(whole.rate, whole.time, groups))
         kept = tuple(full.resource for full in binding if full.resource.kind in _NOT_FOR_SALE)
         kept_ids = {resource.id for resource in kept}
         raised = {full.resource.id for full in binding} - kept_ids
         fixed = {
             index for index, resource in enumerate(matrix.resources) if resource.id in kept_ids
         }
-        # every demand is stopped by something that cannot be bought
-        stuck = all(fixed & set(stops) for stops in allocation.stops)
+        # whoever is done last is always stopped by something that cannot be bought
+        stuck = all(fixed & set(stops) for _, stops in whole.stops)
         if not raised or stuck:
             return tuple(rungs), LadderEnd("not-for-sale", kept)
         removed |= raised
@@ -171,8 +174,7 @@ def routing_bound(
     least = min(bounds, key=lambda bound: bound.rate)
     if least.rate == math.inf:
         return None
-    total = math.fsum(answer.rates.values())
-    return replace(least, reached=total >= least.rate * (1 - TIE))
+    return replace(least, reached=(answer.rate or 0.0) >= least.rate * (1 - TIE))
 
 
 def _devices_at(topology: Topology, end: str, places: dict[str, set[str]]) -> set[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from topo.graph import groups, refine
@@ -14,6 +15,7 @@ from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
+from topo.study.answer import completion
 
 if TYPE_CHECKING:
     from topo.flows.demands import Demand, System, UseMatrix
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 Rule: TypeAlias = Literal["max-min", "largest-total"]
 _Groups: TypeAlias = "Sequence[Sequence[int]]"
 
+_GIGABYTE = 1e9
 _NOTHING = Price(gain=0.0, cost=0.0, range_up=math.inf)
 
 
@@ -77,6 +80,27 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class TimePrice:
+    """What one GB/s does to the time until the last byte, found by solving again.
+
+    Parameters
+    ----------
+    saved
+        Seconds that one GB/s more on each resource of a group saves.
+    lost
+        Seconds that one GB/s less on each costs; `None` where that leaves nothing of one.
+    """
+
+    saved: float
+    lost: float | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether more or less of it changes the time."""
+        return bool(self.saved or self.lost)
+
+
+@dataclass(frozen=True, slots=True)
 class ClassPrice:
     """The price of resources that are equal: same class, capacity and load, equal users.
 
@@ -92,6 +116,8 @@ class ClassPrice:
         The price of raising or lowering all of them, for each byte/s on each.
     next_bound
         What binds where the gain of `together` ends.
+    single_time, together_time
+        The same of the time, where somebody said how many bytes there are.
     """
 
     kind: str
@@ -99,10 +125,12 @@ class ClassPrice:
     single: Price
     together: Price
     next_bound: tuple[Resource, ...] = ()
+    single_time: TimePrice | None = None
+    together_time: TimePrice | None = None
 
     @property
     def matters(self) -> bool:
-        """Whether more or less of it changes the total."""
+        """Whether more or less of it changes the total of the rates."""
         return any(
             abs(value) > TIE
             for price in (self.single, self.together)
@@ -116,13 +144,14 @@ class TiedPrice:
 
     Each is raised in proportion to its capacity, since raising one alone may gain nothing. `gain`
     and `cost` of `together` are for each byte/s on the smallest of them; `steps` says how many
-    bytes/s that is on each resource.
+    bytes/s that is on each resource. `together_time` is for one GB/s on the smallest.
     """
 
     resources: tuple[Resource, ...]
     steps: tuple[float, ...]
     together: Price
     next_bound: tuple[Resource, ...]
+    together_time: TimePrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +163,13 @@ class Prices:
     rule
         Which question's total is priced.
     total
-        Bytes/s of all demands by that rule.
+        Bytes/s of all demands by that rule, while all run.
     fair_total
         The same by max-min.
+    time
+        Seconds until the last byte by max-min; `None` where nobody said how many bytes there are.
+    finish_apart
+        Whether some demands are done before others: then only the prices of time are of the whole.
     classes
         A price for each class of equal resources with a finite capacity.
     tie
@@ -148,6 +181,13 @@ class Prices:
     fair_total: float
     classes: tuple[ClassPrice, ...]
     tie: TiedPrice | None
+    time: float | None = None
+    finish_apart: bool = False
+
+    def matters(self, price: ClassPrice) -> bool:
+        """Whether more or less of a class changes the answer: the time, else the total."""
+        by_time = any(time and time.matters for time in (price.single_time, price.together_time))
+        return by_time or (price.matters and not self.finish_apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +201,9 @@ class Explanation:
     prices: Prices
 
 
-def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) -> Explanation:
+def explain(
+    matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False, sized: bool = False
+) -> Explanation:
     """Explain what the demands of a use matrix get.
 
     Parameters
@@ -172,6 +214,9 @@ def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) ->
         Share max-min fairly, or reach the largest total.
     each
         One entry a demand and a resource; otherwise equal ones are one.
+    sized
+        Whether somebody said how many bytes there are, so that time has a price: by max-min, since
+        the largest total says nothing of what comes later.
 
     Raises
     ------
@@ -203,6 +248,7 @@ def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) ->
         columns = [(index,) for index in range(len(matrix.resources))]
     total = math.fsum(allocation.rates)
     fair = allocation if rule == "max-min" else max_min(matrix.system)
+    clock = _Clock(matrix, fair) if sized and rule == "max-min" else None
     return Explanation(
         matrix=matrix,
         allocation=allocation,
@@ -223,11 +269,13 @@ def explain(matrix: UseMatrix, *, rule: Rule = "max-min", each: bool = False) ->
             total=total,
             fair_total=math.fsum(fair.rates),
             classes=tuple(
-                _class_price(matrix, allocation, members, rule)
+                _class_price(matrix, allocation, members, rule, clock)
                 for members in resources
                 if math.isfinite(matrix.system.capacities[members[0]])
             ),
-            tie=_tied_price(matrix, allocation, rule),
+            tie=_tied_price(matrix, allocation, rule, clock),
+            time=clock.whole.time if clock else None,
+            finish_apart=bool(clock and clock.whole.rate != clock.whole.start_rate),
         ),
     )
 
@@ -313,23 +361,83 @@ def _uses(matrix: UseMatrix, allocation: Allocation, classes: _Groups) -> tuple[
     return tuple(uses)
 
 
+class _Clock:
+    """The time until the last byte as a function of the capacities."""
+
+    def __init__(self, matrix: UseMatrix, allocation: Allocation) -> None:
+        self._matrix = matrix
+        self.whole = completion(matrix, allocation, sized=True)
+        # the most that ever passes each resource; with many demands it is not kept what ran when
+        self._peaks = list(allocation.loads)
+        if self.whole.rate != self.whole.start_rate:
+            self._peaks = [0.0 if self.whole.spans else math.inf for _ in matrix.resources]
+        system = matrix.system
+        for span in self.whole.spans:
+            loads = [0.0] * len(self._peaks)
+            for demand, rate in zip(span.demands, span.rates, strict=True):
+                for entry in range(system.starts[demand], system.starts[demand + 1]):
+                    loads[system.resources[entry]] += rate * system.multiplicities[entry]
+            self._peaks = list(map(max, self._peaks, loads))
+
+    def price(self, steps: Mapping[int, float]) -> TimePrice:
+        """Return the price of some resources, each raised by its steps of one GB/s, or lowered."""
+        capacities, now = self._matrix.system.capacities, self.whole.time or 0.0
+        less = {index: capacities[index] - step * _GIGABYTE for index, step in steps.items()}
+        saved, lost = 0.0, 0.0
+        if any(self._peaks[index] >= capacities[index] * (1 - TIE) for index in steps):
+            saved = self._tidy(now - self._time(steps, _GIGABYTE))
+        if min(less.values()) <= 0:
+            return TimePrice(saved, None)
+        if any(self._peaks[index] > capacity for index, capacity in less.items()):
+            lost = self._tidy(self._time(steps, -_GIGABYTE) - now)
+        return TimePrice(saved, lost)
+
+    def _time(self, steps: Mapping[int, float], more: float) -> float:
+        capacities = list(self._matrix.system.capacities)
+        for index, step in steps.items():
+            capacities[index] += step * more
+        matrix = replace(
+            self._matrix, system=replace(self._matrix.system, capacities=tuple(capacities))
+        )
+        return completion(matrix, max_min(matrix.system), sized=True).time or 0.0
+
+    def _tidy(self, seconds: float) -> float:
+        return 0.0 if abs(seconds) <= TIE * (self.whole.time or 0.0) else seconds
+
+
 def _class_price(
-    matrix: UseMatrix, allocation: Allocation, members: Sequence[int], rule: Rule
+    matrix: UseMatrix,
+    allocation: Allocation,
+    members: Sequence[int],
+    rule: Rule,
+    clock: _Clock | None,
 ) -> ClassPrice:
     first = members[0]
     kind, resources = matrix.resources[first].kind, _resources(matrix, members)
-    if allocation.loads[first] < matrix.system.capacities[first] * (1 - TIE):
-        return ClassPrice(kind, resources, _NOTHING, _NOTHING)
-    single = _price(matrix, {first: 1.0}, rule)
-    together = single if len(members) == 1 else _price(matrix, dict.fromkeys(members, 1.0), rule)
-    return ClassPrice(kind, resources, single, together, _resources(matrix, together.next_bound))
+    single_time = together_time = clock.price({first: 1.0}) if clock else None
+    if clock and len(members) > 1:
+        together_time = clock.price(dict.fromkeys(members, 1.0))
+    single = together = _NOTHING
+    if allocation.loads[first] >= matrix.system.capacities[first] * (1 - TIE):
+        single = together = _price(matrix, {first: 1.0}, rule)
+        if len(members) > 1:
+            together = _price(matrix, dict.fromkeys(members, 1.0), rule)
+    next_bound = _resources(matrix, together.next_bound)
+    return ClassPrice(kind, resources, single, together, next_bound, single_time, together_time)
 
 
-def _tied_price(matrix: UseMatrix, allocation: Allocation, rule: Rule) -> TiedPrice | None:
-    """Return the price of the full resources that stop a demand as a group, if they are a tie."""
-    full = sorted({index for stops in allocation.stops for index in stops})
-    kinds = [{matrix.resources[index].kind for index in stops} for stops in allocation.stops]
-    if max(map(len, kinds), default=0) <= 1:
+def _tied_price(
+    matrix: UseMatrix, allocation: Allocation, rule: Rule, clock: _Clock | None
+) -> TiedPrice | None:
+    """Return the price of the full resources that stop the same demands, as a group, if any do."""
+    every_stops = allocation.stops
+    if clock and clock.whole.rate != clock.whole.start_rate:
+        every_stops = tuple(stops for _, stops in clock.whole.stops)
+    ties = [
+        stops for stops in every_stops if len({matrix.resources[index].kind for index in stops}) > 1
+    ]
+    full = sorted({index for stops in ties for index in stops})
+    if not full:
         return None
     least = min(matrix.system.capacities[index] for index in full)
     steps = {index: matrix.system.capacities[index] / least for index in full}
@@ -339,6 +447,7 @@ def _tied_price(matrix: UseMatrix, allocation: Allocation, rule: Rule) -> TiedPr
         steps=tuple(steps.values()),
         together=together,
         next_bound=_resources(matrix, together.next_bound),
+        together_time=clock.price(steps) if clock else None,
     )
 
 

@@ -246,7 +246,9 @@ def bottleneck_document(
         "topology": topology,
         **keys_of(ladder, "basis workload.name:workload workload.direction"),
         **size_keys(ladder.workload),
-        **keys_of(answer, "name:data_path verdict reasons rate at_most time bottlenecks"),
+        **keys_of(
+            answer, "name:data_path verdict reasons rate start_rate at_most time bottlenecks tied"
+        ),
         "own_limits": sentences(answer.own_limits),
         "rates_by_gpu_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,

@@ -20,7 +20,7 @@ from topo.catalogue.part import Figure, Part
 if TYPE_CHECKING:
     from topo.description.description import Workload
     from topo.study.answers import PathAnswer, RoutedPath, Rung
-    from topo.study.prices import ClassPrice, Prices, TiedPrice
+    from topo.study.prices import ClassPrice, Prices, TiedPrice, TimePrice
     from topo.study.upgrade import Upgrades
 
 
@@ -240,7 +240,7 @@ def _class_price(price: ClassPrice) -> Document:
         "class": price.kind,
         "words": class_words(price.kind, len(price.resources)),
         "resources": price.resources,
-        "one": keys_of(price.single, "gain cost"),
+        "one": {**keys_of(price.single, "gain cost"), **_seconds(price.single_time)},
         "together": _together(price),
         "sentence": class_price(price),
     }
@@ -258,7 +258,16 @@ def _tied_price(price: TiedPrice) -> Document:
 
 
 def _together(price: ClassPrice | TiedPrice) -> Document:
-    return {**keys_of(price.together, "gain cost range_up"), "next_bound": price.next_bound}
+    return {
+        **keys_of(price.together, "gain cost range_up"),
+        **_seconds(price.together_time),
+        "next_bound": price.next_bound,
+    }
+
+
+def _seconds(price: TimePrice | None) -> Document:
+    """Return what one GB/s more saves and one less costs, null where there is no such time."""
+    return {"saved_s": price.saved if price else None, "lost_s": price.lost if price else None}
 
 
 def _ranking(upgrades: Upgrades) -> Document:
@@ -335,8 +344,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
         _length,
-        "*counts ram_traffic ram_floor dram_bytes dram_floor rate at_most time",
-        "time_range:time_range_s bottlenecks",
+        "*counts ram_traffic ram_floor dram_bytes dram_floor rate start_rate at_most time",
+        "time_range:time_range_s bottlenecks tied",
         _in_words("own_limits"),
         "rates:rates_by_gpu_bytes_per_s",
         lambda path: {
@@ -352,7 +361,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "resource.limited_by? stops",
         lambda full: {"at_most": True} if full.figure.at_most else {},
     ),
-    "Rung": ("rate", _rung_classes),
+    "Rung": ("rate time", _rung_classes),
     "RoutingBound": (
         "rate reached",
         lambda bound: {"resources": [resource.name for resource in bound.resources]},
@@ -375,7 +384,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         },
         "load utilisation users:used_by",
     ),
-    "Prices": ("total fair_total:max_min_total_bytes_per_s classes tie", _price_sentences),
+    "Prices": ("total fair_total:max_min_total_bytes_per_s time classes tie", _price_sentences),
     "ClassPrice": (_class_price,),
     "TiedPrice": (_tied_price,),
     "Run": ("workload.name:workload data_path workload.size:bytes start finish duration:time_s",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from topo.errors import Finding
 from topo.phrases import listed, ranges
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topo.solve.prices import Price
     from topo.study.check import Judgement
     from topo.study.prediction import Sample
-    from topo.study.prices import ClassPrice, Prices, TiedPrice
+    from topo.study.prices import ClassPrice, Prices, TiedPrice, TimePrice
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
     from topo.topology.topology import Resource, Topology
@@ -205,8 +205,11 @@ def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
     why = limited_by(slower.bound) or listed(sentences(slower.own_limits), most=_MOST)
     if isinstance(fact, answers.Slower):
         by = f": it stops at {why}" if why else ""
-        rates = f"{_rate(path)} against {_rate(rival)}"
-        return f"{known}{path.name} loses to {rival.name}, {rates}{by}."
+        apart = path.finish_apart or rival.finish_apart  # then no moment has these rates
+        figures = " against ".join(
+            format_duration(side.time or 0.0) if apart else _rate(side) for side in (path, rival)
+        )
+        return f"{known}{path.name} loses to {rival.name}, {figures}{by}."
     by = f", which stops at {why}" if why else ""
     return f"{known}{path.name} is {fact.ratio:.2f} times as fast as {rival.name}{by}."
 
@@ -367,35 +370,68 @@ def broken_expectations(judgements: Iterable[Judgement]) -> tuple[Finding, ...]:
 
 def price_sentences(prices: Prices) -> tuple[str, ...]:
     """Return the prices in words; what changes nothing in one sentence."""
-    sentences = [class_price(price) for price in prices.classes if price.matters]
+    apart = prices.finish_apart
+    sentences = [
+        class_price(price, by_time=apart) for price in prices.classes if prices.matters(price)
+    ]
     if prices.tie is not None:
-        sentences.append(tied_price(prices.tie))
+        sentences.append(tied_price(prices.tie, by_time=apart))
     idle = [
-        resource for price in prices.classes if not price.matters for resource in price.resources
+        resource
+        for price in prices.classes
+        if not prices.matters(price)
+        for resource in price.resources
     ]
     if idle:
-        sentences.append(f"one GB/s more or less on {classes_of(idle)} changes nothing")
+        nothing = "leaves the time as it is" if apart else "changes nothing"
+        sentences.append(f"one GB/s more or less on {classes_of(idle)} {nothing}")
     return tuple(f"{text[:1].upper()}{text[1:]}." for text in sentences)
 
 
-def class_price(price: ClassPrice) -> str:
-    """Return the price of a class in words."""
-    count, together = len(price.resources), price.together
+def class_price(price: ClassPrice, *, by_time: bool = False) -> str:
+    """Return the price of a class in words; `by_time` where only that is of the whole."""
+    count, together, seconds = len(price.resources), price.together, price.together_time
     where = _on(price.kind, count)
-    if not price.matters:
+    if by_time and seconds:
+        return f"one GB/s more {where} {_saves(seconds)}; one less {_loses(seconds)}"
+    if not price.matters and not (seconds and seconds.matters):
         return f"one GB/s more or less {where} changes nothing"
     in_all = " in all" if count > 1 and together.gain > TIE else ""
     alone = ""  # where all together are worth more than their number times one
     if count > 1 and abs(price.single.gain * count - together.gain) > TIE * count:
         alone = f" (on one alone, one more adds {_gigabytes(price.single.gain)})"
     end = _until(together, price.next_bound, price.kind, count)
-    return (
-        f"one GB/s more {where} adds {_gigabytes(together.gain)}{in_all}{end}; "
-        f"one less costs {_gigabytes(together.cost)}{alone}"
-    )
+    adds = f"adds {_gigabytes(together.gain)}{in_all}{_in_time(seconds, 'saved')}{end}"
+    costs = f"costs {_gigabytes(together.cost)}{_in_time(seconds, 'lost')}"
+    if seconds and (seconds.lost is None or together.cost <= TIE):
+        costs = _loses(seconds)
+    return f"one GB/s more {where} {adds}; one less {costs}{alone}"
 
 
-def tied_price(price: TiedPrice) -> str:
+def _saves(seconds: TimePrice) -> str:
+    if seconds.saved < 0:  # others slow the last one down
+        return f"costs {format_duration(-seconds.saved)}"
+    return f"saves {format_duration(seconds.saved)}" if seconds.saved else "saves nothing"
+
+
+def _loses(seconds: TimePrice) -> str:
+    if seconds.lost is None:
+        return "leaves nothing of it"
+    if seconds.lost < 0:
+        return f"saves {format_duration(-seconds.lost)}"
+    return f"costs {format_duration(seconds.lost)}" if seconds.lost else "costs nothing"
+
+
+def _in_time(seconds: TimePrice | None, side: Literal["saved", "lost"]) -> str:
+    """Return " (125 ms less)": what comes of it in time; nothing where that is nothing."""
+    value = (seconds and getattr(seconds, side)) or 0.0
+    if not value:
+        return ""
+    less = (side == "saved") == (value > 0)
+    return f" ({format_duration(abs(value))} {'less' if less else 'more'})"
+
+
+def tied_price(price: TiedPrice, *, by_time: bool = False) -> str:
     """Return the price of a tie in words."""
     steps = {
         resource.kind: step for resource, step in zip(price.resources, price.steps, strict=True)
@@ -405,12 +441,17 @@ def tied_price(price: TiedPrice) -> str:
         f"{_gigabytes(step)} more {_on(kind, kinds.count(kind))}" for kind, step in steps.items()
     )
     least = kinds[price.steps.index(min(price.steps))]
+    start = f"{classes_of(price.resources)} are full together; as a group, {raised}"
+    seconds = price.together_time
+    if by_time and seconds:
+        saves = _saves(seconds).replace("saves", "save", 1).replace("costs", "cost", 1)
+        return f"{start} {saves}; as much less {_loses(seconds)}"
     end = _until(price.together, price.next_bound, least, kinds.count(least))
-    return (
-        f"{classes_of(price.resources)} are full together; as a group, {raised} "
-        f"add {_gigabytes(price.together.gain)} in all{end}; as much less costs "
-        f"{_gigabytes(price.together.cost)}"
-    )
+    adds = f"add {_gigabytes(price.together.gain)} in all{_in_time(seconds, 'saved')}{end}"
+    costs = f"costs {_gigabytes(price.together.cost)}{_in_time(seconds, 'lost')}"
+    if seconds and seconds.lost is None:
+        costs = _loses(seconds)
+    return f"{start} {adds}; as much less {costs}"
 
 
 def _on(kind: str, count: int) -> str:

@@ -134,12 +134,15 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
         "through RAM buffers": _traffic(path.ram_traffic, path.ram_floor),
         "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
         "rate": rate_words(path),
+        "rate while all run": "",
         "each GPU": "",
         "time": time_words(path),
     }
     if len(path.rates) > 1:
         slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
         column["each GPU"] = slowest if slowest == fastest else f"{slowest} to {fastest}"
+    if path.start_rate is not None and path.finish_apart:
+        column["rate while all run"] = "at most " * path.at_most + format_rate(path.start_rate)
     if workload.efficiency is not None:
         low, high = map(format_ratio, workload.efficiency)
         times = " to ".join(map(format_duration, path.time_range or ()))
@@ -213,10 +216,14 @@ def bottleneck_page(
         yield Text(sentence(ladder.end))
         return
     outcome = ", ".join(filter(None, (f"{rate_words(path)} in all", time_words(path))))
+    if path.start_rate is not None and path.finish_apart:
+        outcome += f" ({format_rate(path.start_rate)} while all run)"
     bound = path.bound
     if bound:
-        tie = " together (a tie)" * (len({resource.kind for resource in bound}) > 1)
-        yield Text(f"{outcome}: {limit_words(path)} {binds(bound)}{tie}.")
+        together = " together (a tie)" if path.tied else ""
+        if not path.tied and len({resource.kind for resource in bound}) > 1:
+            together = ", each some of the time or some of the GPUs"
+        yield Text(f"{outcome}: {limit_words(path)} {binds(bound)}{together}.")
     else:
         yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
@@ -260,12 +267,14 @@ def _full_resources(path: PathAnswer) -> Table:
 
 
 def _rungs(ladder: Ladder) -> Table:
+    timed = [right("time")] if ladder.answer.time is not None else []
     return table(
-        (right("step"), right("rate"), "limited by", wide("namely")),
+        (right("step"), right("rate"), *timed, "limited by", wide("namely")),
         (
             (
                 "" if place else str(step),
                 "" if place else Cell(format_rate(rung.rate)),
+                *("" if place else Cell(format_duration(rung.time or 0.0)) for _ in timed),
                 class_words(kind, len(group)),
                 shortened(bottleneck.resource.name for bottleneck in group),
             )
@@ -278,7 +287,9 @@ def _rungs(ladder: Ladder) -> Table:
 def _explanation(explained: Explanation) -> Iterator[Block]:
     """Yield the table by demand, the table by resource, and the prices in words."""
     several = any(len(share.demands) > 1 for share in explained.shares)
-    yield Heading("Who gets what" + " (equal demands on one line: --each lists them)" * several)
+    running = " while all run" * explained.prices.finish_apart
+    lines = " (equal demands on one line: --each lists them)" * several
+    yield Heading(f"Who gets what{running}{lines}")
     yield table(
         (wide("GPUs"), right("rate of each"), right("share of each"), wide("stopped by")),
         (
@@ -291,7 +302,7 @@ def _explanation(explained: Explanation) -> Iterator[Block]:
             for share in explained.shares
         ),
     )
-    yield Heading("What is used, the fullest first")
+    yield Heading(f"What is used{running}, the fullest first")
     yield table(
         (wide("resource"), right("load"), right("capacity"), right("used"), wide("by")),
         map(_used, explained.uses),
