@@ -9,6 +9,7 @@ from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix
+from topo.topology.rules import nccl_matrix
 
 WHOLE = """\
 # Imported from host.xml (an NCCL topology file).
@@ -363,8 +364,25 @@ def test_a_broadcom_switch_cut_into_virtual_ones(above, virtual):
         one_cpu(broadcom("0000:01:00.0", above, lower, '<pcilink target="0000:09:00.0"/>'))
     )
     assert ("virtual-switch" in codes(found)) == virtual
+    assert [sw.facts for sw in found.machine.of_kind("pcie-switch")] == [
+        (),
+        (("virtual", "yes"),) if virtual else (),
+    ]
     assert "left-out-link" in codes(found)
     assert len(found.machine.of_kind("pcie-switch")) == 2
+
+
+def test_what_is_said_of_virtual_switches_is_what_nccls_rules_say():
+    """Switches of another maker below: the path still passes two, so no class is promised."""
+    ends = [gpu(f"0000:0{at}:00.0", dev=at) for at in (5, 6)]
+    below = [switch(f"0000:0{at}:00.0", end) for at, end in zip((3, 4), ends, strict=True)]
+    data = one_cpu(broadcom("0000:01:00.0", "0x0072", broadcom("0000:02:00.0", "0x1003", *below)))
+    found = read(data)
+    text = next(str(one) for one in found.findings if one.code == "virtual-switch")
+    assert "0000:02:00.0" in text
+    assert not any(word in text for word in ("PIX", "PXB"))
+    path = nccl_matrix(build_topology(found.description))["gpu0"]["gpu1"]
+    assert (path.type, path.bandwidth) == ("PXB", 48)
 
 
 def test_many_gpus_without_any_switch():

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
+from tests.discovery.nccl_model import pairs_of
 from tests.discovery.twins import AMD, INTEL_SKX, card, cpu, eight_switches, pci, switch, system
 from topo.discovery.importing import import_text
 from topo.errors import UnknownNameError
-from topo.topology.build import build_topology, load
+from topo.exports.formats import export_text
+from topo.topology.build import build_topology, load, loads
+from topo.topology.locality import locality
 from topo.topology.rules import (
     Graph,
     Path,
     gds_ranking,
+    nccl_graph,
     nccl_matrix,
     nccl_numbers,
     nccl_releases,
@@ -155,6 +159,71 @@ def test_lanes_count_as_less_than_the_line(text, generation, bandwidth):
     assert nccl_matrix(topology)["gpu0"]["nic0"].bandwidth == bandwidth
 
 
+# --- what NCCL joins ----------------------------------------------------------------------------
+
+
+def broadcom(busid, device, subsystem, *inside):
+    numbers = f'vendor="0x1000" device="{device}" subsystem_vendor="0x1000"'
+    text = switch(busid, *inside)
+    return text.replace("<pci ", f'<pci {numbers} subsystem_device="{subsystem}" ', 1)
+
+
+@pytest.mark.parametrize(
+    ("device", "upper", "lower", "kind"),
+    [
+        ("0xc010", "0xa096", "0xa032", "PIX"),
+        ("0xc030", "0x0072", "0x1003", "PIX"),
+        ("0xc030", "0x1072", "0x1003", "PXB"),
+        ("0xc030", "0x0072", "0x0003", "PXB"),
+        ("0xc010", "0x1d25", "0xa032", "PXB"),
+    ],
+)
+def test_a_broadcom_switch_is_one_with_its_virtual_ones(device, upper, lower, kind):
+    below = broadcom("0000:02:00.0", device, lower, bare_gpu("0000:03:00.0"))
+    data = system(
+        cpu(0, broadcom("0000:01:00.0", device, upper, below, card("0000:04:00.0", "mlx5_0")))
+    )
+    topology = machine(data)
+    path = nccl_matrix(topology)["gpu0"]["nic0"]
+    assert (path.type, path.bandwidth) == (kind, 48)
+    assert pairs_of(data) == {("0000:03:00.0", "0000:04:00"): (kind, 48)}
+    written = export_text("nccl", topology).text
+    assert pairs_of(written) == pairs_of(data)
+    assert locality(topology, "gpu0", "nic0") == "PXB"  # nvidia-smi counts the bridges
+
+
+def test_two_levels_of_switches_become_one_and_a_third_stays():
+    data = bare_gpu("0000:09:00.0")
+    for bus in (3, 2, 1):
+        data = broadcom(f"0000:0{bus}:00.0", "0xc010", "0xa096", data)
+    data = system(cpu(0, data, card("0000:08:00.0", "mlx5_0")))
+    topology = machine(data)
+    assert {"sw0", "sw2"} < set(nccl_graph(topology).kinds)
+    assert "sw1" not in nccl_graph(topology).kinds
+    path = nccl_matrix(topology)["gpu0"]["nic0"]
+    assert pairs_of(data)["0000:09:00.0", "0000:08:00"] == (path.type, path.bandwidth)
+
+
+def test_an_interface_without_a_device_has_no_pcie_limit():
+    nets = '<nic><net name="eth0" dev="0" speed="100000"/></nic>'
+    data = system(cpu(0, bare_gpu("0000:01:00.0"), nets))
+    path = nccl_matrix(machine(data))["gpu0"]["nic0"]
+    assert (path.type, path.bandwidth) == ("PHB", 48)
+    assert pairs_of(data) == {("0000:01:00.0", ("net", "eth0")): ("PHB", 48)}
+
+
+def test_a_card_by_hand_with_a_link_has_its_limit():
+    text = """\
+topo: 1
+devices:
+  cpu0: epyc
+  gpu0: {part: l40s, pci: 01:00.0}
+  nic0: {part: nic-unknown, label: eno1}
+links: [gpu0 -- cpu0: pcie 4 x16, nic0 -- cpu0: pcie 3 x4]
+"""
+    assert nccl_matrix(loads(text))["gpu0"]["nic0"].bandwidth == 3
+
+
 # --- three logs, retyped ------------------------------------------------------------------------
 
 
@@ -262,8 +331,6 @@ def test_without_switches():
 
 def test_access_control_sends_traffic_over_the_root_port():
     text = import_text("nccl", two_switches_a_node(), "x").yaml
-    from topo.topology.build import loads
-
     assert ranks(loads(text, overrides={"sw0.acs": "on"}))["nic0"] == 4
     assert ranks(loads(text, overrides={"sw0.acs": "off"}))["nic0"] == 3
 

@@ -188,6 +188,7 @@ FIELDS: Final = _table(
     Field("pcie", SLOT, "PCIe generation and lanes: `5 x16`", _PCIE),
     Field("pcie-lanes", COUNT, "lanes in all", (*HOSTS, "pcie-switch")),
     Field("chips", COUNT, "switch chips inside", ("pcie-switch", "nvswitch")),
+    Field("virtual", FLAG, "a part of the Broadcom switch that it hangs on", ("pcie-switch",)),
     Field("acs", FLAG, "ACS redirect: peer traffic goes by the root", ("pcie-switch", *CARDS)),
     Field("fabric", PORTS, "GPU-to-GPU ports: `18x nvlink 4`", ("gpu", "nvswitch")),
     Field("memory", SIZE, "capacity of its memory", ("gpu",)),

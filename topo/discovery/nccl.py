@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.catalogue.cables import LANES
@@ -103,7 +104,7 @@ class _Reader:
         self.left_out: list[str] = []
         self.places: list[tuple[str, str]] = []
         self.repeated: list[str] = []
-        self.virtual_switches = 0
+        self.facts: dict[str, dict[str, str]] = {}  # further keys of devices, by `id`
         self.peer_links = 0
         self._keys: set[str] = set()
 
@@ -135,7 +136,7 @@ class _Reader:
                 for net in child.iter("net"):
                     self._take_interface(net, cpu.id)
 
-    def _take_pci(self, element: Element, parent: str) -> None:
+    def _take_pci(self, element: Element, parent: str, *, is_virtual: bool = False) -> None:
         key = read_address(element.get("busid", "")) or f"pci {len(self._keys)}"
         kind = _kind_of(element)
         if key in self._keys:
@@ -144,6 +145,8 @@ class _Reader:
                 return
             key = f"pci {len(self._keys)}"
         self._keys.add(key)
+        if is_virtual:
+            self.facts.setdefault(key, {})["virtual"] = "yes"
         if kind is None:
             self.places.append((key, parent))
             self.left_out.append(key)
@@ -154,10 +157,9 @@ class _Reader:
             if kind == "gpu" and inner is not None:
                 self.gpus.append(_Gpu(key, self.cpus[-1].id, inner))
             for child in element.findall("pci"):
-                self.virtual_switches += kind == "pcie-switch" and _is_virtual_switch(
-                    element, child
-                )
-                self._take_pci(child, key if kind == "pcie-switch" else parent)
+                is_virtual = kind == "pcie-switch" and _is_virtual_switch(element, child)
+                above = key if kind == "pcie-switch" else parent
+                self._take_pci(child, above, is_virtual=is_virtual)
         self.peer_links += len(element.findall("pcilink"))
 
     def _take_interface(self, net: Element, parent: str) -> None:
@@ -183,7 +185,10 @@ class _Reader:
         hosts = [HostBridge(cpu.id, cpu.id, is_told=False) for cpu in self.cpus]
         pci_devices = devices_of(self.functions, hosts, keep_switches=True).devices
         order = {function.id: place for place, function in enumerate(self.functions)}
-        in_file = sorted(pci_devices, key=lambda device: order[device.id])
+        in_file = [
+            replace(device, facts=(*device.facts, *self.facts.get(device.id, {}).items()))
+            for device in sorted(pci_devices, key=lambda device: order[device.id])
+        ]
         gpus = [device for device in in_file if device.kind == "gpu"]
         number_of = {gpu.id: _number(gpu.element, "dev") for gpu in self.gpus}
         numbers = [number for gpu in gpus if (number := number_of.get(gpu.id)) is not None]
@@ -234,11 +239,10 @@ class _Reader:
             message += and_more(unclassified)
             help = "add them to the YAML by hand, or dump the file on the machine itself"
             yield Finding("unclassified-device", message, severity="warning", help=help)
-        if self.virtual_switches:
-            message = (
-                f"{self.virtual_switches} switches are parts of the Broadcom switch above them"
-            )
-            help = "NCCL takes each with its parts for one switch: PIX where here is PXB"
+        virtual = [key for key, facts in self.facts.items() if "virtual" in facts]
+        if virtual:
+            message = f"virtual parts of the Broadcom switch above them: {and_more(virtual)}"
+            help = "NCCL, and `--rules nccl`, takes the two for one switch; nvidia-smi does not"
             yield Finding("virtual-switch", message, severity="note", help=help)
         if self.peer_links:
             message = f"{self.peer_links} links between virtual switches (pcilink) were left out"

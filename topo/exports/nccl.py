@@ -18,7 +18,7 @@ from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
 from topo.records import dataclass
 from topo.topology.locality import Attachment, linked_hosts, socket_of
-from topo.topology.rules import cpu_numbers
+from topo.topology.rules import cpu_numbers, is_interface
 
 if TYPE_CHECKING:
     from topo.description.description import Device
@@ -33,6 +33,7 @@ _BRIDGE: Final = {"class": "0x060400"}
 _SWITCH_CLASS: Final = "0x068000"
 _HIDDEN: Final = "fffffff:ffff:ff"  # NCCL takes such a target for an NVSwitch
 _MEGA: Final = 1e6
+_PCIE_4: Final = 4
 _NOT_HELD: Final[dict[Kind, str]] = {
     "memory": "memories",
     "cxl-memory": "CXL memory",
@@ -113,7 +114,7 @@ class _Writer:
         for name, device in topology.devices.items():
             if device.pci:
                 self._addresses[name] = read_address(device.pci[0])
-            elif device.kind in _ON_PCI and not self._is_virtual(device):
+            elif device.kind in _ON_PCI and not is_interface(self._topology, device):
                 self._addresses[name] = self._next_address(name)
 
     def system(self) -> _Element:
@@ -183,7 +184,9 @@ class _Writer:
             for element in self._pci(child, attachments, below)
         ]
         if device.kind == "pcie-switch":
-            return [_Element("pci", {"busid": self._addresses[name], **_BRIDGE, **speed}, inner)]
+            numbers = self._broadcom(name, attachments, below)
+            bridge = {"busid": self._addresses[name], **_BRIDGE, **numbers, **speed}
+            return [_Element("pci", bridge, inner)]
         functions = (
             [self._gpu(device, speed)] if device.kind == "gpu" else self._card(device, speed)
         )
@@ -206,13 +209,33 @@ class _Writer:
                 return {"link_speed": speed, "link_width": str(lanes)}
         return {"link_speed": "", "link_width": "0"}
 
-    def _is_virtual(self, device: Device) -> bool:
-        """Whether a card is an interface without a PCI device, in a machine that names those."""
-        if device.pci or device.rdma or not device.label or device.part.name != "nic-unknown":
-            return False
-        attachment = self._topology.tree.attachment(device.name)
-        named = any(each.pci for each in self._topology.devices.values())
-        return named and attachment is not None and not attachment.bridges
+    def _broadcom(
+        self, name: str, attachments: dict[str, Attachment], below: dict[str, list[str]]
+    ) -> dict[str, str]:
+        """Return the numbers by which NCCL tells a Broadcom switch and its virtual ones."""
+
+        def is_virtual(switch: str) -> bool:
+            return bool(self._topology[switch].part.flag("virtual"))
+
+        lower = [name] if is_virtual(name) else [*filter(is_virtual, below.get(name, ()))]
+        if not lower:
+            return {}
+        generations = (
+            step.link.cable.generation
+            for step in self._topology.steps[lower[0]]
+            if step.target in attachments[lower[0]].bridges
+        )
+        # As NCCL's own table has them; a switch of PCIe 4 has the same at both levels.
+        device, subsystem = ("0xc030", "0x1000" if is_virtual(name) else "0x0000")
+        if next(generations, None) == _PCIE_4:
+            device, subsystem = "0xc010", "0xa000"
+        broadcom = "0x1000"
+        return {
+            "vendor": broadcom,
+            "device": device,
+            "subsystem_vendor": broadcom,
+            "subsystem_device": subsystem,
+        }
 
     def _next_address(self, name: str) -> str:
         self._made_up.append(name)
@@ -263,7 +286,7 @@ class _Writer:
 
     def _card(self, device: Device, speed: dict[str, str]) -> list[_Element]:
         names = list(device.rdma) or (device.label.split(", ") if device.label else [])
-        if self._is_virtual(device):
+        if is_interface(self._topology, device):
             return [_Element("nic", {}, [self._net(device, name, 1) for name in names])]
         families = {step.link.cable.family for step in self._topology.steps[device.name]}
         code = "0x020700" if "infiniband" in families else "0x020000"

@@ -273,7 +273,8 @@ def nccl_matrix(topology: Topology, *, release: str = NEWEST) -> dict[str, dict[
 def nccl_graph(topology: Topology, *, release: str = NEWEST) -> Graph:
     """Return the graph that NCCL makes of a machine.
 
-    Switches and NUMA nodes are nodes, root complexes and ports are not; all NVSwitches are one.
+    Switches and NUMA nodes are nodes, root complexes and ports are not; all NVSwitches are one, and
+    so is a Broadcom switch with the virtual ones below it.
 
     Raises
     ------
@@ -300,13 +301,13 @@ def _add_tree(graph: Graph, topology: Topology, numbers: NcclNumbers) -> dict[st
     kinds: dict[str, NodeKind] = {"pcie-switch": "PCI", "gpu": "GPU"}
     for device in topology.of_kind("pcie-switch", "gpu", *CARDS):
         attachment = topology.tree.attachment(device.name)
-        if attachment is None:
+        if attachment is None or _switch_around(topology, device.name) != device.name:
             continue
         graph.add_node(device.name, kinds.get(device.kind, "NIC"))
         parent = (*attachment.bridges, attachment.root)[0]
         if attachment.bridges:
             in_card = topology[parent].kind != "pcie-switch"
-            above = f"{parent}{_BELOW}" if in_card else parent
+            above = f"{parent}{_BELOW}" if in_card else _switch_around(topology, parent)
             graph.add_node(above, "PCI")
         else:
             socket = attachment.socket
@@ -315,7 +316,8 @@ def _add_tree(graph: Graph, topology: Topology, numbers: NcclNumbers) -> dict[st
             sockets[above] = socket
         bandwidth = numbers.inside
         for step in topology.steps[device.name]:
-            if step.target == parent and step.link.cable.family == "pcie":
+            is_pcie = step.link.cable.family == "pcie" and not is_interface(topology, device)
+            if step.target == parent and is_pcie:
                 bandwidth = numbers.pcie(step.link.cable)
                 break
         top = device.name
@@ -327,6 +329,34 @@ def _add_tree(graph: Graph, topology: Topology, numbers: NcclNumbers) -> dict[st
             graph.join(lower, top, "PCI", bandwidth)
         graph.join(top, above, "PCI", bandwidth)
     return sockets
+
+
+def is_interface(topology: Topology, device: Device) -> bool:
+    """Whether a card is an interface without a PCI device, in a machine that names those.
+
+    NCCL joins it with its NUMA node as if it were inside.
+    """
+    if device.pci or device.rdma or not device.label or device.part.name != "nic-unknown":
+        return False
+    attachment = topology.tree.attachment(device.name)
+    named = any(each.pci for each in topology.devices.values())
+    links = (step.link.cable for step in topology.steps[device.name] if step.link.layer == "host")
+    link_told = any(cable.generation or cable.lanes for cable in links)
+    return named and attachment is not None and not attachment.bridges and not link_told
+
+
+def _switch_around(topology: Topology, name: str) -> str:
+    """Return the switch that NCCL takes a virtual one for a part of; else the device itself.
+
+    It merges two levels: what is virtual below a virtual switch stays one of its own.
+    """
+    if not topology[name].part.flag("virtual"):
+        return name
+    attachment = topology.tree.attachment(name)
+    above = attachment.bridges[0] if attachment and attachment.bridges else ""
+    if not above or topology[above].kind != "pcie-switch":
+        return name
+    return above if _switch_around(topology, above) == above else name
 
 
 def _add_sockets(
