@@ -7,7 +7,9 @@ import pytest
 from tests.discovery.twins import AMD, card, cpu, gpu, pci, switch, system, two_sockets
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
-from topo.topology.build import build_topology
+from topo.exports.formats import export_text
+from topo.study.compare import compare
+from topo.topology.build import build_topology, loads
 from topo.topology.locality import locality, matrix
 from topo.topology.rules import nccl_matrix
 
@@ -255,6 +257,24 @@ def test_speeds_of_ports(megabits, code):
     assert found.machine.of_kind("nic")[0].ports == ((megabits * 1e6) if megabits > 0 else None,)
 
 
+@pytest.mark.parametrize("inside", [True, False], ids=["card", "interface"])
+def test_a_speed_that_no_port_has_is_unknown(inside):
+    """200 Tb/s, as a driver wrote it: nothing is computed by it."""
+    net = card("0000:02:00.0", "hsn0", speed_mbps=200_000_000)
+    if not inside:
+        net = '<nic><net name="hsn0" dev="0" speed="200000000"/></nic>'
+    found = read(one_cpu(gpu("0000:01:00.0"), net))
+    (finding,) = [one for one in found.findings if one.code == "impossible-nic-speed"]
+    assert finding.severity == "warning"
+    assert "200000 Gb/s" in finding.message
+    assert "unknown" in finding.help
+    assert "guessed-speed" in codes(found)
+    assert "200000 Gb/s" not in found.yaml
+    answer = compare(build_topology(found.description)).workloads[0]["legacy"]
+    assert answer.rate == pytest.approx(12.5e9)
+    assert answer.at_most
+
+
 def test_a_port_faster_than_its_link():
     slow = card("0000:01:00.0", "mlx5_0", speed="8 GT/s", width=4)
     assert "nic-over-link" in codes(read(one_cpu(slow)))
@@ -266,6 +286,45 @@ def test_virtual_interfaces():
     assert [nic.label for nic in found.machine.of_kind("nic")] == ["eth0"]
     assert found.machine.left_out == ("veth12", "cali3") * 2
     assert "virtual-interfaces" in codes(found)
+
+
+# --- GPUDirect RDMA -----------------------------------------------------------------------------
+
+
+def without_gdr(*places):
+    """A switch with a GPU and a card of two functions, `gdr="0"` at some of the three."""
+    ends = [gpu("0000:02:00.0"), card("0000:03:00.0", "mlx5_0"), card("0000:03:00.1", "mlx5_1")]
+    for place in places:
+        ends[place] = ends[place].replace('gdr="1"', 'gdr="0"')
+    return one_cpu(switch("0000:01:00.0", *ends))
+
+
+@pytest.mark.parametrize(
+    ("places", "at"),
+    [((), ()), ((0,), ("gpu0",)), ((1, 2), ("nic0",)), ((0, 1, 2), ("gpu0", "nic0")), ((1,), ())],
+    ids=["all have it", "not the gpu", "not the card", "neither", "not one port"],
+)
+def test_without_gdr_there_is_no_direct_path(places, at):
+    found = read(without_gdr(*places))
+    topology = build_topology(found.description)
+    direct = compare(topology).workloads[0]["direct"]
+    reasons = [one for one in direct.reasons if one.code == "no-gpudirect-rdma"]
+    assert [name for one in reasons for name in one.about] == list(at)
+    assert (direct.verdict == "refused") == bool(at)
+    legacy = compare(topology).workloads[0]["legacy"]
+    assert legacy.verdict == "ok"
+    written = export_text("nccl", topology).text
+    assert written.count('gdr="0"') == len(at) + ("nic0" in at)
+    assert read(written.encode()).document == found.document
+
+
+def test_without_gdr_gpus_still_reach_each_other():
+    gpus = [gpu(f"0000:0{at}:00.0", dev=at - 2).replace('gdr="1"', 'gdr="0"') for at in (2, 3)]
+    text = read(one_cpu(switch("0000:01:00.0", *gpus))).yaml.replace(
+        "gpu-unknown", "h100-pcie-80gb"
+    )
+    text += "workloads:\n  peer: {copy: 1 GB, from: gpu0, to: gpu1, via: [peer-pcie]}\n"
+    assert compare(loads(text)).workloads[0]["peer-pcie"].verdict != "refused"
 
 
 # --- links between GPUs -------------------------------------------------------------------------
@@ -303,6 +362,30 @@ def test_a_hidden_switch(target):
     assert "hidden-nvswitch" in codes(found)
     topology = build_topology(found.description)
     assert locality(topology, "gpu0", "gpu2") == "NV18"
+
+
+def test_every_gpu_with_links_to_itself_is_named():
+    addresses = [f"0000:0{at}:00.0" for at in range(1, 5)]
+    gpus = [gpu(one, nvlink(one, 12), dev=at) for at, one in enumerate(addresses)]
+    (finding,) = [one for one in read(one_cpu(*gpus)).findings if one.code == "self-link"]
+    assert all(address in finding.message for address in addresses)
+
+
+def test_every_gpu_that_is_not_there_is_named():
+    far = [f"0000:0{at}:00.0" for at in range(5, 9)]
+    found = read(one_cpu(gpu("0000:01:00.0", *(nvlink(one) for one in far))))
+    (finding,) = [one for one in found.findings if one.code == "gpu-missing"]
+    assert all(address in finding.message for address in far)
+
+
+def test_every_pair_that_counts_differently_is_named():
+    addresses = [f"0000:0{at}:00.0" for at in range(1, 6)]
+    first = gpu(addresses[0], *(nvlink(one, 4) for one in addresses[1:]), sm=80)
+    others = [gpu(one, nvlink(addresses[0], 2), dev=at) for at, one in enumerate(addresses[1:], 1)]
+    found = read(one_cpu(first, *others))
+    (finding,) = [one for one in found.findings if one.code == "asymmetric-links"]
+    text = " ".join((finding.message, *finding.notes))
+    assert all(address in text for address in addresses)
 
 
 def test_a_link_to_itself_changes_nothing():

@@ -17,6 +17,8 @@ from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
 from topo.topology.build import build_topology, load, loads
+from topo.topology.locality import locality
+from topo.topology.rules import nccl_matrix
 
 
 def machine(data):
@@ -100,6 +102,73 @@ def test_nccl_keeps_a_bridge_card_as_switches():
     first = next(one for one in root.iter("pci") if one.find("pci/pci/gpu") is not None)
     assert first.get("class") == "0x060400"
     assert first.find("pci/nic/net").get("name") == "mlx5_0"
+
+
+def test_nccl_keeps_a_bridge_card_without_a_gpu():
+    text = """\
+topo: 1
+devices:
+  cpu0: epyc
+  sw0: pcie-switch-gen5
+  gpu0: h100-pcie-80gb
+  nic0: {part: nic-unknown, bridge: yes, ports: 1x 100 Gb/s}
+links: [sw0 -- cpu0: pcie 5 x16, gpu0 -- sw0: pcie 5 x16, nic0 -- sw0: pcie 3 x16]
+"""
+    topology = loads(text)
+    again = machine(export_text("nccl", topology).text.encode())
+    for one in (topology, again):
+        assert locality(one, "gpu0", "nic0") == "PXB"
+        path = nccl_matrix(one)["gpu0"]["nic0"]
+        assert (path.type, path.bandwidth) == ("PXB", 12)
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-a100", "workstation-4gpu"])
+def test_cards_keep_their_names_through_nccl(name):
+    topology = load(name)
+    again = machine(export_text("nccl", topology).text.encode())
+    cards = {card.rdma: card.name for card in topology.of_kind("nic", "dpu")}
+    assert {card.rdma: card.name for card in again.of_kind("nic", "dpu")} == cards
+
+
+def test_cards_keep_their_order_through_nccl():
+    text = """\
+topo: 1
+devices: {cpu0: epyc, cpu1: epyc, gpu0: l40s, nic0: nic-unknown, nic1: nic-unknown}
+links:
+  - cpu0 -- cpu1: xgmi 16 GT/s
+  - gpu0 -- cpu0: pcie 4 x16
+  - nic0 -- cpu1: pcie 4 x16
+  - nic1 -- cpu0: pcie 4 x16
+"""
+    again = machine(export_text("nccl", loads(text)).text.encode())
+    assert locality(again, "gpu0", "nic0") == "SYS"
+    assert locality(again, "gpu0", "nic1") == "NODE"
+
+
+@pytest.mark.parametrize("name", ["gpu0", "storage", "is", "a--b", "nic", "0x", "sw", "a b", "é"])
+def test_a_name_that_no_card_may_have_is_not_taken(name):
+    data = system(cpu(0, gpu("0000:01:00.0"), card("0000:02:00.0", "mlx5_0")))
+    data = data.replace(b"<pci", f'<pci topo="{name}"'.encode())
+    topology = machine(data)
+    assert [card.name for card in topology.of_kind("nic")] == ["nic0"]
+
+
+def test_two_cards_do_not_get_one_name():
+    cards = [card(f"0000:0{at}:00.0", f"mlx5_{at}") for at in range(2, 6)]
+    data = system(cpu(0, gpu("0000:01:00.0"), *cards)).decode()
+    for at, name in ((2, "nic1"), (4, "slot1"), (5, "Slot1")):
+        data = data.replace(f'busid="0000:0{at}', f'topo="{name}" busid="0000:0{at}')
+    topology = machine(data.encode())
+    names = {card.rdma[0]: card.name for card in topology.of_kind("nic")}
+    assert names == {"mlx5_2": "nic1", "mlx5_3": "nic2", "mlx5_4": "slot1", "mlx5_5": "nic4"}
+
+
+def test_nccl_says_what_it_drops():
+    (finding,) = export_text("nccl", machine(two_sockets())).findings
+    assert all(word in finding.message for word in ("CPU masks", "subsystem", "maxconn", "coll"))
+    assert "sm" not in finding.message.split()
+    bare = machine(system(cpu(0, gpu("0000:01:00.0"))))
+    assert "(`sm`) of 1 GPU" in export_text("nccl", bare).findings[0].message
 
 
 # --- the others ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS
 from topo.catalogue.parts import catalogue
+from topo.description.names import RESERVED
 from topo.description.write import Comments, stem_of
 from topo.discovery.machine import (
     DiscoveredCable,
@@ -56,6 +57,7 @@ _DEVICE_ORDER: Final = (
     *("gpu", "nvswitch", "nvme", "hba", "leaf"),
 )
 _LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
+_NAME: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_]|-(?!-))*")
 _HEAD_WIDTH: Final = 96
 _LONGEST_COMMENT: Final = 160
 _LONGEST_NOTE: Final = 400  # characters, over several lines
@@ -67,9 +69,16 @@ _FILE_ENDING: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORE
 
 
 def device_names(devices: Iterable[DiscoveredDevice]) -> dict[str, str]:
-    """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``."""
+    """Return the name of each device by its `id`: ``gpu0``, ``nic3``, ``sw1``.
+
+    One that has a name keeps it, as long as nothing else is called so.
+    """
     devices = tuple(devices)
     targets = sum(device.kind == "storage" for device in devices)
+    told: dict[str, str] = {}
+    for device in devices:
+        if _is_free(device.name, _STEMS[device.kind]):
+            told.setdefault(device.name.lower(), device.id)
     counts: dict[str, int] = {}
     names: dict[str, str] = {}
     for device in devices:
@@ -77,9 +86,27 @@ def device_names(devices: Iterable[DiscoveredDevice]) -> dict[str, str]:
             names[device.id] = ASSUMED_STORAGE
             continue
         stem = _STEMS[device.kind]
-        names[device.id] = f"{stem}{counts.setdefault(stem, 0)}"
-        counts[stem] += 1
+        number = counts.get(stem, 0)
+        counts[stem] = number + 1
+        if told.get(device.name.lower()) == device.id:
+            names[device.id] = device.name
+            continue
+        while f"{stem}{number}" in told:
+            number += 1
+        counts[stem] = max(counts[stem], number + 1)
+        names[device.id] = f"{stem}{number}"
     return names
+
+
+def _is_free(name: str, stem: str) -> bool:
+    """Whether a device whose kind has this stem may be called so, whatever else is there."""
+    of_name = stem_of(name)
+    is_own = of_name == stem and name != stem
+    return (
+        bool(_NAME.fullmatch(name))
+        and name not in RESERVED
+        and (is_own or of_name.lower() not in _STEMS.values())
+    )
 
 
 def file_title(file: str) -> str:
@@ -172,7 +199,8 @@ def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]
         (f"{names[cable.a]} -- {names[cable.b]}", cable.cable, cable.evidence)
         for cable in machine.cables
     ]
-    return sorted(links, key=lambda link: _LINK_ORDER.index(stem_of(link[0].partition(" ")[0])))
+    stems = {names[device.id]: _STEMS[device.kind] for device in machine.devices}
+    return sorted(links, key=lambda link: _LINK_ORDER.index(stems[link[0].partition(" ")[0]]))
 
 
 def _workload(machine: Machine) -> Plain:

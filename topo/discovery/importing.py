@@ -134,16 +134,17 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     from topo.description.loading import loads
     from topo.description.write import to_yaml
     from topo.discovery.describe import completed, describe, with_drive_links
-    from topo.discovery.lint import lint
+    from topo.discovery.lint import lint, with_possible_speeds
     from topo.topology.build import build_topology
 
-    machine = with_drive_links(machine)
+    oddities = lint(machine)
+    machine = with_drive_links(with_possible_speeds(machine))
     complete, guesses = completed(machine, storage)
     yaml = to_yaml(*describe(complete, machine.title()))
     description = loads(yaml, name=f"{machine.file} as YAML")
     build_topology(description)  # physics holds for it as for any other file
     description = replace(description, file=machine.file)
-    return Imported(machine, yaml, description, (*machine.findings, *lint(machine), *guesses))
+    return Imported(machine, yaml, description, (*machine.findings, *oddities, *guesses))
 
 
 def discover_folder(kind: str | None, folder: Path, name: str) -> Machine:

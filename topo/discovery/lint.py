@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import lane_rate
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _MUCH: Final = 4  # times slower than what hangs below: a placeholder, no link
 _USUAL_SPEEDS: Final = (1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800, 1600)  # Gb/s
+_FASTEST: Final = max(_USUAL_SPEEDS)
 _VIRTUAL_FROM: Final = 4  # GPUs with links of their own and no switch at all
 _USUAL_OF_GPUS: Final = 3  # PCIe generation, at least, where the part is not known
 
@@ -34,6 +36,21 @@ def lint(machine: Machine) -> tuple[Finding, ...]:
         *_links_over_parts(machine),
     )
     return tuple(finding for finding in findings if finding.code not in codes)
+
+
+def with_possible_speeds(machine: Machine) -> Machine:
+    """Return the machine without the speeds that no network port has: nothing is computed by them.
+
+    `lint` says which they are.
+    """
+    devices = (
+        replace(
+            device,
+            ports=tuple(None if rate and rate > _FASTEST * 1e9 else rate for rate in device.ports),
+        )
+        for device in machine.devices
+    )
+    return replace(machine, devices=tuple(devices))
 
 
 def _rate(link: DiscoveredLink | None) -> float | None:
@@ -114,14 +131,17 @@ def _network_speeds(machine: Machine) -> Iterator[Finding]:
         speeds = [rate / 1e9 for rate in card.ports if rate]
         odd += [(card, speed) for speed in speeds if speed not in _USUAL_SPEEDS]
         link_rate = _rate(card.link)
-        if link_rate is not None and any(speed > link_rate for speed in speeds):
+        if link_rate is not None and any(link_rate < speed <= _FASTEST for speed in speeds):
             over.append(card)
     if odd:
-        card, speed = odd[0]
+        card, speed = max(odd, key=lambda pair: pair[1] > _FASTEST)
         message = f"{_names([card])}: {speed:g} Gb/s is no speed of a network port"
         message += f", and {len(odd) - 1} more" if len(odd) > 1 else ""
         help = "a driver's or a cloud's own number; the YAML has it as it was told"
-        severity: Severity = "warning" if speed > max(_USUAL_SPEEDS) else "note"
+        severity: Severity = "note"
+        if any(speed > _FASTEST for _, speed in odd):
+            severity = "warning"
+            help = f"above {_FASTEST} Gb/s it is `unknown` in the YAML: write what the port has"
         yield Finding("impossible-nic-speed", message, severity=severity, help=help)
     if over:
         message = f"{_names(over)}: the port is faster than the PCIe link behind it"

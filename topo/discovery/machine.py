@@ -79,6 +79,8 @@ class DiscoveredDevice(HasKind):
         What the source says and in which attribute: it becomes a comment.
     notices
         What must not be overlooked, each a comment on a line of its own above the device.
+    name
+        What a topology file called it that this source was exported from.
     """
 
     id: str
@@ -97,6 +99,7 @@ class DiscoveredDevice(HasKind):
     facts: tuple[tuple[str, str], ...] = ()
     evidence: str = ""
     notices: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

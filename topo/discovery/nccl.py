@@ -29,7 +29,7 @@ from topo.discovery.machine import (
     by_depth,
     printable,
 )
-from topo.discovery.pci import Function, HostBridge, generation_of, read_address
+from topo.discovery.pci import NAME_ATTRIBUTE, Function, HostBridge, generation_of, read_address
 from topo.discovery.pci_tree import devices_of
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
@@ -67,6 +67,7 @@ _MBIT: Final = 1e6
 _LAST_NODE: Final = 1 << 20
 _NVSWITCH: Final = "nvswitch"
 _MOST_LINKS: Final = 4096
+_NAMED: Final = 16  # GPUs that a message names
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -105,6 +106,7 @@ class _Reader:
         self.places: list[tuple[str, str]] = []
         self.repeated: list[str] = []
         self.facts: dict[str, dict[str, str]] = {}  # further keys of devices, by `id`
+        self.names: dict[str, str] = {}  # what cards were called where topo exported them
         self.peer_links = 0
         self._keys: set[str] = set()
 
@@ -145,8 +147,13 @@ class _Reader:
                 return
             key = f"pci {len(self._keys)}"
         self._keys.add(key)
+        self.facts[key] = {}
+        if kind == "nic":
+            self.names[key] = element.get(NAME_ATTRIBUTE, "")
         if is_virtual:
-            self.facts.setdefault(key, {})["virtual"] = "yes"
+            self.facts[key]["virtual"] = "yes"
+        if _is_without_gdr(element, kind):
+            self.facts[key]["gdr"] = "no"
         if kind is None:
             self.places.append((key, parent))
             self.left_out.append(key)
@@ -175,7 +182,9 @@ class _Reader:
                 link=_link_of(net),
                 label=name,
                 ports=(_speed(net),),
+                facts=(("gdr", "no"),) if _number(net, "gdr") == 0 else (),
                 evidence="no PCI device: a virtual interface",
+                name=net.get(NAME_ATTRIBUTE, ""),
             )
 
     # --- the machine --------------------------------------------------------------------------
@@ -183,11 +192,19 @@ class _Reader:
     def machine(self, name: str, *, version: str) -> Machine:
         """Return the machine of all that was taken."""
         hosts = [HostBridge(cpu.id, cpu.id, is_told=False) for cpu in self.cpus]
-        pci_devices = devices_of(self.functions, hosts, keep_switches=True).devices
+        pci = devices_of(self.functions, hosts, keep_switches=True)
         order = {function.id: place for place, function in enumerate(self.functions)}
+        facts = dict(self.facts)
+        for key, device_id in pci.device_of.items():  # what all functions of a card say
+            shared = self.facts[key].items() & facts[device_id].items()
+            facts[device_id] = dict(sorted(shared))
         in_file = [
-            replace(device, facts=(*device.facts, *self.facts.get(device.id, {}).items()))
-            for device in sorted(pci_devices, key=lambda device: order[device.id])
+            replace(
+                device,
+                facts=(*device.facts, *facts[device.id].items()),
+                name=self.names.get(device.id, ""),
+            )
+            for device in sorted(pci.devices, key=lambda device: order[device.id])
         ]
         gpus = [device for device in in_file if device.kind == "gpu"]
         number_of = {gpu.id: _number(gpu.element, "dev") for gpu in self.gpus}
@@ -305,6 +322,14 @@ def _kind_of(element: Element) -> Kind | None:
     if element.find("nic") is not None:
         return "nic"
     return "pcie-switch" if element.find("pci") is not None else None
+
+
+def _is_without_gdr(element: Element, kind: Kind | None) -> bool:
+    """Whether NCCL found no GPUDirect RDMA: for a GPU, or for every port of a card."""
+    nets = element.iter("net") if kind == "nic" else ()
+    ends = element.findall("gpu") if kind == "gpu" else nets
+    told = [_number(end, "gdr") for end in ends]
+    return bool(told) and all(number == 0 for number in told)
 
 
 def _is_virtual_switch(upper: Element, lower: Element) -> bool:
@@ -489,17 +514,19 @@ class _Fabric:
         if self.hides_ends:
             message = "the far ends of NVLinks are hidden, as a virtual machine does: NVSwitches"
             yield Finding("hidden-nvswitch", message, severity="note")
-        if self.to_itself:
-            message = f"NVLinks of {self.to_itself[0]} lead to itself and were left out"
+        to_itself = list(dict.fromkeys(self.to_itself))
+        if to_itself:
+            message = "NVLinks lead from a GPU to itself and were left out: "
+            message += and_more(to_itself, _NAMED)
             yield Finding("self-link", message, severity="warning")
-        missing = [
-            port.target
+        missing = dict.fromkeys(
+            port.target or "nowhere"
             for port in self.ports
             if not port.to_switch and not self._is_here(port.target)
-        ]
+        )
         if missing:
-            target = missing[0] or "nowhere"
-            message = f"links lead to {target}, a GPU that the file does not have; left out"
+            message = "links lead to GPUs that the file does not have, and were left out: "
+            message += and_more(list(missing), _NAMED)
             yield Finding("gpu-missing", message, severity="warning")
         counts: dict[tuple[str, str], int] = {}
         for port in self.ports:
@@ -511,11 +538,16 @@ class _Fabric:
             if target in self.cpu_of and gpu < target
             if counts[gpu, target] != counts.get((target, gpu), 0)
         ]
-        for gpu, target in unequal[:3]:
-            back = counts.get((target, gpu), 0)
+        if unequal:
+            pairs = [
+                f"{gpu} says {counts[gpu, target]} links to {target}, "
+                f"which says {counts.get((target, gpu), 0)}"
+                for gpu, target in unequal
+            ]
             yield Finding(
                 "asymmetric-links",
-                f"{gpu} says {counts[gpu, target]} links to {target}, which says {back}",
+                pairs[0],
                 severity="warning",
                 help="the larger number was taken",
+                notes=tuple(pairs[1:_NAMED]),
             )

@@ -25,6 +25,7 @@ Port = Literal["root", "upstream", "downstream", ""]
 
 # The PCI domain of the addresses that topo itself makes up where a format needs one.
 MADE_UP: Final = "fffe"
+NAME_ATTRIBUTE: Final = "topo"  # holds a card's name in an export; others do not read it
 _ADDRESS: Final = re.compile(
     r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2})"
     r"(?:\.(?P<function>[0-7]))?",

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue import identities
 from topo.catalogue.kinds import CARDS, Kind
-from topo.discovery.pci import MADE_UP, read_address
+from topo.discovery.pci import MADE_UP, NAME_ATTRIBUTE, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
+from topo.phrases import counted
 from topo.records import dataclass
 from topo.topology.locality import Attachment, linked_hosts, socket_of
 from topo.topology.rules import cpu_numbers, is_interface
@@ -93,6 +94,12 @@ def write_nccl(topology: Topology) -> Exported:
     if description.measurements:
         losses.append("measured rates")
     losses.append("links between sockets (it has its own numbers)")
+    losses.append("what NCCL adds on the machine (CPU masks, subsystem numbers, `maxconn`, `coll`)")
+    unnumbered = sum(
+        "sm" not in element.attributes for element in root.walk() if element.tag == "gpu"
+    )
+    if unnumbered:
+        losses.append(f"the compute capability (`sm`) of {counted(unnumbered, 'GPU')}")
     findings = (*writer.findings(root), *not_held("NCCL's XML", *losses))
     return Exported(text, findings)
 
@@ -104,6 +111,7 @@ class _Writer:
         self._topology = topology
         self._made_up: list[str] = []  # the devices without an address
         self._nets = 0
+        self._cards: list[tuple[str, _Element]] = []  # the element that tells each card's name
         self._gpus = {gpu.name: str(rank) for rank, gpu in enumerate(topology.of_kind("gpu"))}
         self._fabric: dict[str, list[Link]] = {name: [] for name in self._gpus}
         for link in topology.links:
@@ -152,6 +160,11 @@ class _Writer:
             for name in members:
                 element.children += self._pci(name, attachments, below)
             root.children.append(element)
+        # An import numbers cards as they stand here, those without a PCI device last.
+        named = sorted(self._cards, key=lambda pair: pair[1].tag != "pci")
+        for number, (name, element) in enumerate(named):
+            if name != f"nic{number}":
+                element.attributes[NAME_ATTRIBUTE] = name
         return root
 
     def _hosts(self) -> list[Device]:
@@ -190,7 +203,7 @@ class _Writer:
         functions = (
             [self._gpu(device, speed)] if device.kind == "gpu" else self._card(device, speed)
         )
-        if inner:  # a card with two levels of switches inside
+        if inner or device.part.flag("bridge"):  # a card with two levels of switches inside
             outer = {"busid": self._next_address(name), **_BRIDGE, **speed}
             lower = _Element("pci", {**outer, "busid": self._next_address(name)}, inner)
             return [_Element("pci", outer, [*functions, lower])]
@@ -253,7 +266,8 @@ class _Writer:
         compute = next(filter(None, map(identities.compute_of, media)), "")
         if compute:
             attributes["sm"] = compute
-        attributes |= {"rank": rank, "gdr": "0" if device.part.flag("p2p") is False else "1"}
+        unable = False in (device.part.flag("gdr"), device.part.flag("p2p"))
+        attributes |= {"rank": rank, "gdr": "0" if unable else "1"}
         links = [element for link in fabric for element in self._gpu_link(device, link)]
         pci = {"busid": self._addresses[device.name], "class": _gpu_class(device)}
         return _Element(
@@ -287,7 +301,9 @@ class _Writer:
     def _card(self, device: Device, speed: dict[str, str]) -> list[_Element]:
         names = list(device.rdma) or (device.label.split(", ") if device.label else [])
         if is_interface(self._topology, device):
-            return [_Element("nic", {}, [self._net(device, name, 1) for name in names])]
+            nets = [self._net(device, name, 1) for name in names]
+            self._cards.append((device.name, nets[0]))
+            return [_Element("nic", {}, nets)]
         families = {step.link.cable.family for step in self._topology.steps[device.name]}
         code = "0x020700" if "infiniband" in families else "0x020000"
         addresses = [read_address(address) for address in device.pci]
@@ -300,6 +316,7 @@ class _Writer:
             inner = [_Element("nic", {}, nets)] if nets else []
             attributes = {"busid": address, "class": code, **_numbers(device), **speed}
             functions.append(_Element("pci", attributes, inner))
+        self._cards.append((device.name, functions[0]))
         return functions
 
     def _net(self, device: Device, name: str, port: int) -> _Element:
@@ -308,8 +325,9 @@ class _Writer:
         attributes = {"name": name, "dev": str(self._nets)}
         if rate:
             attributes["speed"] = str(round(rate * 8 / _MEGA))
-        direct = "1" if device.rdma else "0"
-        attributes |= {"port": str(port), "guid": hex(self._nets), "gdr": direct}
+        attributes |= {"port": str(port), "guid": hex(self._nets)}
+        if device.rdma or device.part.flag("gdr") is False:  # NCCL takes what is not there for 0
+            attributes["gdr"] = "0" if device.part.flag("gdr") is False else "1"
         self._nets += 1
         return _Element("net", attributes)
 

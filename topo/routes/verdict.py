@@ -245,6 +245,11 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
         unable = _peer_to_peer(topology[gpu])
         if unable is not None:
             yield unable
+    if transfer.move.mover == "nic":
+        for end in (topology[name] for name in (*gpus, transfer.engine)):
+            if end.part.flag("gdr") is False:
+                fact = "GPUDirect RDMA is off (`gdr: no`) at"
+                yield Reason("no-gpudirect-rdma", "refused", fact, end.place, (end.name,))
     in_host = [step for step in transfer.walk if step.link.layer == "host"]
     meeting = topology.tree.meeting(in_host[0].source, in_host[-1].target)
     if meeting and topology[meeting].part.flag("acs") is None:

@@ -241,7 +241,9 @@ def _tree_class(topology: Topology, a: tuple[str, Attachment], b: tuple[str, Att
         # PIX at one switch of one chip; two ports of a switch with several chips, or with nobody
         # knows how many, may be more than one switch apart.
         chips = topology[meeting].part.figure("chips")
-        at_end = meeting in (a_name, b_name)
+        # A card with a switch inside is one more switch away, also at the end.
+        at_end = any(topology[name].part.flag("bridge") for name in (a_name, b_name))
+        at_end = at_end or meeting in (a_name, b_name)
         directly = of_a.bridges[:1] == of_b.bridges[:1] == (meeting,)
         one_chip = chips is None or (chips.value is not None and chips.value <= 1)
         return "PIX" if directly and one_chip and not at_end else "PXB"
