@@ -137,8 +137,9 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     from topo.discovery.lint import lint, with_possible_speeds
     from topo.topology.build import build_topology
 
+    machine = with_drive_links(machine)
     oddities = lint(machine)
-    machine = with_drive_links(with_possible_speeds(machine))
+    machine = with_possible_speeds(machine)
     complete, guesses = completed(machine, storage)
     yaml = to_yaml(*describe(complete, machine.title()))
     description = loads(yaml, name=f"{machine.file} as YAML")
