@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -100,10 +101,10 @@ def test_an_unknown_built_in_lists_those_that_are(monkeypatch, folder):
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):
-    def refuse(self, mode):
+    def refuse(path, flags):
         raise PermissionError
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     assert refused("box.yaml").message == "`box.yaml` may not be read"
     assert refused("./").message == "`./` is a folder"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from topo.description.loading import build, loads, read_description
 from topo.description.schema import json_schema
 from topo.document.parse import parse
 from topo.errors import TopoError
+from topo.study.compare import compare
 from topo.topology.build import build_topology
 
 
@@ -91,3 +93,54 @@ def test_any_override(overrides):
 def test_overrides_that_nearly_mean_something(target, key, value):
     text = BOX + CABLED + "workloads:\n  load: {read: 640 GB, from: storage, to: gpu}\n"
     outcome(loads, text, overrides={f"{target}.{key}": value})
+
+
+# --- small texts that stand for much --------------------------------------------------------------
+
+MESH = (
+    "topo: 1\ndevices:\n  cpu0: {part: xeon-8480c, pcie-lanes: 1000000}\n"
+    "  ram0: {part: ddr5-4800, channels: 8}\n  gpu[0-2999]: h100-sxm-80gb\n"
+    "links: [ram0 -- cpu0: memory-bus, gpu -- cpu0: pcie 5 x16]\n"
+)
+RANGES = ", ".join(f"{at}00000-{at}99999" for at in range(1, 100))
+CPU = "topo: 1\ndevices:\n  cpu[0-{}]: {{part: epyc-7742, numa: [{}]}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(CPU.format(98, RANGES), "more than 1024", id="nodes-of-a-cpu"),
+        pytest.param(
+            CPU.format(999, ", ".join(f"{at}000-{at}999" for at in range(1, 1001))),
+            "the file has more than 100000 NUMA nodes",
+            id="nodes-of-a-file",
+        ),
+        pytest.param(
+            CPU.format(0, f"'{','.join(str(at) for at in range(2000))}'"), "1024", id="one-list"
+        ),
+        pytest.param(
+            MESH + "expect: [gpu to gpu is PHB]", "is about 9000000 pairs", id="expectation"
+        ),
+    ],
+)
+def test_sums_have_limits(text, message):
+    with pytest.raises(TopoError, match="huge-range") as caught:
+        loads(text)
+    assert message in str(caught.value)
+
+
+def test_pairs_are_counted_before_they_are_made():
+    workload = "workloads: {swap: {copy: 1 GB, from: gpu, to: gpu}}"
+    topology = build_topology(loads(MESH + workload))
+    for end in ("", "gpu"):
+        with pytest.raises(TopoError, match="9000000 pairs"):
+            compare(topology, source=end, target=end)
+
+
+def test_a_part_like_a_part_like_a_part():
+    parts = "".join(f"  p{at}: {{like: p{at + 1}}}\n" for at in range(2000))
+    text = f"topo: 1\nparts:\n{parts}  p2000: h100-sxm-80gb\ndevices: {{gpu0: p0}}\n"
+    assert loads(text).devices[0].part.kind == "gpu"
+    with pytest.raises(TopoError, match="like-cycle") as caught:
+        loads(text.replace("p2000: h100-sxm-80gb", "p2000: {like: p1990}"))
+    assert [finding.code for finding in caught.value.findings] == ["like-cycle"]

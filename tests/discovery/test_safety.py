@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from topo.discovery import file_tree
-from topo.discovery.importing import KINDS, discover
+from topo.discovery.importing import KINDS, discover, import_text
 from topo.errors import ExchangeError
 
 DEADLINE_S = 20  # of the slowest; most take milliseconds
@@ -179,3 +179,23 @@ def test_members_stay_in_the_archive(member, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said_of("sysfs", tar(member)) in ("nothing-there", "broken-archive")
     assert not list(tmp_path.iterdir())  # nothing is ever unpacked
+
+
+def test_very_many_links_are_read_in_time():
+    def address(at):
+        return f"{at // 256:04x}:{at % 256:02x}:00.0"
+
+    gpus = "".join(
+        f'<pci busid="{address(at)}" class="0x030200" vendor="0x10de" device="0x2330" '
+        f'link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="{at}" sm="90" rank="{at}" gdr="1">'
+        + "".join(
+            f'<nvlink target="{address((at + step) % 1000)}" count="1" tclass="0x030200"/>'
+            for step in range(1, 41)
+        )
+        + "</gpu></pci>"
+        for at in range(1000)
+    )
+    text = f'<system version="1"><cpu numaid="0" arch="x86_64">{gpus}</cpu></system>'
+    start = time.process_time()
+    import_text("nccl", text.encode(), "many.xml")
+    assert time.process_time() - start < 10

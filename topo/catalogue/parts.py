@@ -297,11 +297,32 @@ class UserParts(Table[str, Part]):
         is_own_base = self._chain[-1:] == [name]  # `acme: {like: acme}` means the built-in
         if name not in self._nodes or (is_own_base and name in self.built_in):
             return self.built_in[name]
+        if name in self._chain:  # a cycle, which is reported
+            raise KeyError(name)
         if name not in self._read:
-            if name in self._chain:
-                self._cycle(name)
-                raise KeyError(name)
+            self._read_lineage(name)
+        part = self._read[name]
+        if part is None:
+            raise KeyError(name)
+        return part
+
+    def _read_lineage(self, name: str) -> None:
+        """Read a part and what it starts from, the last first: that can be longer than a stack."""
+        start = len(self._chain)
+        while True:
             self._chain.append(name)
+            node = self._nodes[name][1]
+            like = node.get("like") if isinstance(node, Mapping) else node
+            base = like.text.strip() if isinstance(like, Scalar) else ""
+            if base not in self._nodes or base in self._read:
+                break
+            if base in self._chain:
+                if base != name or base not in self.built_in:
+                    self._cycle(base)
+                break
+            name = base
+        while len(self._chain) > start:
+            name = self._chain[-1]
             key, node = self._nodes[name]
             if not _NAME.fullmatch(name):
                 self._report.add(
@@ -314,10 +335,6 @@ class UserParts(Table[str, Part]):
                 name, node, parts=self, media=self._media, report=self._report
             )
             self._chain.pop()
-        part = self._read[name]
-        if part is None:
-            raise KeyError(name)
-        return part
 
     def _cycle(self, name: str) -> None:
         ring = [*self._chain[self._chain.index(name) :], name]

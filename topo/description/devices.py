@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as Table
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.fields import FIELDS
@@ -38,6 +39,7 @@ _NOUNS: Final = {
     "label": "label",
 }
 # What belongs to one device only, and so not to a copy of it.
+_MOST_NUMA: Final = 1024  # of one CPU: as many as Linux knows
 _NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
 _NEEDED: Final = {
@@ -230,6 +232,7 @@ class _DeviceReader:
         self._values: dict[tuple[str, int], Any] = {}
         self._parts: dict[tuple[object, ...], Part | None] = {}
         self._refused: set[int] = set()
+        self._numa = 0
         self._last: tuple[Mapping, Part | None, dict[str, Any]] | None = None
 
     def read(self, name: str, place: Place, entries: Mapping) -> Device | None:
@@ -248,6 +251,8 @@ class _DeviceReader:
                 at = (key.text, id(node))
                 if at not in self._values:
                     self._values[at] = _READERS[key.text](node, f"`{key.text}`", self._report)
+                    if key.text == "numa":
+                        self._count_numa(node, at)
                 if self._values[at] is not None:
                     values["slot_name" if key.text == "slot" else key.text] = self._values[at]
             elif key.text in _PART_KEYS:
@@ -271,6 +276,16 @@ class _DeviceReader:
         if shared not in self._parts:
             self._parts[shared] = self._part(name, part_node, entries, figures)
         return self._parts[shared], values
+
+    def _count_numa(self, node: Node, at: tuple[str, int]) -> None:
+        """Refuse what makes the file's NUMA nodes too many, and any after it."""
+        before = self._numa
+        self._numa += len(self._values[at])
+        if self._numa > MOST:
+            self._values[at] = ()
+            if before <= MOST:
+                message = f"with this the file has more than {MOST} NUMA nodes"
+                self._report.add(node, "huge-range", message, help="write smaller ranges")
 
     def _part(
         self, name: str, node: Node | None, entries: Mapping, figures: list[tuple[Scalar, Node]]
@@ -310,8 +325,15 @@ def _address(text: str) -> str:
 
 
 def _numa(node: Node, what: str, report: Report) -> tuple[int, ...]:
-    ranges = _items(node, what, numbers_in, report)
-    return tuple(dict.fromkeys(number for numbers in ranges for number in numbers))
+    nodes: dict[int, None] = {}
+    parse = partial(numbers_in, most=_MOST_NUMA)
+    for item in node.items if isinstance(node, Sequence) else (node,):
+        nodes |= dict.fromkeys(keys.value_of(item, what, parse, report) or ())
+        if len(nodes) > _MOST_NUMA:
+            message = f"{what} of one CPU has more than {_MOST_NUMA} NUMA nodes"
+            report.add(item, "huge-range", message, help="write a smaller range")
+            return ()
+    return tuple(nodes)
 
 
 _READERS: Final[dict[str, Callable[[Node, str, Report], Any]]] = {

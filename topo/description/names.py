@@ -69,15 +69,15 @@ def is_name(key: Scalar, report: Report) -> bool:
     return bool(expand(key, report))
 
 
-def numbers_in(text: str) -> tuple[int, ...]:
+def numbers_in(text: str, most: int = MOST) -> tuple[int, ...]:
     """Return the numbers that ``0-3,6`` stands for.
 
     Raises
     ------
     UnitError
-        If it is not numbers and ranges of them, or more than `MOST`.
+        If it is not numbers and ranges of them, or more than `most`.
     """
-    return tuple(int(number) for number in _numbers(text, text))
+    return tuple(int(number) for number in _numbers(text, text, most))
 
 
 def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def _expand(text: str) -> tuple[str, ...]:
     return tuple(f"{match['stem']}{number}" for number in _numbers(match["items"], text))
 
 
-def _numbers(items: str, text: str) -> list[str]:
+def _numbers(items: str, text: str, most: int = MOST) -> list[str]:
     """Return the numbers of ``0-3,6`` as they are written: ``00-03`` keeps its zeros."""
     numbers: dict[str, None] = {}
     for item in items.split(","):
@@ -113,9 +113,9 @@ def _numbers(items: str, text: str) -> list[str]:
                 f"`{text}` is not a range of numbers, the smaller one first",
                 "write it like `gpu[0-7]` or `gpu[0-3,6]`",
             )
-        if int(last) - int(first) + len(numbers) >= MOST:
+        if int(last) - int(first) + len(numbers) >= most:
             shortened = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-            message = f"`{shortened}` names more than {MOST} of them"
+            message = f"`{shortened}` names more than {most} of them"
             raise UnitError("huge-range", message, "write a smaller range")
         width = len(first)
         numbers |= {f"{number:0{width}d}": None for number in range(int(first), int(last) + 1)}

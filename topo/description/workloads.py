@@ -19,7 +19,7 @@ from typing import Any, Final, get_args
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.description import keys
 from topo.description.description import BASES, Direction, Expectation, Workload
-from topo.description.names import Names, is_name
+from topo.description.names import MOST, Names, is_name
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
@@ -308,8 +308,13 @@ def resolve_expectations(
     for node, claimed in claims:
         expectation = claimed
         if expectation.kind in ("locality", "possible", "not-possible"):
-            for name in (expectation.subject, expectation.what):
-                names.select(name, node, report)
+            first, second = (
+                names.select(name, node, report) for name in (expectation.subject, expectation.what)
+            )
+            pairs = len(first) * len(second)
+            if expectation.kind == "locality" and pairs > MOST:
+                message = f"`{expectation.text}` is about {pairs} pairs, more than {MOST}"
+                report.add(node, "huge-range", message, help="name fewer devices")
         else:
             expectation = _with_path(expectation, node, workloads, report)
         if expectation.kind == "limited-by":  # `slot1/chip`, `slot1 -> cpu1`

@@ -161,8 +161,15 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
         }
     if any(cable == NUMA_LINK for _, cable, _ in links):
         document["media"] = _MEDIA
+    cables_of: dict[str, list[DiscoveredCable]] = {}
+    for cable in machine.cables:
+        for end in {cable.a: None, cable.b: None}:
+            cables_of.setdefault(end, []).append(cable)
     document["devices"] = {
-        names[device.id]: _device_value(device, machine, domains=domains) for device in devices
+        names[device.id]: _device_value(
+            device, machine, cables_of.get(device.id, ()), domains=domains
+        )
+        for device in devices
     }
     document["links"] = [{ends: cable} for ends, cable, _ in links]
     workload = _workload(machine)
@@ -224,10 +231,12 @@ def part_of(device: DiscoveredDevice, machine: Machine) -> Part | None:
     return catalogue().parts.get(like)
 
 
-def _device_value(device: DiscoveredDevice, machine: Machine, *, domains: bool) -> Any:
+def _device_value(
+    device: DiscoveredDevice, machine: Machine, cables: Iterable[DiscoveredCable], *, domains: bool
+) -> Any:
     """Return a device's part, with what differs from it.
 
-    `domains` says whether PCI addresses are written with their domain.
+    `cables` are the device's own; `domains` says whether PCI addresses are written with theirs.
     """
     part = part_of(device, machine)
     addresses = [address if domains else short_address(address) for address in device.pci]
@@ -242,7 +251,7 @@ def _device_value(device: DiscoveredDevice, machine: Machine, *, domains: bool) 
         "slot": printable(device.slot),
         "ports": _ports(device, part),
         "pcie": larger_slot(device, part),
-        "fabric": _fabric(device, part, machine.cables),
+        "fabric": _fabric(device, part, cables),
         "functions": functions,
         **dict(device.facts),
         "pci": addresses[0] if len(addresses) == 1 else addresses,
@@ -288,7 +297,7 @@ def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[Discov
     count, media = 0, set()
     for cable in cables:
         parsed = _FABRIC_CABLE.match(cable.cable)
-        if parsed and device.id in (cable.a, cable.b):
+        if parsed:
             links, family, generation = parsed.groups()
             count += int(links or 1)
             media.add(family if generation in (None, "unknown") else f"{family} {generation}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from topo.description.names import MOST
 from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
 
@@ -109,13 +110,18 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     Raises
     ------
     DescriptionError
-        When nothing is left to move: a copy from a device to itself.
+        When nothing is left to move, a copy from a device to itself, or between too many.
     """
     sources, targets = workload.sources, workload.targets
     if workload.direction == "read":
         return tuple(Ends(gpu, sources, "read") for gpu in targets)
     if workload.direction == "write":
         return tuple(Ends(gpu, targets, "write") for gpu in sources)
+    pairs = len(sources) * len(targets)
+    if pairs > MOST and (len(sources) != len(targets) or set(sources) & set(targets)):
+        message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
+        advice = "name fewer devices"
+        raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
     if topology[targets[0]].kind == "gpu":
         copies = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
     else:
