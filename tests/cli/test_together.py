@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.machines import ONE_SOCKET, TWO_SOCKETS
@@ -213,3 +215,32 @@ def test_a_linear_program_without_an_answer(topo, monkeypatch, code):
     done = topo("bottleneck", "gds-textbook", "--rule", "largest-total")
     assert (done.code, done.out) == (1, "")
     assert f"error[{code}]: no optimum" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("simulate", "--via", "direct"), "at least 1"),
+        (("upgrade", "--workload", "far", "--via", "direct"), "direct now: at least 1 s"),
+        (("compare", "--together"), "far at most"),
+        (("compare",), "far after at least"),
+        (("bottleneck", "--workload", "far"), r"1 +at most 50 GB/s"),
+    ],
+    ids=["simulate", "upgrade", "together", "compare", "ladder"],
+)
+def test_at_most_survives_every_view(topo, tmp_path, words, text):
+    unknown = TWO_SOCKETS.replace("upi 16 GT/s", "upi unknown")
+    (tmp_path / "box.yaml").write_text(unknown, encoding="utf-8")
+    done = topo(words[0], "box.yaml", *words[1:])
+    assert re.search(text, done.out)
+    assert "unknown-capacity" in done.err
+    assert '"at_most": true' in topo(words[0], "box.yaml", *words[1:], "--json").out
+
+
+def test_a_timeline_says_at_least(topo, tmp_path):
+    unknown = TWO_SOCKETS.replace("upi 16 GT/s", "upi unknown")
+    (tmp_path / "box.yaml").write_text(unknown, encoding="utf-8")
+    topo("simulate", "box.yaml", "--via", "direct", "-o", "time.svg")
+    picture = (tmp_path / "time.svg").read_text(encoding="utf-8")
+    assert "all done after at least" in picture
+    assert ">at least<" in picture

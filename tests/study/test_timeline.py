@@ -128,6 +128,32 @@ def test_what_does_not_work_is_said():
         topo.simulate(built(ONE_SOCKET.split("workloads:")[0]))
 
 
+FAR = TWO_SOCKETS.replace("upi 16 GT/s", "upi unknown")
+
+
+def test_at_most_is_carried_to_every_run_that_meets_the_unknown():
+    found = topo.simulate(built(FAR), via="direct")
+    assert {run.workload.name: run.at_most for run in found.runs} == {
+        "near": False,
+        "far": True,
+        "back": True,
+    }
+    assert found.at_most
+    assert {(rate.workload, rate.at_most) for rate in found.moments[0].rates} == {
+        ("near", False),
+        ("far", True),
+        ("back", True),
+    }
+    (finding,) = found.findings
+    assert finding.code == "unknown-capacity"
+    assert "rates of far and back are at most" in finding.message
+    assert "cpu0 -> cpu1" in finding.message
+
+
+def test_at_once_knows_which_paths_meet_an_unknown():
+    assert at_once(topo.compare(built(FAR))).at_most == ("legacy", "direct")
+
+
 def test_a_demand_that_nothing_stops():
     unknown = {"nic0.chip": "unknown", "gpu0.hbm": "unknown", "storage.read": "unlimited"}
     links = {"storage -- nic0": "infiniband unknown", "nic0 -- cpu0": "pcie unknown"}

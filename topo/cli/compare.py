@@ -47,6 +47,8 @@ def command(
 
         data_paths = question.via or DEFAULT_PATHS
         simulations = simulate_each(topology, via=data_paths, **how.arguments(topology))
+        of_runs = (finding for _, simulation in simulations for finding in simulation.findings)
+        findings = (*topology.findings, *dict.fromkeys(of_runs))
         if output:
             from topo.views.diagram.timeline import draw_timeline
 
@@ -55,10 +57,10 @@ def command(
         if as_json:
             from topo.views.documents import together_document
 
-            return verb.put_document(together_document(simulations), topology.findings)
+            return verb.put_document(together_document(simulations), findings)
         from topo.views.text.answers import together_page
 
-        return verb.put_page(together_page(simulations), topology.findings)
+        return verb.put_page(together_page(simulations), findings)
     from topo.study.compare import compare
     from topo.study.timeline import at_once
 

@@ -49,6 +49,7 @@ def command(
     else:
         raise click.UsageError("give one --via for all, or --via WORKLOAD=PATH for each.")
     simulation = simulate(topology, via=data_paths, **how.arguments(topology))
+    findings = (*topology.findings, *simulation.findings)
     if output:
         from topo.views.diagram.timeline import draw_timeline
 
@@ -56,7 +57,7 @@ def command(
     if as_json:
         from topo.views.documents import simulation_document
 
-        return verb.put_document(simulation_document(simulation), topology.findings)
+        return verb.put_document(simulation_document(simulation), findings)
     from topo.views.text.answers import simulation_page
 
-    return verb.put_page(simulation_page(simulation), topology.findings)
+    return verb.put_page(simulation_page(simulation), findings)

@@ -88,10 +88,11 @@ def command(
         costs=costs_by_kind,
         **how.arguments(topology),
     )
+    findings = (*topology.findings, *ranking.findings)
     if as_json:
         from topo.views.documents import upgrades_document
 
-        return verb.put_document(upgrades_document(ranking), topology.findings)
+        return verb.put_document(upgrades_document(ranking), findings)
     from topo.views.text.answers import upgrades_page
 
-    return verb.put_page(upgrades_page(ranking, most=most), topology.findings)
+    return verb.put_page(upgrades_page(ranking, most=most), findings)

@@ -401,6 +401,14 @@ def reasons_of(
     )
 
 
+def unknown_capacity(rates: str, unknowns: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the finding that `rates` are at most, where there are unknown capacities."""
+    if not unknowns:
+        return ()
+    message = f"{rates} are at most: unknown is how much passes {listed(unknowns, most=_MOST)}"
+    return (Finding("unknown-capacity", message, severity="warning"),)
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """How the demands of a use matrix are done with, max-min fair at every moment.

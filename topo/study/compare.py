@@ -15,7 +15,15 @@ from topo.phrases import listed
 from topo.routes.route import Policy, Reason, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import answer, ask, chosen_split, chosen_workloads, reasons_of, usual_paths
+from topo.study.answer import (
+    answer,
+    ask,
+    chosen_split,
+    chosen_workloads,
+    reasons_of,
+    unknown_capacity,
+    usual_paths,
+)
 from topo.study.answers import (
     Comparison,
     CoresBusy,
@@ -148,13 +156,7 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
             if reason.effect == "assumed":
                 paths_by_reason.setdefault(reason, []).append(name)
     for unknowns, names in paths_by_unknowns.items():
-        if unknowns:
-            yield Finding(
-                "unknown-capacity",
-                f"rates by {listed(names, most=_MOST)} are at most: unknown is how much passes "
-                f"{listed(unknowns, most=_MOST)}",
-                severity="warning",
-            )
+        yield from unknown_capacity(f"rates by {listed(names, most=_MOST)}", unknowns)
     for reason, names in paths_by_reason.items():
         text = f"{listed(names, most=_MOST)}: {reason.text}"
         yield Finding(reason.code, text, severity="note", place=reason.place)

@@ -15,7 +15,14 @@ from topo.routes.route import Policy, merged
 from topo.routes.router import Router
 from topo.solve.fluid import Timeline, complete
 from topo.solve.system import TIE
-from topo.study.answer import DEFAULT_PATHS, chosen_split, chosen_workloads, naming_demands, path_of
+from topo.study.answer import (
+    DEFAULT_PATHS,
+    chosen_split,
+    chosen_workloads,
+    naming_demands,
+    path_of,
+    unknown_capacity,
+)
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
@@ -25,12 +32,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One workload from its start to its last byte, by one data path."""
+    """One workload from its start to its last byte, by one data path.
+
+    `at_most` is whether an unknown capacity lies on its way: then it takes at least as long.
+    """
 
     workload: Workload
     data_path: str
     start: float
     finish: float
+    at_most: bool = False
 
     @property
     def duration(self) -> float:
@@ -42,13 +53,14 @@ class Run:
 class WorkloadRate:
     """What one workload gets during a span: bytes/s in all, its GPUs still running, what stops it.
 
-    `stopped_by` is empty where only the workload's own limits do.
+    `stopped_by` is empty where only the workload's own limits do; `at_most` is as for `Run`.
     """
 
     workload: str
     rate: float
     gpus: tuple[str, ...]
     stopped_by: tuple[Resource, ...]
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,8 @@ class Simulation:
     """A whole timeline: the runs in the order of the file, the moments in time.
 
     `finishes` are seconds by demand name (``load gpu0``); `certified` is whether they, and every
-    moment's rates, were checked (`topo.solve.certificates`).
+    moment's rates, were checked (`topo.solve.certificates`). `unknowns` are the capacities on the
+    way that nobody knows: who meets one takes at least as long as it says.
     """
 
     topology: Topology
@@ -79,6 +92,18 @@ class Simulation:
     moments: tuple[Moment, ...]
     finishes: Mapping[str, float]
     certified: bool = False
+    unknowns: tuple[str, ...] = ()
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the rates are upper bounds, and the end the soonest that there can be."""
+        return bool(self.unknowns)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What it rests on."""
+        names = [run.workload.name for run in self.runs if run.at_most]
+        return unknown_capacity(f"rates of {listed(names, most=4)}", self.unknowns)
 
     def __getitem__(self, workload: str) -> Run:
         """Return the run of the workload of that name."""
@@ -209,6 +234,10 @@ def _run(
             [demand.start for demand in demands],
             spans=True,
         )
+    unknowns = [resource.id for resource in matrix.resources if resource.capacity.at(at).unknown]
+    bounded = {
+        demand.workload for demand in demands if not demand.route.use.keys().isdisjoint(unknowns)
+    }
     last = {workload.name: 0.0 for workload in workloads}
     for demand, finish in zip(demands, timeline.finishes, strict=True):
         last[demand.workload] = max(last[demand.workload], finish)
@@ -217,16 +246,18 @@ def _run(
         topology=topology,
         basis=at,
         runs=tuple(
-            Run(workload, paths[workload.name], workload.start, last[workload.name])
+            Run(workload, paths[name], workload.start, last[name], name in bounded)
             for workload in workloads
+            for name in [workload.name]
         ),
-        moments=tuple(_moments(matrix, timeline)),
+        moments=tuple(_moments(matrix, timeline, bounded)),
         finishes=dict(zip(names, timeline.finishes, strict=True)),
         certified=timeline.certified,
+        unknowns=tuple(unknowns),
     )
 
 
-def _moments(matrix: UseMatrix, timeline: Timeline) -> Iterator[Moment]:
+def _moments(matrix: UseMatrix, timeline: Timeline, bounded: set[str]) -> Iterator[Moment]:
     for span in timeline.spans:
         running: dict[str, list[int]] = {}
         for position, index in enumerate(span.demands):
@@ -242,6 +273,7 @@ def _moments(matrix: UseMatrix, timeline: Timeline) -> Iterator[Moment]:
                         matrix.demands[span.demands[position]].gpu for position in positions
                     ),
                     stopped_by=tuple(matrix.resources[index] for index in stops),
+                    at_most=name in bounded,
                 )
             )
         yield Moment(start=span.start, end=span.end, rates=tuple(rates))
@@ -252,13 +284,14 @@ def _moments(matrix: UseMatrix, timeline: Timeline) -> Iterator[Moment]:
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """The workloads of a comparison run together, once by each data path that all can take.
-
-    `at_most` are the data paths on whose way a capacity is unknown: they take at least as long.
-    """
+    """The workloads of a comparison run together, once by each data path that all can take."""
 
     runs: tuple[tuple[str, Simulation], ...]
-    at_most: tuple[str, ...]
+
+    @property
+    def at_most(self) -> tuple[str, ...]:
+        """The data paths on whose way a capacity is unknown: they take at least as long."""
+        return tuple(name for name, simulation in self.runs if simulation.at_most)
 
     @property
     def ranked(self) -> tuple[tuple[str, Simulation], ...]:
@@ -313,7 +346,7 @@ def at_once(comparison: Comparison) -> AtOnce | None:
     leading = [answer for answer in answers if answer.workload.direction != "copy"] or answers
     topology, at, policy = comparison.topology, comparison.basis, comparison.policy
     workloads = tuple(answer.workload for answer in answers)
-    runs, at_most = [], []
+    runs = []
     for name in dict.fromkeys(path.name for answer in leading for path in answer.paths):
         paths = []
         for answer in answers:  # by this data path; what was not asked by it, by its own
@@ -329,6 +362,4 @@ def at_once(comparison: Comparison) -> AtOnce | None:
         else:
             simulation = _run(topology, workloads, via, tuple(demands), at)
         runs.append((name, simulation))
-        if any(path.at_most for path in paths):
-            at_most.append(name)
-    return AtOnce(tuple(runs), tuple(at_most)) if runs else None
+    return AtOnce(tuple(runs)) if runs else None

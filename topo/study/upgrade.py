@@ -20,7 +20,7 @@ from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.solve.system import TIE
-from topo.study.answer import chosen_workloads, path_of
+from topo.study.answer import chosen_workloads, path_of, unknown_capacity
 from topo.study.compare import compare
 from topo.study.timeline import simulate_each
 from topo.topology.locality import socket_of
@@ -80,12 +80,19 @@ class Candidate:
 class Outcome:
     """Seconds until each workload has its last byte, and what binds while the most run.
 
-    `certified` is whether the times were checked (`topo.solve.certificates`).
+    `certified` is whether the times were checked (`topo.solve.certificates`); `unknowns` are the
+    capacities on the way that nobody knows, so that it takes at least as long.
     """
 
     times: Mapping[str, float]
     bound: tuple[Resource, ...]
     certified: bool = False
+    unknowns: tuple[str, ...] = ()
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the times are the least that there can be."""
+        return bool(self.unknowns)
 
     @property
     def time(self) -> float:
@@ -139,6 +146,11 @@ class Upgrades:
     now: Outcome
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the times as things are rest on."""
+        return unknown_capacity(f"rates by {self.via}", self.now.unknowns)
 
     @property
     def certified(self) -> bool:
@@ -299,14 +311,14 @@ def _outcome(
     if not name:
         ((_, simulation),) = simulate_each(topology, via=(via,), at=at, policy=policy)
         times = {run.workload.name: run.finish for run in simulation.runs}
-        return Outcome(times, simulation.bound, simulation.certified)
+        return Outcome(times, simulation.bound, simulation.certified, simulation.unknowns)
     answer = compare(topology, workload=name, via=(via,), at=at, policy=policy)[via]
     if answer.time is None:
         refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
         message = f"{name} cannot go by {via}: {listed(refused, most=4)}"
         raise NoRouteError(Finding("refused", message))
     full = (bottleneck.resource for bottleneck in answer.bottlenecks)
-    return Outcome({name: answer.time}, tuple(full), answer.certified)
+    return Outcome({name: answer.time}, tuple(full), answer.certified, answer.unknowns)
 
 
 def _changed(topology: Topology, *parts: Candidate) -> Topology:

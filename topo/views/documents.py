@@ -281,7 +281,7 @@ def together_document(simulations: Sequence[tuple[str, Simulation]]) -> Document
     }
 
 
-_TIMELINE: Final = "end runs moments:spans finishes certified"
+_TIMELINE: Final = "end at_most runs moments:spans finishes unknowns:unknown certified"
 
 
 def upgrades_document(upgrades: Upgrades) -> Document:

@@ -387,9 +387,11 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Prices": ("total fair_total:max_min_total_bytes_per_s time classes tie", _price_sentences),
     "ClassPrice": (_class_price,),
     "TiedPrice": (_tied_price,),
-    "Run": ("workload.name:workload data_path workload.size:bytes start finish duration:time_s",),
+    "Run": (
+        "workload.name:workload data_path workload.size:bytes start finish duration:time_s at_most",
+    ),
     "Moment": ("start end rates:workloads",),
-    "Outcome": ("time times bound:bottlenecks",),
+    "Outcome": ("time times at_most bound:bottlenecks",),
     "Upgrades": (
         "topology basis",
         lambda upgrades: {"workloads": [workload.name for workload in upgrades.workloads]},

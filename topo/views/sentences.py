@@ -485,7 +485,7 @@ def _gigabytes(slope: float) -> str:
 def at_once_sentence(together: AtOnce) -> str:
     """Return who is done when, and which data path is first."""
     (name, best), *slower = together.ranked
-    done = _done(together, name, best)
+    done = _done(best)
     if not slower:
         return f"Run together by {name}, {done}."
     if together.result == "same":
@@ -495,16 +495,20 @@ def at_once_sentence(together: AtOnce) -> str:
     clauses = [f"Run together, {start}{done}"]
     for path, simulation in slower:
         sharing = f", sharing {classes_of(simulation.bound)}" if simulation.bound else ""
-        clauses.append(f"by {path}, {_done(together, path, simulation)}{sharing}")
+        clauses.append(f"by {path}, {_done(simulation)}{sharing}")
     return "; ".join(clauses) + "."
 
 
-def _done(together: AtOnce, name: str, simulation: Simulation) -> str:
-    at = "after at least" if name in together.at_most else "at"
+def _done(simulation: Simulation) -> str:
     first, *later = simulation.runs
-    words = [f"{first.workload.name} is done {at} {format_duration(first.finish)}"]
-    words += [f"{run.workload.name} {at} {format_duration(run.finish)}" for run in later]
+    words = [f"{first.workload.name} is done {done_words(first.finish, at_most=first.at_most)}"]
+    words += [f"{run.workload.name} {done_words(run.finish, at_most=run.at_most)}" for run in later]
     return listed(words, most=6)
+
+
+def done_words(seconds: float, *, at_most: bool) -> str:
+    """Return "at 6.4 s", or "after at least 6.4 s" past an unknown capacity."""
+    return ("after at least " if at_most else "at ") + format_duration(seconds)
 
 
 def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:

@@ -11,7 +11,7 @@ from topo.records import dataclass
 from topo.units import format_duration, format_rate, format_size
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
-from topo.views.sentences import classes_of
+from topo.views.sentences import classes_of, done_words
 
 if TYPE_CHECKING:
     from topo.study.timeline import Moment, Run, Simulation
@@ -150,7 +150,7 @@ def _sentences(moment: Moment, gpus: Mapping[str, set[str]]) -> Iterator[str]:
         binds = f"{classes_of(rate.stopped_by)} ({shortened(names)})"
         some = f" ({shortened(rate.gpus)})" if len(rate.gpus) < len(gpus[rate.workload]) else ""
         groups.setdefault(binds if rate.stopped_by else "own limit", []).append(
-            f"{rate.workload}{some} {format_rate(rate.rate)}"
+            f"{rate.workload}{some} {'at most ' * rate.at_most}{format_rate(rate.rate)}"
         )
     for binds, rates in groups.items():
         yield f"{', '.join(rates)}: {binds}"
@@ -161,7 +161,7 @@ def panel_title(simulation: Simulation) -> str:
     paths = list(dict.fromkeys(run.data_path for run in simulation.runs))
     runs = [f"{run.workload.name} by {run.data_path}" for run in simulation.runs]
     by = paths[0] if len(paths) == 1 else ", ".join(runs)
-    return f"{by}: all done at {format_duration(simulation.end)}"
+    return f"{by}: all done {done_words(simulation.end, at_most=simulation.at_most)}"
 
 
 def round_up(value: float) -> float:
@@ -319,6 +319,10 @@ class _Sheet:
         done = Line(format_duration(run.finish), 12.0, bold=True)
         self._rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
         self._write((x + 6, top + 6), done)
+        if run.at_most:
+            line = Line("at least", tone="soft")
+            self._rule(Rect(x + 5, top + 14, line.width, 14), self.theme.paper)
+            self._write((x + 6, top + 21), line)
         if run.start > 0:
             start = self._x(run.start)
             self._rule(Rect(start - 0.7, top - 3, 1.4, _LANE + 3), self.theme.ink)

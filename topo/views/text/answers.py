@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
-    from topo.study.timeline import AtOnce, Simulation
-    from topo.study.upgrade import Upgrade, Upgrades
+    from topo.study.timeline import AtOnce, Run, Simulation
+    from topo.study.upgrade import Outcome, Upgrade, Upgrades
     from topo.topology.topology import Resource, Topology
     from topo.views.text.page import Block, Row, Table, Tone
 
@@ -268,13 +268,17 @@ def _full_resources(path: PathAnswer) -> Table:
 
 def _rungs(ladder: Ladder) -> Table:
     timed = [right("time")] if ladder.answer.time is not None else []
+    at_most = ladder.answer.at_most
     return table(
         (right("step"), right("rate"), *timed, "limited by", wide("namely")),
         (
             (
                 "" if place else str(step),
-                "" if place else Cell(format_rate(rung.rate)),
-                *("" if place else Cell(format_duration(rung.time or 0.0)) for _ in timed),
+                "" if place else Cell("at most " * at_most + format_rate(rung.rate)),
+                *(
+                    "" if place else Cell("at least " * at_most + format_duration(rung.time or 0.0))
+                    for _ in timed
+                ),
                 class_words(kind, len(group)),
                 shortened(bottleneck.resource.name for bottleneck in group),
             )
@@ -355,7 +359,7 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
                 run.workload.name,
                 run.data_path,
                 format_duration(run.start),
-                Cell(format_duration(run.finish)),
+                Cell(_at_least(run.finish, run)),
                 _bar(run.start / end, run.finish / end),
             )
             for run in simulation.runs
@@ -369,7 +373,7 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
                 "" if place else format_duration(moment.start),
                 "" if place else format_duration(moment.end),
                 rate.workload,
-                format_rate(rate.rate),
+                "at most " * rate.at_most + format_rate(rate.rate),
                 shortened(rate.gpus),
                 stopped_words(rate.stopped_by),
             )
@@ -378,6 +382,11 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
         ),
     )
     yield basis_note(simulation.basis)
+
+
+def _at_least(seconds: float, bound: Run | Simulation | Outcome) -> str:
+    """Return a time in words, "at least" where it is a bound."""
+    return "at least " * bound.at_most + format_duration(seconds)
 
 
 def _bar(start: float, end: float) -> str:
@@ -394,20 +403,24 @@ def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Blo
         (
             run.workload.name,
             *(
-                format_duration(simulation[run.workload.name].finish)
+                _at_least(same.finish, same)
                 for _, simulation in simulations
+                for same in [simulation[run.workload.name]]
             ),
         )
         for run in first.runs
     ]
-    ends = (Cell(format_duration(simulation.end)) for _, simulation in simulations)
+    ends = (Cell(_at_least(simulation.end, simulation)) for _, simulation in simulations)
     yield table(
         ("workload", *(right(name) for name, _ in simulations)), [*rows, ("all done", *ends)]
     )
     sentences = []
     for name, simulation in simulations:
         opening = simulation.moments[0].rates
-        rates = ", ".join(f"{rate.workload} {format_rate(rate.rate)}" for rate in opening)
+        rates = ", ".join(
+            f"{rate.workload} {'at most ' * rate.at_most}{format_rate(rate.rate)}"
+            for rate in opening
+        )
         resources = dict.fromkeys(resource for rate in opening for resource in rate.stopped_by)
         sentences.append(f"{name}: at first {rates}; {bound_words(resources)}.")
     yield Bullets(tuple(sentences))
@@ -419,9 +432,9 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
     names = ", ".join(workload.name for workload in upgrades.workloads)
     now = upgrades.now
     yield Heading(title_of(upgrades.topology))
-    times = ", ".join(f"{name} {format_duration(time)}" for name, time in now.times.items())
+    times = ", ".join(f"{name} {_at_least(time, now)}" for name, time in now.times.items())
     if len(now.times) == 1:
-        times = format_duration(now.time)
+        times = _at_least(now.time, now)
     yield Text(f"{names} by {upgrades.via} now: {times}, limited by {bound_words(now.bound)}.")
     rows = upgrades.rows
     priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
@@ -460,7 +473,7 @@ def _upgrade_row(
     cost = _NONE if upgrade.cost is None else f"{upgrade.cost:,.0f}"
     return (
         str(number),
-        *map(format_duration, upgrade.outcome.times.values()),
+        *(_at_least(time, upgrade.outcome) for time in upgrade.outcome.times.values()),
         f"{change:+.0%}" if abs(change) >= _CHANGED else "same",
         *((cost,) if priced else ()),
         title,
