@@ -56,8 +56,7 @@ def components(
 
 
 def refine(
-    colours: Mapping[Node, Hashable],
-    neighbours: Callable[[Node, Mapping[Node, int]], Hashable],
+    colours: Mapping[Node, Hashable], neighbours: Callable[[Node, Mapping[Node, int]], Hashable]
 ) -> dict[Node, int]:
     """Return a class for each node, so that the nodes of a class see the same classes around them.
 

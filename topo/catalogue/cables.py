@@ -325,12 +325,7 @@ def _likely(text: str, media: Table[str, Medium]) -> str:
 
 
 def read_medium(
-    name: str,
-    node: Node,
-    *,
-    media: Table[str, Medium],
-    report: Report,
-    kind: FigureKind = "quoted",
+    name: str, node: Node, *, media: Table[str, Medium], report: Report, kind: FigureKind = "quoted"
 ) -> Medium | None:
     """Read one medium; under a built-in's name it changes what it says and keeps the rest.
 

@@ -112,8 +112,7 @@ COUNT: Final = Quantity(
 RATIO: Final = Quantity(
     "ratio",
     _either(
-        {"type": "number", "minimum": 0, "maximum": 1},
-        _pattern(rf"^{NUMBER_PATTERN} ?%?$", "85 %"),
+        {"type": "number", "minimum": 0, "maximum": 1}, _pattern(rf"^{NUMBER_PATTERN} ?%?$", "85 %")
     ),
     units.spell_ratio,
     units.parse_ratio,

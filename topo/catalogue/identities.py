@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from topo.catalogue.kinds import Kind
 from topo.catalogue.parts import DATA, catalogue, part_names
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.catalogue.kinds import Kind
-
 
 NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")

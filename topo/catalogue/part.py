@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topo.catalogue.fields import FIGURE_KEYS, FLAG_KEYS
 from topo.catalogue.kinds import HasKind, Kind
+from topo.errors import Place
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.errors import Place
 
 FigureKind = Literal["formula", "datasheet", "measured", "quoted", "guess"]
 Reach = Literal["host", "memory", "network", "gpu"]

@@ -520,9 +520,7 @@ class _Shelf(Table[str, T], Generic[T]):
     """Entries by name, each decoded once, when first asked for."""
 
     def __init__(
-        self,
-        files: tuple[str, ...],
-        decode: Callable[[str, Node, Report, Table[str, T]], T | None],
+        self, files: tuple[str, ...], decode: Callable[[str, Node, Report, Table[str, T]], T | None]
     ) -> None:
         self._decode = decode
         self._texts = {name: text for file in files for name, text in _entries(file)}

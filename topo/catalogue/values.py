@@ -50,11 +50,7 @@ class Word:
 
 
 def read_value(
-    node: Node,
-    parse: Callable[[Scalar, Origin], T],
-    *,
-    report: Report,
-    origin: Origin = HERE,
+    node: Node, parse: Callable[[Scalar, Origin], T], *, report: Report, origin: Origin = HERE
 ) -> T | None:
     """Read a value, plain or as ``{value, source, kind}``, by what its text and origin become.
 

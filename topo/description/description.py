@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from topo.catalogue.kinds import HasKind, Kind
+from topo.catalogue.part import Cable, Figure, Medium, Part
+from topo.document.nodes import Document, Node
+from topo.document.nodes import Mapping as Entries
+from topo.errors import Finding, Place
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Cable, Figure, Medium, Part
-    from topo.document.nodes import Document, Node
-    from topo.document.nodes import Mapping as Entries
-    from topo.errors import Finding, Place
-
 
 Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
@@ -121,7 +118,7 @@ class DataPath:
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
         ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
     code
-        A short name to cite it by; topo's own have a letter each.
+        A short name to cite it by, which topo itself does nothing with.
     """
 
     name: str

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as Table
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from topo.catalogue.fields import FIELDS
+from topo.catalogue.part import Medium, Part
 from topo.catalogue.parts import find_part, vary_part
 from topo.catalogue.values import rejoin
 from topo.description import keys
@@ -23,10 +24,6 @@ from topo.errors import Place, UnitError
 from topo.phrases import counted, did_you_mean, listed
 from topo.records import dataclass
 from topo.units import parse_flag
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Medium, Part
-
 
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*FIELDS, "source", "source-kind", "title")

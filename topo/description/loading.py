@@ -12,10 +12,11 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from topo import files
 from topo.catalogue.cables import read_media
+from topo.catalogue.part import Medium
 from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
@@ -55,9 +56,6 @@ from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
 from topo.phrases import did_you_mean, near_names
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Medium
 
 VERSION: Final = "1"
 _FOREIGN_FILES: Final = {

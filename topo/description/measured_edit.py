@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from json import dumps
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from topo.description.description import Description
 from topo.description.format import comments_of, comparable
 from topo.description.loading import loads
 from topo.document.nodes import Mapping, Scalar, Sequence
@@ -20,10 +21,6 @@ from topo.document.tokens import tokenize
 from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
 from topo.units import spell_rate
-
-if TYPE_CHECKING:
-    from topo.description.description import Description
-
 
 _AFTER: Final = ("workloads", "expect")  # sections that stand below `measured:`
 _INDENT: Final = "  "

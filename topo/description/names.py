@@ -10,15 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from topo.description.description import End
+from topo.document.nodes import Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed
-
-if TYPE_CHECKING:
-    from topo.document.nodes import Report, Scalar
-
 
 MOST = 100_000
 _LONG = 40  # characters of a text that a message shows

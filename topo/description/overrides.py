@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingOf
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.fields import FIELDS
+from topo.description.description import Override
 from topo.description.keys import node_of
+from topo.description.names import Names
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError
 from topo.phrases import did_you_mean
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.description.description import Override
-    from topo.description.names import Names
-
 
 _FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.

@@ -13,21 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
 from json import dumps
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from topo.catalogue.fields import CAPS, FIELDS, FLAG, MEDIUM_FIELDS, PORTS, RATE, RATIO, SLOT
+from topo.catalogue import fields
+from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
 from topo.catalogue.parts import catalogue
+from topo.description.description import DataPath, Description, Device, Measurement, Workload
 from topo.description.format import SECTION_ORDER, WIDEST_KEY
 from topo.description.keys import SETTINGS
 from topo.document.nodes import plain
 from topo.phrases import number_ranges
 from topo.records import dataclass
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
-
-if TYPE_CHECKING:
-    from topo.catalogue.fields import Field, Quantity
-    from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
-    from topo.description.description import DataPath, Description, Device, Measurement, Workload
 
 Plain = dict[str, Any]
 # The source and kind that a mapping states for all the figures in it.
@@ -115,7 +112,7 @@ def _data_path(path: DataPath) -> Plain:
 
 
 def _measurement(measurement: Measurement) -> Plain:
-    rate = _figure_value(measurement.rate, RATE, kind="measured")
+    rate = _figure_value(measurement.rate, fields.RATE, kind="measured")
     entries = {"rate": rate}
     if isinstance(rate, dict):
         entries = {"rate": rate["value"], "source": measurement.rate.source}
@@ -177,29 +174,29 @@ def _differences(part: Part, base: Part | None) -> Plain:
     if part.title != (base.title if base else ""):
         entries["title"] = part.title
     source = part.source if part.source != (base.source if base else "") else ""
-    for name, part_field in FIELDS.items():
+    for name, part_field in fields.FIELDS.items():
         value = _difference(part, base, part_field, (source, "quoted"))
         if value is not None:
             entries[name] = value
     return {**entries, "source": source} if source else entries
 
 
-def _difference(part: Part, base: Part | None, field: Field, usual: Usual) -> Any:
+def _difference(part: Part, base: Part | None, field: fields.Field, usual: Usual) -> Any:
     """Return the value of one key, or `None` where the base has the same."""
     quantity = field.quantity
-    if quantity is SLOT:
+    if quantity is fields.SLOT:
         slot = part.slot
         if slot is None or slot == (base and base.slot):
             return None
         return _sourced(quantity.spelled(slot), slot.source, slot.kind, usual)
-    if quantity is PORTS:
+    if quantity is fields.PORTS:
         ports, base_ports = part.ports, base.ports if base else None
         if field.name != "ports":
             ports, base_ports = part.fabric, base.fabric if base else None
         if ports is None or ports == base_ports:
             return None
         return _ports(ports, base_ports, usual)
-    if quantity is CAPS and part.peer_caps and part.peer_caps != (base and base.peer_caps):
+    if quantity is fields.CAPS and part.peer_caps and part.peer_caps != (base and base.peer_caps):
         return _caps(part.peer_caps, usual)
     if not quantity.unit:
         return _word(part, base, field.name, usual)
@@ -216,7 +213,7 @@ def _word(part: Part, base: Part | None, name: str, usual: Usual) -> Any:
     if name not in values or (name in base_values and values[name] == base_values[name]):
         return None
     text, source = values[name], part.sources.get(name, "")
-    text = FLAG.spelled(text) if name in part.flags else text
+    text = fields.FLAG.spelled(text) if name in part.flags else text
     return _sourced(text, source, "quoted", usual if source else _QUOTED)
 
 
@@ -225,7 +222,7 @@ def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
     text: Any = "unknown" if ports.count is None else ports.count
     inherited = base is not None and (ports.rate, ports.medium) == (base.rate, base.medium)
     if ports.count is not None and not inherited:
-        rate = RATE.spelled(ports.rate.value if ports.rate else None)
+        rate = fields.RATE.spelled(ports.rate.value if ports.rate else None)
         if ports.medium is not None:
             medium = catalogue().media.get(ports.medium)
             tells_rate = medium is not None and medium.rate is not None
@@ -238,7 +235,7 @@ def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
 def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
     return {
         name: _sourced(
-            str(RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
+            str(fields.RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
             cap.rate.source,
             cap.rate.kind,
             usual,
@@ -253,7 +250,7 @@ def _cable_value(cable: Cable, own_media: Mapping[str, Medium]) -> Any:
     medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
     entries: Plain = {}
     if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
-        entries["efficiency"] = _figure_value(cable.efficiency, RATIO)
+        entries["efficiency"] = _figure_value(cable.efficiency, fields.RATIO)
     if cable.p2p is not None:
         entries["p2p"] = _caps(cable.p2p)
     return {"medium": cable.text, **entries} if entries else cable.text
@@ -272,15 +269,15 @@ def _medium_value(medium: Medium) -> Plain:
     }
     for key, figure in figures.items():
         if figure is not None:
-            entries[key] = _figure_value(figure, MEDIUM_FIELDS[key].quantity, source=source)
+            entries[key] = _figure_value(figure, fields.MEDIUM_FIELDS[key].quantity, source=source)
     entries |= {"encoding": medium.encoding, "source": source}
     if medium.rate is not None and not medium.encoding:
-        entries["per-lane"] = FLAG.spelled(medium.per_lane)
+        entries["per-lane"] = fields.FLAG.spelled(medium.per_lane)
     return _stated(entries)
 
 
 def _figure_value(
-    figure: Figure, quantity: Quantity, *, kind: FigureKind = "quoted", source: str = ""
+    figure: Figure, quantity: fields.Quantity, *, kind: FigureKind = "quoted", source: str = ""
 ) -> Any:
     """Return a figure as YAML writes it: plain, or with its source and kind.
 

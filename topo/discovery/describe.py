@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from topo.catalogue.kinds import CARDS
+from topo.catalogue.part import Part
 from topo.catalogue.parts import catalogue
 from topo.description.names import RESERVED
 from topo.description.write import Comments, stem_of
@@ -25,10 +26,6 @@ from topo.discovery.pci import read_address, short_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import did_you_mean, number_ranges
 from topo.units import spell_rate
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Part
-
 
 Plain = dict[str, Any]
 

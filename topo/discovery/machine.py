@@ -7,15 +7,11 @@ stays unknown. `topo.discovery.describe` makes a topology file of it; devices ge
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HasKind, Kind
+from topo.errors import Finding
 from topo.phrases import counted
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.errors import Finding
-
 
 _LONGEST = 100
 

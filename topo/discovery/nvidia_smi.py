@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from topo.catalogue.kinds import Kind
 from topo.description.names import numbers_in
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import (
@@ -26,10 +27,6 @@ from topo.discovery.machine import (
 from topo.errors import ExchangeError, Finding, Place, UnitError
 from topo.graph import components
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.catalogue.kinds import Kind
-
 
 # Nearest first; what was called otherwise once.
 RANKS: Final = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")

@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from topo.catalogue import identities
 from topo.catalogue.cables import LANES
+from topo.catalogue.kinds import Kind
 from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredLink
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.catalogue.kinds import Kind
-
 
 Port = Literal["root", "upstream", "downstream", ""]
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.document.text import QUOTE_IT, Reading, capped, short
 from topo.document.tokens import Token, TokenizedText, tokenize
-
-if TYPE_CHECKING:
-    from topo.errors import Finding
-
+from topo.errors import Finding
 
 _CLOSERS: Final = {"[": "]", "{": "}"}
 

@@ -247,9 +247,4 @@ _FLOW_END: Final = re.compile(r"\n|:(?=[ \t\n,\[\]{}]|\Z)|(?<=[ \t])#|[,\[\]{}]"
 _NAMED: Final[dict[str, Kind]] = {"&": "anchor", "*": "alias", "!": "tag"}
 _SIGNS: Final = frozenset("|>%@`")
 _BRACKETS: Final[dict[str, Kind]] = {"[": "open", "{": "open", "]": "close", "}": "close"}
-_INDICATORS: Final[dict[str, Kind]] = {
-    ",": "comma",
-    "-": "dash",
-    "?": "question",
-    ":": "colon",
-}
+_INDICATORS: Final[dict[str, Kind]] = {",": "comma", "-": "dash", "?": "question", ":": "colon"}

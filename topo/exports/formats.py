@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.topology.topology import Topology
+from topo.topology.topology import Topology
 
 
 class Format(NamedTuple):

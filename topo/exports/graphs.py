@@ -8,17 +8,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
 import networkx
 
 from topo.exports.formats import Exported, not_held
+from topo.topology.topology import Topology
 from topo.views.diagram.sheet import draw
-
-if TYPE_CHECKING:
-    from topo.topology.topology import Topology
-
 
 # --- the public graph (`Topology.graph`), and its edges as a table --------------------------------
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue import identities
 from topo.catalogue.kinds import CARDS, Kind
+from topo.description.description import Device
 from topo.discovery.pci import MADE_UP, NAME_ATTRIBUTE, read_address
 from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
@@ -20,10 +21,7 @@ from topo.phrases import counted
 from topo.records import dataclass
 from topo.topology.locality import Attachment, linked_hosts, socket_of
 from topo.topology.rules import cpu_numbers, is_interface
-
-if TYPE_CHECKING:
-    from topo.description.description import Device
-    from topo.topology.topology import Link, Topology
+from topo.topology.topology import Link, Topology
 
 _LONGEST: Final = 254
 _MOST_NODES: Final = 256

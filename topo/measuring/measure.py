@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
 from topo.description.loading import read_file
@@ -22,12 +22,9 @@ from topo.measuring.readers import LARGEST, Results, read_results
 from topo.phrases import and_more, listed
 from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, Sample, read_samples
+from topo.topology.topology import Topology
 from topo.units import format_rate, format_ratio
 from topo.views.sentences import limited_by, measured_ends
-
-if TYPE_CHECKING:
-    from topo.topology.topology import Topology
-
 
 _OTHER = "another result for the same ends is used: copy engine before kernel, then the fastest"
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from topo.datapaths.registry import is_ram
+from topo.description.description import DataPath, Move
 from topo.description.names import ranged, stem_of
+from topo.errors import Place
 from topo.phrases import listed
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.description.description import DataPath, Move
-    from topo.errors import Place
-    from topo.topology.topology import Resource, Step, Topology
+from topo.topology.topology import Resource, Step, Topology
 
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]

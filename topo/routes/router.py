@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import is_ram
+from topo.description.description import DataPath, Move
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
@@ -27,9 +27,6 @@ from topo.routes.usage import UseBuilder, measured_pairs, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
 from topo.topology.topology import Step, Topology
-
-if TYPE_CHECKING:
-    from topo.description.description import DataPath, Move
 
 
 class Router:

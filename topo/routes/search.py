@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, Kind
+from topo.description.description import Device
 from topo.graph import breadth_first
 from topo.routes.route import EqualCostPaths
 from topo.topology.locality import forwards, locality, rank, socket_of
 from topo.topology.topology import Layer, Step, Topology
-
-if TYPE_CHECKING:
-    from topo.description.description import Device
 
 _TIE = 1e-9
 

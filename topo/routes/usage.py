@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from topo.catalogue.kinds import Kind
 from topo.catalogue.part import Figure
+from topo.description.description import DataPath, Measurement
+from topo.routes.route import Direction, Subflow, Transfer
 from topo.topology.topology import Capacity, Resource, Topology
-
-if TYPE_CHECKING:
-    from topo.catalogue.kinds import Kind
-    from topo.description.description import DataPath, Measurement
-    from topo.routes.route import Direction, Subflow, Transfer
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {

@@ -13,17 +13,15 @@ routing; `gdscheck -p`, driver configuration).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.kinds import CARDS, STORAGE, Kind
+from topo.description.description import DataPath, Device, Settings
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.usage import is_peer, stated_caps
 from topo.topology.locality import socket_of
-
-if TYPE_CHECKING:
-    from topo.description.description import DataPath, Device, Settings
-    from topo.topology.topology import Topology
+from topo.topology.topology import Topology
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from topo.flows.demands import System
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.flows.demands import System
 
 Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]

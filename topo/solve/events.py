@@ -100,12 +100,7 @@ def finishes(arrays: Arrays, sizes: Floats, arrivals: Floats) -> Floats:
 
 
 def _net(
-    capacities: Floats,
-    weights: Floats,
-    caps: Floats,
-    rows: Ints,
-    resources: Shorts,
-    values: Floats,
+    capacities: Floats, weights: Floats, caps: Floats, rows: Ints, resources: Shorts, values: Floats
 ) -> Net:
     demands, count = weights.size, capacities.size
     columns = np.zeros(count + 1, np.int64)

@@ -128,10 +128,7 @@ def complete(
                     )
                 )
     timeline = _simulate(
-        system,
-        [float(size) for size in sizes],
-        starts,
-        most=math.inf if spans else _ANEW_ENTRIES,
+        system, [float(size) for size in sizes], starts, most=math.inf if spans else _ANEW_ENTRIES
     )
     if timeline is not None:
         require(certify_timeline(system, sizes, timeline, starts), "times of completion")

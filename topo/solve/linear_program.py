@@ -15,19 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from topo.errors import Finding, SolverError
+from topo.flows.demands import System
 from topo.records import dataclass
 from topo.solve.arrays import Arrays, Bools, Floats, Ints, Matrix, floats, pointers
 from topo.solve.certificates import certify_total, require
 from topo.solve.equivalence import pair_colours, partition, quotient
 from topo.solve.system import TIE, Allocation, check, plain
-
-if TYPE_CHECKING:
-    from topo.flows.demands import System
 
 Method: TypeAlias = Literal["simplex", "ipm", "pdlp"]
 

@@ -13,16 +13,12 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError
+from topo.flows.demands import System
 from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, Allocation, plain
-
-if TYPE_CHECKING:
-    from topo.flows.demands import System
-
 
 _STEP = 2.0**-20
 """Of the least capacity in the group: small beside a kink, large beside rounding."""
@@ -119,10 +115,7 @@ def _steps(system: System, group: Sequence[int] | Mapping[int, float]) -> dict[i
     count = len(system.capacities)
     if not steps or not all(0 <= r < count and 0.0 < s < math.inf for r, s in steps.items()):
         raise SolverError(
-            Finding(
-                "bad-group",
-                f"expected resources among 0 to {count - 1}, with positive steps",
-            )
+            Finding("bad-group", f"expected resources among 0 to {count - 1}, with positive steps")
         )
     return steps
 

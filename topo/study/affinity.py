@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from topo.catalogue.kinds import CARDS
 from topo.graph import breadth_first, components
@@ -13,10 +13,7 @@ from topo.records import dataclass
 from topo.routes.search import Search, passes_host
 from topo.topology.locality import locality, numa_nodes, rank, socket_of
 from topo.topology.rules import TYPES, gds_ranking, nccl_matrix
-
-if TYPE_CHECKING:
-    from topo.topology.topology import Topology
-
+from topo.topology.topology import Topology
 
 Purpose = Literal["compute", "storage", "any", "drive"]
 PURPOSES: tuple[Purpose, ...] = ("compute", "storage", "any", "drive")

@@ -7,27 +7,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import is_ram
-from topo.description.description import Workload
-from topo.errors import UnboundedError
-from topo.flows.demands import use_matrix
+from topo.description.description import Basis, Device, Move, Workload
+from topo.errors import Place, UnboundedError
+from topo.flows.demands import UseMatrix, use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
 from topo.study.answer import ask, bottlenecks_of, chosen_workloads, completion, path_of, shared
-from topo.study.answers import Ladder, LadderEnd, Refused, RoutingBound, Rung
+from topo.study.answers import (
+    Bottleneck,
+    Ladder,
+    LadderEnd,
+    PathAnswer,
+    Refused,
+    RoutingBound,
+    Rung,
+)
 from topo.study.compare import compare
-from topo.topology.topology import Capacity, Resource
+from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from topo.catalogue.part import PeerCaps
-    from topo.description.description import Basis, Device, Move
-    from topo.errors import Place
-    from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy
-    from topo.study.answers import Bottleneck, PathAnswer
-    from topo.topology.topology import Layer, Step, Topology
 
 
 # What comes with the GPU: no one can buy more of it for the same GPU.
@@ -276,10 +279,7 @@ class _FlowNetwork:
         return leaves and (step.target in self.ends or self._passes(step.target))
 
     def _add(
-        self,
-        tail: tuple[str, str],
-        head: tuple[str, str],
-        resources: Iterable[Resource | None],
+        self, tail: tuple[str, str], head: tuple[str, str], resources: Iterable[Resource | None]
     ) -> None:
         """Add an arc with the least of some capacities."""
         known = [resource for resource in resources if resource is not None]

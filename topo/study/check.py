@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
+from topo.description.description import Basis, Expectation
 from topo.flows.demands import demands_of
 from topo.records import dataclass
 from topo.routes.route import Policy
@@ -15,10 +15,7 @@ from topo.solve.system import TIE
 from topo.study import answers
 from topo.study.answer import answer, ask, chosen_workloads, reasons_of
 from topo.topology.locality import locality
-
-if TYPE_CHECKING:
-    from topo.description.description import Basis, Expectation
-    from topo.topology.topology import Topology
+from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

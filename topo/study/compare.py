@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Basis, DataPath, Workload
@@ -28,10 +28,12 @@ from topo.study.answers import (
     Comparison,
     CoresBusy,
     Faster,
+    Insight,
     MeasuredOtherwise,
     NoFaster,
     NotKnown,
     NotModelled,
+    PathAnswer,
     PathRoutes,
     Refused,
     RoutedPath,
@@ -41,11 +43,7 @@ from topo.study.answers import (
     ThroughRam,
     WorkloadAnswer,
 )
-
-if TYPE_CHECKING:
-    from topo.study.answers import Insight, PathAnswer
-    from topo.topology.topology import Topology
-
+from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"
 _AS_FAST = 1e-6  # relative: below it two rates read the same

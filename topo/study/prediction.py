@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from topo.datapaths.registry import data_path
+from topo.description.description import Basis
 from topo.records import dataclass
+from topo.routes.route import Route
 from topo.routes.router import Router
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology.locality import locality
-
-if TYPE_CHECKING:
-    from topo.description.description import Basis
-    from topo.routes.route import Route
-    from topo.topology.topology import Resource, Step, Topology
-
+from topo.topology.topology import Resource, Step, Topology
 
 Ends = tuple[str, ...]
 Judged = Literal["fits", "above", "below", "impossible", "unknown"]

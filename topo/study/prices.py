@@ -8,19 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from topo.flows.demands import Demand, System, UseMatrix
 from topo.graph import groups, refine
 from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
 from topo.study.answer import completion
-
-if TYPE_CHECKING:
-    from topo.flows.demands import Demand, System, UseMatrix
-    from topo.topology.topology import Resource
-
+from topo.topology.topology import Resource
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
 _Groups: TypeAlias = "Sequence[Sequence[int]]"

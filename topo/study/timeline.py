@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topo.datapaths.registry import data_path
+from topo.description.description import Basis, Workload
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
 from topo.phrases import listed
@@ -23,11 +24,8 @@ from topo.study.answer import (
     path_of,
     unknown_capacity,
 )
-
-if TYPE_CHECKING:
-    from topo.description.description import Basis, Workload
-    from topo.study.answers import Comparison
-    from topo.topology.topology import Resource, Topology
+from topo.study.answers import Comparison
+from topo.topology.topology import Resource, Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,27 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HOSTS
+from topo.catalogue.part import Part
 from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path, data_paths
+from topo.description.description import Basis, Device, Workload
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
 from topo.records import dataclass
+from topo.routes.route import Policy, Route
 from topo.solve.system import TIE
 from topo.study.answer import chosen_workloads, path_of, unknown_capacity
 from topo.study.compare import compare
 from topo.study.timeline import simulate_each
 from topo.topology.locality import socket_of
+from topo.topology.topology import Link, Resource, Topology
 from topo.units import format_bit_rate
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Part
-    from topo.description.description import Basis, Device, Workload
-    from topo.routes.route import Policy, Route
-    from topo.topology.topology import Link, Resource, Topology
-
 
 KINDS = ("other-card", "another-card", "faster-pcie", "faster-memory", "other-socket", "data-path")
 """What a candidate changes; costs are given by these."""

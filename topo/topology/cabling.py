@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from topo.catalogue.cables import LANES, cable_rate
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES, Kind
-from topo.catalogue.part import Ports
+from topo.catalogue.part import Cable, Medium, Ports, Slot
+from topo.description.description import Device, End
 from topo.description.names import ranged
+from topo.document.nodes import Report
+from topo.errors import Place
 from topo.phrases import counted, listed
 from topo.records import dataclass
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Cable, Medium, Slot
-    from topo.description.description import Device, End
-    from topo.document.nodes import Report
-    from topo.errors import Place
-    from topo.topology.topology import Link, Topology
+from topo.topology.topology import Link, Topology
 
 Cause = TypeVar("Cause", bound="Hashable")
 

@@ -6,19 +6,17 @@ What a cable may join, ports and lanes (`topo.topology.cabling`), and whether da
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.kinds import CARDS, HOSTS, Kind
+from topo.description.description import Device
 from topo.description.names import stem_of
 from topo.document.nodes import Report
 from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
 from topo.phrases import listed
 from topo.topology.cabling import check_cabling, has, names_of, noun_of
-
-if TYPE_CHECKING:
-    from topo.description.description import Device
-    from topo.topology.topology import Link, Topology
+from topo.topology.topology import Link, Topology
 
 # What data passes through; never RAM, GPUs or storage.
 _PASSED: Final[tuple[Kind, ...]] = (*CARDS, "hba", "pcie-switch", "network-switch", *HOSTS)

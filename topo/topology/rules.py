@@ -18,20 +18,17 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from topo.catalogue.kinds import CARDS
+from topo.catalogue.part import Cable
+from topo.description.description import Device
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
 from topo.records import dataclass
 from topo.topology.locality import linked_hosts, matrix_devices, numa_nodes
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Cable
-    from topo.description.description import Device
-    from topo.topology.topology import Topology
-
+from topo.topology.topology import Topology
 
 # --- NCCL: the numbers of a release ---------------------------------------------------------------
 

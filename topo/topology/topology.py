@@ -235,10 +235,7 @@ class Topology:
             # A memory's link has no resources of its own.
             buses = (self.resources.get(f"{end}/bus") for end in ends)
             bus = next((bus for bus in buses if bus is not None), None)
-            for (source, target), direction in (
-                (ends, link.forward),
-                (ends[::-1], link.backward),
-            ):
+            for (source, target), direction in ((ends, link.forward), (ends[::-1], link.backward)):
                 used = direction or bus
                 graph.add_edge(
                     source,

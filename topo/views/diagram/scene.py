@@ -8,23 +8,29 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, HOSTS, MEMORIES, STORAGE
+from topo.catalogue.part import Figure
+from topo.description.description import Basis, Device
 from topo.records import dataclass
+from topo.routes.route import Route
+from topo.topology.topology import Resource, Topology
 from topo.units import format_bit_rate, format_rate, format_size
 from topo.views.diagram.geometry import Line, Rect, clipped, height, widest, wrapped
-from topo.views.diagram.grouping import group, sort_into_zones, wiring_of
+from topo.views.diagram.grouping import (
+    Box,
+    Grouping,
+    Mesh,
+    Wire,
+    WireKey,
+    Wiring,
+    Zones,
+    group,
+    sort_into_zones,
+    wiring_of,
+)
 from topo.views.diagram.hops import DrawnHop, DrawnRoute, drawn_hops, drawn_route
 from topo.views.diagram.layout import GAP, Layout, Plan, Row
-
-if TYPE_CHECKING:
-    from topo.catalogue.part import Figure
-    from topo.description.description import Basis, Device
-    from topo.routes.route import Route
-    from topo.topology.topology import Resource, Topology
-    from topo.views.diagram.grouping import Box, Grouping, Mesh, Wire, WireKey, Wiring, Zones
-
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number

@@ -7,23 +7,20 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topo.datapaths.registry import count
+from topo.description.description import Basis
 from topo.phrases import counted
 from topo.records import dataclass
+from topo.routes.route import Route
+from topo.study.answers import WorkloadAnswer
+from topo.topology.topology import Topology
 from topo.views.diagram.geometry import Line, Point, Rect, height, wrapped
 from topo.views.diagram.grouping import SERVERS, STRONGEST
 from topo.views.diagram.paint import Painter, sample
 from topo.views.diagram.picture import LOOKS, Canvas, Picture, Theme, theme_named
 from topo.views.diagram.scene import Scene, lay_out, scene_of
-
-if TYPE_CHECKING:
-    from topo.description.description import Basis
-    from topo.routes.route import Route
-    from topo.study.answers import WorkloadAnswer
-    from topo.topology.topology import Topology
-
 
 # At most so many points wide, the smallest text is 10 pixels high in a picture of 1600 pixels.
 WIDEST = 1600.0

@@ -25,11 +25,15 @@ from topo.views.sentences import (
     upgrade_reason,
 )
 from topo.views.text.page import (
+    Block,
     Bullets,
     Cell,
     Column,
     Heading,
+    Row,
+    Table,
     Text,
+    Tone,
     grouped,
     right,
     sourced,
@@ -48,7 +52,6 @@ if TYPE_CHECKING:
     from topo.study.timeline import AtOnce, Run, Simulation
     from topo.study.upgrade import Outcome, Upgrade, Upgrades
     from topo.topology.topology import Resource, Topology
-    from topo.views.text.page import Block, Row, Table, Tone
 
 
 _NONE: Final = "-"
@@ -536,11 +539,7 @@ def _readings(readings: Sequence[Reading]) -> Iterator[Row]:
         return
     groups = grouped(
         readings,
-        lambda reading: (
-            reading.judged,
-            reading.forecast.theoretical,
-            reading.forecast.achievable,
-        ),
+        lambda reading: (reading.judged, reading.forecast.theoretical, reading.forecast.achievable),
     )
     for group in groups.values():
         row = _reading(group[0])

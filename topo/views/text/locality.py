@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Final
 
 from topo.phrases import counted, shortened
 from topo.units import format_rate
-from topo.views.text.page import Cell, Heading, Lines, Text, right, table, title_of, wide
+from topo.views.text.page import (
+    Block,
+    Cell,
+    Heading,
+    Lines,
+    Row,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+)
 
 if TYPE_CHECKING:
     from topo.study.affinity import Affinities, Nearness, Purpose
     from topo.topology.rules import GdsPeer, NcclNumbers, Path
     from topo.topology.topology import Topology
-    from topo.views.text.page import Block, Row
 
 
 # --- matrices -------------------------------------------------------------------------------------
