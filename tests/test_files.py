@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from topo.errors import TopoError
-from topo.files import read_file, write_file
+from topo.files import read_file, spare_inputs, write_file
 
 
 def test_a_file_is_written_through_a_link(tmp_path):
@@ -111,3 +111,66 @@ def test_standard_input_has_the_same_limit(monkeypatch, standard_input, message)
     monkeypatch.setattr(sys, "stdin", stream)
     with pytest.raises(TopoError, match=message):
         read_file("-", 5)
+
+
+def test_a_file_of_two_names_stays_one(tmp_path):
+    (tmp_path / "a").write_text("older and longer")
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    write_file(str(tmp_path / "a"), "new")
+    assert (tmp_path / "b").read_text() == "new"
+    assert (tmp_path / "a").stat().st_nlink == 2
+
+
+def test_a_file_of_another_owner_keeps_it(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("old")
+    number = file.stat().st_ino
+    monkeypatch.setattr("topo.files._owner", lambda: (4711, 4711))
+    write_file(str(file), "new")
+    assert (file.read_text(), file.stat().st_ino) == ("new", number)
+
+
+def test_a_read_only_file_is_not_written(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("old")
+    file.chmod(0o444)
+    with pytest.raises(TopoError, match="it is read-only"):
+        write_file(str(file), "new")
+    assert file.read_text() == "old"
+
+
+def test_what_somebody_else_wrote_meanwhile_stays(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("theirs")
+    with pytest.raises(TopoError, match="changed-meanwhile"):
+        write_file(str(file), "mine", was=b"before")
+    assert file.read_text() == "theirs"
+    write_file(str(file), "mine", was=b"theirs")
+    assert file.read_text() == "mine"
+
+
+def test_of_two_writers_at_once_one_is_told(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("before")
+    said = []
+
+    def write(text):
+        try:
+            write_file(str(file), text, was=b"before")
+        except TopoError as error:
+            said.append(error.findings[0].code)
+
+    writers = [threading.Thread(target=write, args=(f"text {at}",)) for at in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert said == ["changed-meanwhile"] * 7
+
+
+def test_an_input_is_no_output(tmp_path):
+    (tmp_path / "a").write_text("text")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(TopoError, match="output-is-input"):
+        spare_inputs(str(tmp_path / "b"), ["-", "", str(tmp_path / "a")])
+    spare_inputs(str(tmp_path / "new"), ["-", str(tmp_path / "a")])

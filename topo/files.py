@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from typing import Final
+from typing import BinaryIO, Final
 
 from topo.errors import Finding, TopoError
 
@@ -88,18 +89,61 @@ def _content(path: str, most: int) -> bytes | None:
         return start + file.read(most + 1 - len(start))
 
 
-def write_file(path: str, content: str | bytes) -> None:
+def write_file(path: str, content: str | bytes, *, was: bytes | None = None) -> None:
     """Write a file whole or not at all.
+
+    Parameters
+    ----------
+    path, content
+        Where to, and what.
+    was
+        What was read from there: it is written only where that still stands there.
 
     Raises
     ------
     TopoError
-        If it cannot be written.
+        If it cannot be written, or somebody else has written it meanwhile.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
-        replace_file(Path(path), content.encode() if isinstance(content, str) else content)
+        if was is None:
+            replace_file(Path(path), data)
+            return
+        with Path(path).open("rb") as file:
+            _lock(file)  # who waits here finds what the other one wrote
+            if Path(path).read_bytes() == was:
+                replace_file(Path(path), data)
+                return
     except OSError as error:
         raise unwritable(f"`{path}`", error) from None
+    message = f"`{path}` was changed by another program meanwhile: nothing was written"
+    raise TopoError(Finding("changed-meanwhile", message, help="run it again"))
+
+
+def _lock(file: BinaryIO) -> None:
+    """Wait until nobody else who asks has the file; where the system cannot, go on."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def spare_inputs(output: str, inputs: Iterable[str]) -> None:
+    """Refuse an output that is one of the files that are read.
+
+    Raises
+    ------
+    TopoError
+        If it is, by whatever name.
+    """
+    for path in inputs:
+        try:
+            same = os.path.samefile(output, path)  # noqa: PTH121  (no Path for any text)
+        except (OSError, ValueError):
+            continue
+        if same and not Path(output).is_char_device():
+            message = f"`{output}` is read as well: writing it would destroy `{path}`"
+            raise TopoError(Finding("output-is-input", message, help="choose another name"))
 
 
 def unwritable(what: str, error: OSError) -> TopoError:
@@ -112,12 +156,13 @@ def replace_file(target: Path, data: bytes) -> None:
     """Write into a temporary neighbour that then takes the target's place: nobody sees half a file.
 
     A link stays and what it leads to is replaced; a file's mode stays. A pipe or a device has
-    nothing to keep whole and is written to.
+    nothing to keep whole and is written to. A file of several names or of another owner is written
+    in its place, since a new one would be neither.
 
     Raises
     ------
     OSError
-        If it cannot be written; the target is as it was.
+        If it cannot be written or is read-only; the target is as it was.
     """
     import shutil
     import tempfile
@@ -128,12 +173,19 @@ def replace_file(target: Path, data: bytes) -> None:
         target.write_bytes(data)
         return
     target = target.resolve() if target.is_symlink() else target
+    status = target.stat() if target.exists() else None
+    if status is not None:
+        if not status.st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise PermissionError(None, "it is read-only")
+        if status.st_nlink > 1 or (status.st_uid, status.st_gid) != _owner():
+            _overwrite(target, data)
+            return
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        if target.exists():
+        if status is not None:
             shutil.copymode(target, draft)
         else:
             mask = os.umask(0)  # which can only be read by setting it
@@ -143,4 +195,22 @@ def replace_file(target: Path, data: bytes) -> None:
     except BaseException:
         with suppress(OSError):
             draft.unlink()
+        raise
+
+
+def _owner() -> tuple[int, int]:
+    """Return user and group of a new file; those of any file where there are none."""
+    return (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else (0, 0)
+
+
+def _overwrite(target: Path, data: bytes) -> None:
+    """Write into a file as it is; what was there comes back where that fails."""
+    before = target.read_bytes()
+    try:
+        with target.open("r+b") as file:
+            file.write(data)
+            file.truncate()
+    except OSError:
+        with suppress(OSError):
+            target.write_bytes(before)
         raise

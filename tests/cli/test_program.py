@@ -15,11 +15,13 @@ import click
 import pytest
 
 import topo as package
+from tests.discovery.twins import two_sockets
 from tests.measuring.results import gdsio, nvbandwidth
 from topo.cli.program import VERBS, hint, main, program
 
 TOPO = [sys.executable, "-m", "topo"]
 CHECKOUT = Path(package.__file__).parents[1]
+RESULT = nvbandwidth(("host_to_device_memcpy_ce", [["40"]]))
 ASKING = ("compare", "check", "show", "paths", "matrix", "bottleneck", "draw")
 
 
@@ -405,3 +407,23 @@ def test_closed_standard_input_is_named(words):
         check=False,
     )
     assert (done.returncode, "standard input cannot be read: it is closed" in done.stderr) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "nccl", "box.yaml", "-o", "./box.yaml"),
+        ("draw", "./box.svg.yaml", "-o", "box.svg"),
+        ("import", "host.xml", "-o", "host.xml"),
+        ("measure", "box.yaml", "host.xml", "-o", "host.xml", "--kind", "nvbandwidth"),
+    ],
+    ids=" ".join,
+)
+def test_an_output_is_no_input(topo, box, words, tmp_path):
+    (tmp_path / "host.xml").write_bytes(two_sockets() if words[0] == "import" else RESULT)
+    (tmp_path / "box.svg").write_text((tmp_path / box).read_text())
+    (tmp_path / "box.svg.yaml").symlink_to("box.svg")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    done = topo(*words)
+    assert (done.code, "output-is-input" in done.err) == (1, True), done.err
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from topo.cli import verb
+from topo.files import spare_inputs
 
 
 @verb.command(
@@ -53,6 +54,7 @@ def command(
             from topo.views.diagram.timeline import draw_timeline
 
             timelines = (simulation for _, simulation in simulations)
+            spare_inputs(output, machine.files)
             draw_timeline(*timelines, theme=theme).write(output)
         if as_json:
             from topo.views.documents import together_document

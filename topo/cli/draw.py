@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from topo.cli import verb
-from topo.files import STANDARD_INPUT
+from topo.files import STANDARD_INPUT, spare_inputs
 
 
 @verb.command(
@@ -87,6 +87,7 @@ def command(
     )
     if output == STANDARD_INPUT:
         return verb.put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
+    spare_inputs(output, machine.files)
     picture.write(output, engine=engine)
     if as_json:
         from topo.views.documents import picture_document

@@ -6,7 +6,7 @@ import click
 
 from topo.cli import verb
 from topo.exports.formats import EXPORTS, export_text
-from topo.files import write_file
+from topo.files import spare_inputs, write_file
 from topo.phrases import listed
 
 _KINDS = [f"{kind} ({form.note})" if form.note else kind for kind, form in EXPORTS.items()]
@@ -29,6 +29,7 @@ def command(kind: str, machine: verb.Machine, output: str | None, as_json: bool)
     exported = export_text(kind, topology)
     findings = (*topology.findings, *exported.findings)
     if output:
+        spare_inputs(output, machine.files)
         write_file(output, exported.text)
     if as_json:
         document = {

@@ -54,5 +54,5 @@ def _format(file: str, *, check: bool, quiet: bool) -> bool:
     if standard and not quiet:
         verb.put_text(formatted)
     elif differs and not standard:
-        write_file(file, formatted)
+        write_file(file, formatted, was=data)
     return differs

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from topo.cli import verb
-from topo.files import STANDARD_INPUT, write_file
+from topo.files import STANDARD_INPUT, spare_inputs, write_file
 
 _MOST_WORDS = 2
 _AND = "--and"
@@ -100,6 +100,7 @@ def command(
             machines.append(discover(kind or None, read_file(file), name))
     imported = import_together(machines, storage=verb.lists(storage))
     if output:
+        spare_inputs(output, (file for _, file in sources))
         write_file(output, imported.yaml)
     if as_json:
         document = {

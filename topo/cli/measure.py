@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 
 from topo.cli import verb
-from topo.files import STANDARD_INPUT, write_file
+from topo.files import STANDARD_INPUT, spare_inputs, write_file
 from topo.phrases import counted
 
 _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
@@ -85,8 +86,11 @@ def command(
     written = measured.over(text, name=name)
     output = output or (file if is_file and measured.lines else "")
     if output and not dry_run:
+        spare_inputs(output, (result,))
         # Lines end as they did: on Windows with a carriage return.
-        write_file(output, written.replace("\n", "\r\n") if b"\r\n" in content else written)
+        in_place = is_file and Path(output).exists() and Path(output).samefile(file)
+        lines = written.replace("\n", "\r\n") if b"\r\n" in content else written
+        write_file(output, lines, was=content if in_place else None)
     findings = (*measured.topology.findings, *measured.findings)
     if as_json:
         from topo.views.documents import measured_document

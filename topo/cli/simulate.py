@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from topo.cli import verb
+from topo.files import spare_inputs
 
 
 @verb.command(
@@ -53,6 +54,7 @@ def command(
     if output:
         from topo.views.diagram.timeline import draw_timeline
 
+        spare_inputs(output, machine.files)
         draw_timeline(simulation, theme=theme).write(output)
     if as_json:
         from topo.views.documents import simulation_document

@@ -65,6 +65,13 @@ class Machine:
     cufile: str = ""
     gdscheck: str = ""
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of this machine that are read."""
+        from topo.description.loading import is_path
+
+        return (*((self.file,) if is_path(self.file) else ()), self.cufile, self.gdscheck)
+
     def load(self) -> Topology:
         """Read it and build the topology, with what the host's own tools say of it."""
         from topo.topology.build import load
