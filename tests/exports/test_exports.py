@@ -6,6 +6,10 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx
@@ -16,6 +20,7 @@ from topo.description.loading import builtin_names
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
+from topo.study.compare import compare
 from topo.topology.build import build_topology, load, loads
 from topo.topology.locality import locality
 from topo.topology.rules import nccl_matrix
@@ -200,14 +205,87 @@ def test_csv_has_a_row_for_each_direction():
     assert float(pcie["bandwidth_GBps"]) == pytest.approx(63.0154)
 
 
-def test_simgrid_has_a_link_each_way():
-    topology = load("gds-textbook")
-    text = export_text("simgrid", topology).text
+def simgrid_routes(text):
+    """Rates by the link's id, and the links between two ends."""
     zone = ElementTree.fromstring(text).find("zone")
-    assert len(zone.findall("link")) == len(topology.links)
-    assert len(zone.findall("route")) == 2 * len(topology.links)
-    ends = {one.get("id") for one in (*zone.findall("host"), *zone.findall("router"))}
-    assert ends == set(topology.devices)
+    rates = {one.get("id"): one.get("bandwidth").removesuffix("Bps") for one in zone.iter("link")}
+    routes = {}
+    for route in zone.iter("route"):
+        ends = (route.get("src"), route.get("dst"))
+        assert ends not in routes, "SimGrid stops: the route already exists"
+        routes[ends] = [one.get("id") for one in route]
+    return {name: float(rate) for name, rate in rates.items() if name != "free"}, routes
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_simgrid_has_one_route_for_each_pair(name):
+    topology = load(name)
+    text = export_text("simgrid", topology).text
+    rates, routes = simgrid_routes(text)
+    zone = ElementTree.fromstring(text).find("zone")
+    hosts = {one.get("id") for one in zone.findall("host")}
+    assert hosts | {one.get("id") for one in zone.findall("router")} == set(topology.devices)
+    for (source, target), links in routes.items():
+        assert {source, target} <= hosts
+        assert links
+        assert set(links) <= {*rates, "free"}
+        through = [end for link in links for end in link.split(" -> ") if " -> " in link]
+        ends = [one for one in through if topology[one.partition("/")[0]].kind in ("gpu", "memory")]
+        assert set(ends) <= {source, target}, "data goes through no GPU and no memory"
+
+
+def test_simgrid_parallel_cables_are_one_link_and_chips_limit():
+    rates, routes = simgrid_routes(export_text("simgrid", load("gds-textbook")).text)
+    used = routes["storage", "gpu0"]
+    assert used[:2] == ["slot1/p1 in + slot1/p2 in", "slot1/chip in"]
+    assert [rates[name] for name in used[:2]] == [100e9, 50e9]
+    assert routes["gpu0", "storage"][-1] == "slot1/p1 out + slot1/p2 out"
+    assert "ram0/bus" in routes["ram0", "gpu0"]
+
+
+def test_simgrid_holds_as_many_pairs_as_a_file_can():
+    text = """\
+topo: 1
+devices: {cpu0: epyc, 'gpu[0-500]': {part: gpu-unknown}}
+links: [gpu -- cpu0: pcie 4 x1]
+"""
+    with pytest.raises(ExchangeError, match="holds a route for each pair"):
+        export_text("simgrid", loads(text))
+
+
+def simgrid_python():
+    """The interpreter that has SimGrid's bindings (Debian's python3-simgrid), `None` without."""
+    for python in filter(None, (sys.executable, shutil.which("python3", path="/usr/bin"))):
+        tried = subprocess.run([python, "-c", "import simgrid"], capture_output=True, check=False)
+        if tried.returncode == 0:
+            return python
+    return None
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_simgrid_reads_it_and_gets_the_same_rates(name, tmp_path):
+    python = simgrid_python()
+    if python is None:
+        pytest.skip("SimGrid is not installed")
+    topology, file = load(name), tmp_path / "platform.xml"
+    file.write_text(export_text("simgrid", topology).text, encoding="utf-8")
+    pairs = {}
+    sources = [*topology.of_kind("storage"), *topology.of_kind("nvme")][:1]
+    for source in sources:
+        for end in (topology.of_kind("gpu")[0], topology.of_kind("gpu")[-1]):
+            answer = compare(topology, source=source.name, target=end.name, via=["direct"])
+            path = answer.workloads[0]["direct"]
+            capped = any("p2p" in one.resource.name for one in path.bottlenecks)
+            if path.rate and not capped:
+                pairs[source.name, end.name] = path.rate
+    simulated = subprocess.run(
+        [python, Path(__file__).with_name("simgrid_rates.py"), file, json.dumps([*pairs])],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert json.loads(simulated.stdout) == pytest.approx([*pairs.values()])
 
 
 def test_mermaid_and_dot():

@@ -13,8 +13,10 @@ from xml.sax.saxutils import quoteattr
 
 import networkx
 
+from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
-from topo.topology.topology import Topology
+from topo.topology.locality import forwards
+from topo.topology.topology import Resource, Step, Topology
 from topo.views.diagram.sheet import draw
 
 # --- the public graph (`Topology.graph`), and its edges as a table --------------------------------
@@ -100,36 +102,111 @@ def _plain(text: str) -> str:
 
 # --- SimGrid --------------------------------------------------------------------------------------
 
-_COMPUTE: Final = ("gpu", "storage", "nvme", "memory", "cpu", "cxl-memory")  # hosts to SimGrid
+_ENDS: Final = ("gpu", "storage", "nvme", "memory", "cxl-memory")  # data never passes through
+_COMPUTE: Final = (*_ENDS, "cpu")  # hosts to SimGrid
 _FREE: Final = "1EBps"  # SimGrid has no unlimited link
+_MOST_ENDS: Final = 400  # SimGrid wants a route for each pair
 
 
 def write_simgrid(topology: Topology) -> Exported:
-    """Write devices as hosts and routers, and each link as one link each way."""
+    """Write devices as hosts and routers, each resource as a link, and a route for each pair.
+
+    A route takes the fewest links, then the widest, and passes no GPU, memory or storage. Parallel
+    cables are one link of both.
+
+    Raises
+    ------
+    ExchangeError
+        If there are more pairs than a file can hold.
+    """
+    ends = [name for name, device in topology.devices.items() if device.kind in _COMPUTE]
+    if len(ends) > _MOST_ENDS:
+        message = f"a SimGrid platform holds a route for each pair, and {len(ends)} devices are "
+        message += f"more than {_MOST_ENDS}"
+        raise ExchangeError(Finding("not-held", message, help="export a file of one server"))
+    rates: dict[str, float] = {}
+    routes = [
+        (source, target, _links_used(topology, walk, rates))
+        for source in ends
+        for target, walk in _walks_from(topology, source).items()
+        if target in ends
+    ]
     lines = ["<?xml version='1.0'?>"]
     lines.append('<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
-    lines += ['<platform version="4.1">', f'  <zone id={quoteattr(topology.name)} routing="Floyd">']
+    lines += ['<platform version="4.1">', f'  <zone id={quoteattr(topology.name)} routing="Full">']
     for name, device in topology.devices.items():
         tag = 'host id={} speed="1Gf"' if device.kind in _COMPUTE else "router id={}"
         lines.append(f"    <{tag.format(quoteattr(name))}/>")
-    for number, link in enumerate(topology.links):
-        resource = link.forward
-        if resource is None:  # a memory's link: its bus is the limit
-            buses = (topology.resources.get(f"{end.device}/bus") for end in (link.a, link.b))
-            resource = next(filter(None, buses), None)
-        # Unknown and unlimited rates never bind.
-        rate = resource.capacity.rate("theoretical") if resource else math.inf
-        bandwidth = _FREE if math.isinf(rate) else f"{rate:.0f}Bps"
-        lines.append(
-            f'    <link id="l{number}" bandwidth="{bandwidth}" latency="0us" '
-            'sharing_policy="SPLITDUPLEX"/>'
-        )
-    for number, link in enumerate(topology.links):
-        a, b = link.a.device, link.b.device
-        for source, target, direction in ((a, b, "UP"), (b, a, "DOWN")):
-            ends = f"src={quoteattr(source)} dst={quoteattr(target)}"
-            step = f'<link_ctn id="l{number}" direction="{direction}"/>'
-            lines.append(f'    <route {ends} symmetrical="NO">{step}</route>')
+    lines.append(
+        f'    <link id="free" bandwidth="{_FREE}" latency="0us" sharing_policy="FATPIPE"/>'
+    )
+    lines += [
+        f'    <link id={quoteattr(name)} bandwidth="{rate:.0f}Bps" latency="0us"/>'
+        for name, rate in rates.items()
+    ]
+    for source, target, used in routes:
+        pair = f"src={quoteattr(source)} dst={quoteattr(target)}"
+        steps = "".join(f"<link_ctn id={quoteattr(name)}/>" for name in used or ["free"])
+        lines.append(f'    <route {pair} symmetrical="NO">{steps}</route>')
     text = "\n".join([*lines, "  </zone>", "</platform>"]) + "\n"
-    caps = "caps inside devices (chips, memory buses' shared directions, peer-to-peer)"
-    return Exported(text, not_held("a SimGrid platform", caps))
+    losses = ("peer-to-peer caps", "equal paths beside one another (each pair takes one)")
+    return Exported(text, not_held("a SimGrid platform", *losses))
+
+
+def _walks_from(topology: Topology, source: str) -> dict[str, list[Step]]:
+    """Return the walk from a device to each that it reaches: fewest links, then the widest."""
+    widths = {source: math.inf}
+    walks: dict[str, list[Step]] = {source: []}
+    front = [source]
+    while front:
+        level: dict[str, tuple[float, list[Step]]] = {}
+        for name in front:
+            for step in topology.steps[name]:
+                if step.target in walks or not _passes(topology, walks[name], step):
+                    continue
+                rate = step.resource.capacity.rate("theoretical") if step.resource else math.inf
+                width = min(widths[name], rate)
+                if step.target not in level or width > level[step.target][0]:
+                    level[step.target] = (width, [*walks[name], step])
+        for name, (width, walk) in level.items():
+            widths[name], walks[name] = width, walk
+        front = list(level)
+    del walks[source]
+    return walks
+
+
+def _passes(topology: Topology, walk: list[Step], step: Step) -> bool:
+    """Whether data that came by a walk may go on by a step."""
+    if not walk:
+        return True
+    device = topology[step.source]
+    if device.is_nic:  # from the wire to PCIe or back, or by a switch inside
+        return walk[-1].link.layer != step.link.layer or forwards(device)
+    return device.kind not in _ENDS
+
+
+def _links_used(topology: Topology, walk: list[Step], rates: dict[str, float]) -> list[str]:
+    """Return the names of the links on a walk, and add their rates; what never binds has none."""
+    resources = topology.resources
+    used: list[list[Resource | None]] = [[resources.get(f"{walk[0].source}/read")]]
+    for before, step in zip([None, *walk], walk, strict=False):
+        if before is not None and before.link.layer != step.link.layer == "host":
+            used.append([resources.get(f"{step.source}/chip in")])
+        if before is not None and before.link.layer == "host" != step.link.layer:
+            used.append([resources.get(f"{step.source}/chip out")])
+        parallel = [
+            beside for beside in topology.steps[step.source] if beside.target == step.target
+        ]
+        same_layer = [beside for beside in parallel if beside.link.layer == step.link.layer]
+        used.append([beside.resource for beside in same_layer])
+    used.append([resources.get(f"{walk[-1].target}/write")])
+    used += [[resources.get(f"{end}/bus")] for end in (walk[0].source, walk[-1].target)]
+    names: list[str] = []
+    for group in used:
+        held = list(dict.fromkeys(resource for resource in group if resource is not None))
+        # Unknown and unlimited rates never bind.
+        rate = sum(resource.capacity.rate("theoretical") for resource in held)
+        if held and math.isfinite(rate):
+            names.append(" + ".join(resource.id for resource in held))
+            rates[names[-1]] = rate
+    return names
