@@ -15,7 +15,7 @@ import pytest
 
 from tests.discovery.nccl_model import pairs_of
 from topo.discovery.importing import import_text
-from topo.discovery.nvidia_smi import links_in, rank_of, read_matrix
+from topo.discovery.matrix_text import links_in, rank_of, read_matrix
 from topo.discovery.pci import generation_of
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
@@ -324,9 +324,15 @@ class SmiFacts:
         assert (names[0], names[-1], len(names)) == (first, last, int(count))
 
     def classes(self):
-        """The topology's classes are those of the file, pair by pair."""
+        """The topology's classes are those of the file, pair by pair.
+
+        Where told NUMA nodes contradict a code, they decide: NODE within one, SYS between two.
+        """
         for one, other, code in self.matrix.pairs():
             built = self.rows[self.names[one]][self.names[other]]
+            nodes = [{*self.matrix.affinity_of(name).nodes} for name in (one, other)]
+            if all(nodes) and code in ("NODE", "SYS"):
+                code = "NODE" if nodes[0] & nodes[1] else "SYS"  # noqa: PLW2901
             if links_in(code):
                 assert built == code
             elif rank_of(code) is not None:

@@ -12,7 +12,7 @@ from topo.discovery.importing import discover, import_text
 from topo.discovery.pci import split_rate
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
-from topo.topology.locality import locality
+from topo.topology.locality import locality, numa_nodes
 
 
 def read(data):
@@ -82,6 +82,31 @@ def test_one_package_with_several_nodes_is_one_cpu():
     assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0, 1)]
     assert "gpu0 -- cpu0/numa1: pcie" in found.yaml
     assert "ram -- cpu0/numa[0-1]: memory-bus" in found.yaml
+
+
+def test_a_group_of_packages_is_near_all_of_them_and_in_none():
+    file = Hwloc()
+    groups = []
+    for first in (0, 1):
+        packages = [file.package(number, nodes=[number]) for number in (first, first + 2)]
+        gpu = file.host(a_gpu(file, f"0000:{first}1:00.0"))
+        mask = f"0x0000000{5 << first:x}"
+        groups.append(file.thing("Group", *packages, gpu, nodeset=mask))
+    found = read(file.file(*groups))
+    topology = build_topology(found.description)
+    assert [numa_nodes(topology, name) for name in ("gpu0", "gpu1")] == [(0, 2), (1, 3)]
+    assert locality(topology, "gpu0", "gpu1") == "SYS"
+    assert "numa-unknown" in codes(found)
+
+
+def test_a_host_bridge_under_the_machine_is_in_no_numa_node_known():
+    file = Hwloc()
+    host = file.host(a_gpu(file), a_gpu(file, "0000:02:00.0"))
+    found = read(file.file(file.package(0), file.package(1), host))
+    topology = build_topology(found.description)
+    assert numa_nodes(topology, "gpu0") == ()
+    assert locality(topology, "gpu0", "gpu1") == "PHB"
+    assert "numa-unknown" in codes(found)
 
 
 def test_packages_that_share_a_node_are_one_cpu():

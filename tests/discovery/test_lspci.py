@@ -9,7 +9,7 @@ from topo.discovery.importing import discover, import_text
 from topo.discovery.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
-from topo.topology.locality import locality
+from topo.topology.locality import locality, numa_nodes
 
 
 def read(text):
@@ -141,6 +141,29 @@ def test_prompts_between_blocks():
 def test_without_root_there_are_no_speeds():
     found = read(block("01:00.0", GPU_HEAD, "Capabilities: <access denied>"))
     assert "access-denied" in codes(found)
+
+
+def test_a_bus_without_a_host_bridge_goes_by_its_numa_node():
+    """The root ports of one socket's buses stand there without a host bridge of their own."""
+    speed = "Speed 8GT/s, Width x16"
+    text = block("00:00.0", "Host bridge: Intel Corporation Sky Lake-E DMI3", "NUMA node: 0")
+    for bus, below, node in (("3a", "3b", 0), ("ae", "af", 1)):
+        text += port(f"{bus}:00.0", "Root Port (Slot+)", below, speed)
+        text += endpoint(f"{below}:00.0", GPU_HEAD, speed, speed, numa=node)
+    topology = build_topology(read(text).description)
+    assert [cpu.numa for cpu in topology.of_kind("cpu")] == [(0,), (1,)]
+    assert [numa_nodes(topology, name) for name in ("gpu0", "gpu1")] == [(0,), (1,)]
+    assert locality(topology, "gpu0", "gpu1") == "SYS"
+
+
+def test_a_numa_node_that_is_not_told_is_not_the_first():
+    text = verbose() + block("80:00.0", "Host bridge: Advanced Micro Devices", "NUMA node: 0")
+    text += block("c0:00.0", "Host bridge: Advanced Micro Devices")
+    found = read(text + block("c1:00.0", GPU_HEAD))
+    topology = build_topology(found.description)
+    assert numa_nodes(topology, "gpu1") == ()
+    assert locality(topology, "gpu0", "gpu1") == "SYS"
+    assert "numa-unknown" in codes(found)
 
 
 # --- lists --------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ import pytest
 
 from tests.discovery.twins import MATRIX
 from topo.discovery.importing import import_text
-from topo.discovery.nvidia_smi import links_in, rank_of, read_matrix
+from topo.discovery.matrix_text import links_in, rank_of, read_matrix
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
-from topo.topology.locality import locality, matrix
+from topo.topology.locality import locality, matrix, numa_nodes
 
 
 def read(text):
@@ -191,6 +191,92 @@ def test_numa_nodes_that_are_a_list():
     found = read(text)
     assert build_topology(found.description)["cpu0"].numa == (0, 3, 4, 5)
     assert "GPU NUMA ID 2" in found.yaml
+
+
+# --- what stands behind the codes ---------------------------------------------------------------
+
+EMPTY_FIELD = """\
+\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \tNV6\t\t0\t\tN/A
+GPU1\tNV6\t X \t24-47\t1\t\tN/A
+"""
+TOGETHER = """\
+        GPU0    GPU1    CPU Affinity    NUMA Affinity   GPU NUMA ID
+GPU0     X      NV2     0-11,24-350             N/A
+GPU1    NV2      X      12-23,36-47     1               N/A
+"""
+
+
+@pytest.mark.parametrize("text", [EMPTY_FIELD, EMPTY_FIELD.expandtabs(8)], ids=["tabs", "spaces"])
+def test_an_empty_field_keeps_its_place(text):
+    affinity = read_matrix(text.encode(), "m").affinity
+    assert [affinity[name].cpus for name in ("GPU0", "GPU1")] == ["", "24-47"]
+    assert [affinity[name].nodes for name in ("GPU0", "GPU1")] == [(0,), (1,)]
+    assert [cpu.numa for cpu in read(text).machine.of_kind("cpu")] == [(0,), (1,)]
+
+
+def test_fields_that_run_together_are_not_believed():
+    found = read(TOGETHER)
+    assert "unclear-affinity" in codes(found)
+    assert "24-350" not in found.yaml
+    (finding,) = [one for one in found.findings if one.code == "unclear-affinity"]
+    assert finding.place.line == 2
+
+
+def test_names_of_columns_that_run_together():
+    text = "GPU0 NIC0NIC1CPU Affinity\nGPU0 X PIX NODE 0-3\nNIC0 PIX X NODE\nNIC1 NODE NODE X\n"
+    assert classes(read(text))["gpu0"] == {"gpu0": "X", "nic0": "PIX", "nic1": "NODE"}
+
+
+def test_columns_that_were_left_out_are_said():
+    text = "GPU0 . . . NIC7\nGPU0 X ... PIX\nNIC7 PIX ... X\n"
+    found = read(text)
+    assert "abridged" in codes(found)
+    assert classes(found)["gpu0"]["nic0"] == "PIX"
+
+
+def test_another_vendors_links_are_links_of_unknown_rate():
+    text = "GPU0 GPU1\nGPU0 X QL2\nGPU1 QL2 X\n\nLegend:\n  QL# = Connection by # QuickLinks\n"
+    text = text.replace("QL2", "QL").replace("QL#", "QL")
+    found = read(text)
+    assert [cable.cable for cable in found.machine.cables] == ["gpu-link"]
+    assert "QL: Connection by # QuickLinks" in found.yaml
+    assert "unknown-code" not in codes(found)
+
+
+# --- told NUMA nodes ----------------------------------------------------------------------------
+
+
+def test_told_numa_nodes_go_before_the_code_node():
+    text = """\
+    \tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity
+    GPU0\t X \tNV4\tNODE\t0-7\t0
+    GPU1\tNV4\t X \tPIX\t8-15\t1
+    NIC0\tNODE\tPIX\t X \t\t
+    """
+    found = read(text)
+    assert "node-across-numa" in codes(found)
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (1,)]
+    assert classes(found)["gpu0"]["nic0"] == "SYS"
+
+
+def test_there_are_as_many_numa_nodes_as_are_told():
+    text = "GPU0 GPU1 GPU2 CPU Affinity NUMA Affinity\nGPU0 X SYS SYS 0-3 0\n"
+    found = read(f"{text}GPU1 SYS X SYS 0-3 0\nGPU2 SYS SYS X 4-7 1\n")
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (1,)]
+    assert "hidden-switches" in codes(found)
+    assert classes(found)["gpu0"] == {"gpu0": "X", "gpu1": "NODE", "gpu2": "SYS"}
+
+
+def test_a_card_that_is_near_nothing_has_no_cpu_of_its_own():
+    text = "GPU0 GPU1 NIC0 NIC1 CPU Affinity NUMA Affinity\nGPU0 X NV2 SYS SYS 0-3 0\n"
+    found = read(f"{text}GPU1 NV2 X SYS SYS 4-7 1\nNIC0 SYS SYS X SYS\nNIC1 SYS SYS SYS X\n")
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (1,)]
+    assert "numa-unknown" in codes(found)
+    topology = build_topology(found.description)
+    assert numa_nodes(topology, "nic0") == ()
+    row = {"gpu0": "SYS", "gpu1": "SYS", "nic0": "X", "nic1": "SYS"}
+    assert classes(found)["nic0"] == row
 
 
 # --- refusals -----------------------------------------------------------------------------------

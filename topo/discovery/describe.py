@@ -15,6 +15,8 @@ from topo.catalogue.parts import catalogue
 from topo.description.names import RESERVED
 from topo.description.write import Comments, stem_of
 from topo.discovery.machine import (
+    GPU_LINK,
+    NUMA_LINK,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -30,9 +32,9 @@ from topo.units import spell_rate
 Plain = dict[str, Any]
 
 ASSUMED_STORAGE: Final = "storage"  # the `id`, and alone the name, of a target no source tells
-NUMA_LINK: Final = "numa-link"
 _MEDIA: Final = {
-    NUMA_LINK: {"title": "whatever joins the NUMA nodes", "reach": "host", "rate": "unknown"}
+    NUMA_LINK: {"title": "whatever joins the NUMA nodes", "reach": "host", "rate": "unknown"},
+    GPU_LINK: {"title": "the vendor's links between GPUs", "reach": "gpu", "rate": "unknown"},
 }
 _STEMS: Final[Mapping[str, str]] = {
     "storage": "storage",
@@ -156,8 +158,10 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
             part.name: {"like": part.like, "title": part.title, **dict(part.facts)}
             for part in machine.parts
         }
-    if any(cable == NUMA_LINK for _, cable, _ in links):
-        document["media"] = _MEDIA
+    used = {cable for _, cable, _ in links}
+    media = {name: medium for name, medium in _MEDIA.items() if name in used}
+    if media:
+        document["media"] = media
     cables_of: dict[str, list[DiscoveredCable]] = {}
     for cable in machine.cables:
         for end in {cable.a: None, cable.b: None}:
@@ -253,7 +257,7 @@ def _device_value(
         **dict(device.facts),
         "pci": addresses[0] if len(addresses) == 1 else addresses,
         "rdma": device.rdma[0] if len(device.rdma) == 1 else list(device.rdma),
-        "numa": number_ranges(device.numa),
+        "numa": number_ranges(device.numa) if device.kind == "cpu" else "",
     }
     entries = {key: value for key, value in entries.items() if value}
     return {"part": device.part, **entries} if entries else device.part
@@ -293,8 +297,9 @@ def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[Discov
         return ""
     count, media = 0, set()
     for cable in cables:
-        parsed = _FABRIC_CABLE.match(cable.cable)
-        if parsed:
+        if cable.cable == GPU_LINK:
+            return "unknown"
+        if parsed := _FABRIC_CABLE.match(cable.cable):
             links, family, generation = parsed.groups()
             count += int(links or 1)
             media.add(family if generation in (None, "unknown") else f"{family} {generation}")
@@ -375,6 +380,14 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         DiscoveredCable(a.id, b.id, machine.socket_cable or NUMA_LINK)
         for a, b in combinations(cpus, 2)
         if frozenset((a.id, b.id)) not in joined
+    ]
+    ends = {end for cable in machine.cables for end in (cable.a, cable.b)}
+    cables += [
+        DiscoveredCable(place.id, cpu.id, NUMA_LINK)
+        for place in machine.of_kind("root-complex")
+        if not place.parent and place.id not in ends
+        for cpu in cpus
+        if not place.numa or {*place.numa} & {*cpu.numa}
     ]
     cards = _storage_cards(machine, names, storage)
     if not storage and machine.of_kind("nvme", "storage"):

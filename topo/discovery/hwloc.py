@@ -299,7 +299,8 @@ class _Reader:
         cpu, node = self.hosts.place(nodes)
         key = f"host {len(self.bridges)}"
         evidence = f"host bridge of busses {printable(buses)}" if buses else ""
-        self.bridges.append(HostBridge(key, cpu, node, evidence))
+        near = () if cpu or {*nodes} >= self.hosts.cpu_of.keys() else nodes
+        self.bridges.append(HostBridge(key, cpu, node, evidence, nodes=near))
         return key
 
     def _take_function(self, item: Object, parent: str) -> str:

@@ -34,6 +34,7 @@ def lint(machine: Machine) -> tuple[Finding, ...]:
         *_off_fabric(machine),
         *_hidden_switches(machine),
         *_links_over_parts(machine),
+        *_unknown_places(machine),
     )
     return tuple(finding for finding in findings if finding.code not in codes)
 
@@ -163,12 +164,26 @@ def _off_fabric(machine: Machine) -> Iterator[Finding]:
 def _hidden_switches(machine: Machine) -> Iterator[Finding]:
     ends = {end for cable in machine.cables for end in (cable.a, cable.b)}
     linked = [gpu for gpu in machine.of_kind("gpu") if gpu.id in ends or "-sxm-" in gpu.part]
-    shows_tree = machine.of_kind("pcie-switch", "root-complex")
+    shows_tree = any(device.parent for device in machine.of_kind("pcie-switch", "root-complex"))
     if len(linked) >= _VIRTUAL_FROM and machine.of_kind(*CARDS) and not shows_tree:
         message = f"{len(linked)} GPUs with links of their own and no PCIe switch: "
         message += "a virtual machine that hides its switches?"
         help = "near and far cards look alike here; compare with the host's own topology"
         yield Finding("hidden-switches", message, severity="warning", help=help)
+
+
+def _unknown_places(machine: Machine) -> Iterator[Finding]:
+    joined = {end for cable in machine.cables for end in (cable.a, cable.b)}
+    places = {
+        device.id
+        for device in machine.of_kind("root-complex")
+        if not device.parent and device.id not in joined
+    }
+    devices = [device for device in machine.devices if device.parent in places]
+    if devices and len(machine.of_kind("cpu")) > 1:
+        message = f"{_names(devices)}: nothing tells which CPU they are near"
+        help = "the YAML joins them to every CPU by unknown links; put them under the right one"
+        yield Finding("numa-unknown", message, severity="warning", help=help)
 
 
 def _links_over_parts(machine: Machine) -> Iterator[Finding]:

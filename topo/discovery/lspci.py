@@ -93,7 +93,7 @@ def read(data: bytes, name: str) -> Machine:
     hosts = hosts_of(dict.fromkeys(numbers))
     bridges = []
     for root in sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0")):
-        cpu = hosts.place([node_of[root]])[0] if root in node_of else hosts.first
+        cpu, _ = hosts.place([node_of[root]] if root in node_of else [])
         bridges.append(HostBridge(root, cpu, evidence=f"host bridge of bus {root}"))
     pci = devices_of(by_address(listing.functions), bridges, hosts.forwards)
     devices, cables, guesses = with_nvswitch_links((*hosts.devices, *pci.devices))
@@ -162,15 +162,23 @@ def read_blocks(lines: list[str]) -> Listing | None:
         if (bus := bus_below.get(function.id, "00")) != "00"
     }
     places = [tuple(function.address.split(":")[:2]) for function in functions]
-    roots = [  # domain and bus of each host bridge
-        place
-        for place, function in zip(places, functions, strict=True)
-        if function.code.startswith("0600") and function.address.endswith(":00.0")
-    ]
+    # Buses with a host bridge of their own, each with the NUMA node that it says; root ports are on
+    # such a bus too.
+    roots: dict[tuple[str, str], int | None] = {}
+    for function, (domain, bus) in zip(functions, places, strict=True):
+        is_host = function.code.startswith("0600") and function.address.endswith(":00.0")
+        if is_host or function.port == "root":
+            roots[domain, bus] = roots.get((domain, bus), function.node)
     for at, (function, (domain, bus)) in enumerate(zip(functions, places, strict=True)):
         parent = bridges.get((domain, bus), function.id)
         if parent == function.id:  # without a bridge above, the host bridge its bus belongs to
-            before = [root for place, root in roots if place == domain and root <= bus]
+            before = [
+                root
+                for (place, root), node in roots.items()
+                if place == domain
+                and root <= bus
+                and (root == bus or None in (node, function.node) or node == function.node)
+            ]
             parent = f"{domain}:{max(before, default=bus)}"
         functions[at] = replace(function, parent=parent)
     ids = {function.id for function in functions}

@@ -7,13 +7,16 @@ stays unknown. `topo.discovery.describe` makes a topology file of it; devices ge
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from topo.catalogue.kinds import HasKind, Kind
 from topo.errors import Finding
 from topo.phrases import counted
 from topo.records import dataclass
 
-_LONGEST = 100
+NUMA_LINK: Final = "numa-link"  # whatever joins NUMA nodes, in a medium of the file's own
+GPU_LINK: Final = "gpu-link"  # links between GPUs that the catalogue does not know
+_LONGEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,17 @@ def numa_of(device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]) -> 
         if place.node is not None:
             return (place.node,)
     return ()
+
+
+def unknown_place(
+    id_: str, evidence: str = "its place is not told", numa: tuple[int, ...] = ()
+) -> DiscoveredDevice:
+    """Return a root complex that is in no CPU known: the file joins it to each that it can be in.
+
+    What hangs on it shares a host bridge, and is SYS to all else. `numa` are the nodes that it is
+    near, where they are told and are of several CPUs.
+    """
+    return DiscoveredDevice(id_, "root-complex", "root-complex", numa=numa, evidence=evidence)
 
 
 def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:

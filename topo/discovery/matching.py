@@ -244,7 +244,9 @@ class _Source:
             return "" if self.codes & _TREELESS else "PXB" if between else "PIX"
         if common is not None and common.kind == "root-complex":
             return "PHB"
-        if self.codes & (_TREELESS | {"numa-unknown"}):
+        tops = [[end, *ancestors(end, self.by_id)][-1] for end in (a, b)]
+        placeless = any(top.kind == "root-complex" for top in tops)
+        if placeless or self.codes & (_TREELESS | {"numa-unknown"}):
             return ""
         nodes = {*numa_of(a, self.by_id)}, {*numa_of(b, self.by_id)}
         apart = all(nodes) and not nodes[0] & nodes[1]

@@ -51,10 +51,14 @@ class Hosts:
         return self.devices[0].id
 
     def place(self, nodes: Sequence[int]) -> tuple[str, int | None]:
-        """Return CPU and, where it has several, NUMA node of what is near these nodes."""
+        """Return CPU and, where it has several, NUMA node of what is near these nodes.
+
+        The CPU is ``""`` where these nodes do not tell which of several it is.
+        """
         cpus = list(dict.fromkeys(self.cpu_of[node] for node in nodes if node in self.cpu_of))
         if len(cpus) != 1:
-            return self.first, None
+            several = sum(device.kind == "cpu" for device in self.devices) > 1
+            return "" if several else self.first, None
         return cpus[0], nodes[0] if len(nodes) == 1 and cpus[0] in self.split else None
 
 

@@ -116,9 +116,11 @@ class HostBridge:
     id
         What functions name as their parent.
     cpu
-        The `id` of the CPU it belongs to.
+        The `id` of the CPU it belongs to, ``""`` where that is not known.
     node
         The NUMA node, where that CPU has several.
+    nodes
+        The NUMA nodes that it is near, where the CPU is not known.
     is_told
         Whether the source tells host bridges; else all of a CPU's devices are under this one,
         which says nothing of which of them share one.
@@ -129,6 +131,7 @@ class HostBridge:
     node: int | None = None
     evidence: str = ""
     is_told: bool = True
+    nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from topo.catalogue.identities import generic_gpu, identify, part_named, switch_
 from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
 from topo.discovery import pci
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable
+from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable, unknown_place
 from topo.errors import Finding, Severity
 from topo.phrases import and_more
 from topo.records import dataclass
@@ -161,9 +161,13 @@ class _Tree:
             if not self._switch_above(function):
                 host = self._host_above(function)
                 tops[host.id] = tops.get(host.id, 0) + host.is_told
-        shared = {host for host, count in tops.items() if count > 1}
+        shared = {host for host, count in tops.items() if count > 1 or not self.hosts[host].cpu}
         root_complexes = []
         for host in (host for host in self.hosts.values() if host.id in shared):
+            if not host.cpu:
+                evidence = f"{host.evidence}; its place is not told".removeprefix("; ")
+                root_complexes.append(unknown_place(f"rc {host.id}", evidence, host.nodes))
+                continue
             forwards = self.forwards.get(host.cpu)
             word = "yes" if forwards else "no"
             root_complexes.append(

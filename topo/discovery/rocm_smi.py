@@ -12,7 +12,13 @@ from itertools import combinations
 from typing import Final
 
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, DiscoveredLink, Machine
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    Machine,
+    unknown_place,
+)
 from topo.discovery.numa import hosts_of
 from topo.errors import ExchangeError, Finding
 
@@ -39,10 +45,14 @@ def read(data: bytes, name: str) -> Machine:
         message = f"`{name}` has no table of links between GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `rocm-smi --showtopo`"))
     hosts = hosts_of(dict.fromkeys(node_of.values()))
-    gpus = []
+    gpus: list[DiscoveredDevice] = []
+    places: list[DiscoveredDevice] = []
     for number in numbers:
         node = node_of.get(number)
         cpu, near = hosts.place([node] if node is not None else [])
+        if not cpu:
+            cpu = f"place {number}"
+            places.append(unknown_place(cpu))
         gpu = DiscoveredDevice(
             f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=near, link=DiscoveredLink()
         )
@@ -68,7 +78,7 @@ def read(data: bytes, name: str) -> Machine:
         kind="rocm-smi",
         source="output of rocm-smi --showtopo",
         file=name,
-        devices=(*hosts.devices, *gpus),
+        devices=(*hosts.devices, *places, *gpus),
         cables=tuple(  # of each pair that is one hop apart
             DiscoveredCable(f"gpu {a}", f"gpu {b}", "xgmi unknown", "XGMI, one hop")
             for a, b in combinations(numbers, 2)

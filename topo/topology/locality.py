@@ -104,11 +104,18 @@ class Tree:
         )
 
     def _at_root(self, root: str, bridges: tuple[str, ...], node: str) -> Attachment:
-        """Return the attachment with the CPU that a root complex belongs to."""
+        """Return the attachment with the CPU that a root complex belongs to.
+
+        One that is joined to several CPUs is in none of them: which is its own is not known.
+        """
         if self._topology[root].kind == "root-complex":
-            for step in self._topology.steps[root]:
-                if self._topology[step.target].kind == "cpu":
-                    return Attachment(bridges, root, step.target, _node(step))
+            steps = self._topology.steps[root]
+            cpus = {
+                step.target: step for step in steps if self._topology[step.target].kind == "cpu"
+            }
+            if len(cpus) == 1:
+                ((cpu, step),) = cpus.items()
+                return Attachment(bridges, root, cpu, _node(step))
         return Attachment(bridges, root, root, node)
 
     def _upward(self, name: str, passed: set[str]) -> list[Step]:
@@ -148,13 +155,23 @@ def socket_of(topology: Topology, name: str) -> str:
 def numa_nodes(topology: Topology, name: str) -> tuple[int, ...]:
     """Return a device's NUMA nodes by the numbers of the operating system.
 
-    The one that its link names, else all of its socket; none when not stated.
+    The one that its link names, else all of its socket; none when not stated. A root complex that
+    is joined to some of the CPUs, and in none of them, is near the nodes of those.
     """
     attachment = topology.tree.attachment(name)
     if attachment is None:
         return ()
     if attachment.node:
         return (int(attachment.node.removeprefix(_NODE)),)
+    if topology[attachment.socket].kind == "root-complex":
+        near, all_nodes = (
+            {node for host in hosts for node in topology[host].numa}
+            for hosts in (
+                [step.target for step in topology.steps[attachment.socket]],
+                linked_hosts(topology, attachment.socket),
+            )
+        )
+        return tuple(sorted(near)) if near != all_nodes else ()
     return topology[attachment.socket].numa
 
 
@@ -222,7 +239,7 @@ def _fabric_class(topology: Topology, a: str, b: str) -> str:
         steps = (step for step in topology.steps[source] if step.target == target)
         return [step.link.cable for step in steps if step.link.layer == "gpu"]
 
-    direct = cables(a, b)
+    direct = [cable for cable in cables(a, b) if cable.family.startswith(("nvlink", "xgmi"))]
     if direct and all(cable.family == "xgmi" for cable in direct):
         return "XGMI"
     count = sum(cable.count for cable in direct)
