@@ -128,3 +128,10 @@ def test_a_processor_by_name():
 def test_generations_and_transfer_rates_belong_together():
     for generation in generations():
         assert generation_of_transfer_rate(transfer_rate(generation)) == generation
+
+
+@pytest.mark.parametrize("family", [26, 0xBF])
+def test_zen_5_in_both_of_its_writings(family):
+    cpu = processor("AuthenticAMD", family, 2)
+    assert cpu is not None
+    assert cpu.title == ("AMD", "Zen 5")

@@ -124,6 +124,24 @@ def test_memory_of_a_gpu_is_none_of_the_host():
     assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,)]
 
 
+def test_memory_of_a_gpu_tells_where_the_gpu_is():
+    file = Hwloc()
+    infos = {"PCIBusID": "0009:01:00.0"}
+    node = file.thing("NUMANode", os_index=254, nodeset="0x0", subtype="GPUMemory", infos=infos)
+    unread = file.device("0009:01:00.0", "0300", "0000:0000", rate=0.0)
+    found = read(file.file(file.package(0, file.host(unread)), node))
+    (gpu,) = found.machine.of_kind("gpu")
+    assert (gpu.part, gpu.pci) == ("gpu-unknown", ("0009:01:00.0",))
+    assert found.machine.title() == "1 GPU, 1 NUMA node"
+
+
+def test_numa_nodes_of_one_package_are_counted():
+    file = Hwloc()
+    nodes = [file.thing("NUMANode", os_index=at, nodeset=f"0x{1 << at:x}") for at in range(2)]
+    package = file.thing("Package", *nodes, nodeset="0x3")
+    assert read(file.file(package)).machine.title() == "2 NUMA nodes"
+
+
 def test_two_functions_are_one_card_and_virtual_ones_none():
     file = Hwloc()
     functions = [
@@ -204,7 +222,25 @@ def test_a_rate_that_no_link_has_stays_unknown():
 
 def test_a_link_at_rest():
     found = read(small(a_gpu(rate=4.0)))
-    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 1 x16"
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
+    assert "idle-link" in codes(found)
+
+
+@pytest.mark.parametrize(
+    ("ids", "switch", "cable"),
+    [
+        ("10de:20b5", "1000:c010", "pcie 4 x16"),
+        ("10de:20b5", "10b5:9797", "pcie 3 x16"),
+        ("10de:ffff", "10b5:9797", "pcie 3 x16"),
+        ("10de:ffff", "8086:2030", "pcie unknown x16"),
+    ],
+)
+def test_a_link_at_rest_is_what_its_parts_can(ids, switch, cable):
+    file = Hwloc()
+    gpu = a_gpu(file, "0000:03:00.0", ids, rate=4.0)
+    port = file.bridge("0000:02:00.0", gpu, rate=4.0, ids=switch)
+    found = read(file.file(file.package(0, file.host(port))))
+    assert found.machine.of_kind("gpu")[0].link.cable == cable
     assert "idle-link" in codes(found)
 
 

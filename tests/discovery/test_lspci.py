@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
-from topo.discovery.importing import discover, import_text
+from topo.discovery.importing import discover, import_text, import_together
 from topo.discovery.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
@@ -164,6 +164,111 @@ def test_a_numa_node_that_is_not_told_is_not_the_first():
     assert numa_nodes(topology, "gpu1") == ()
     assert locality(topology, "gpu0", "gpu1") == "SYS"
     assert "numa-unknown" in codes(found)
+
+
+def test_a_slot_of_one_lane_that_both_ends_tell_is_no_placeholder():
+    text = port("00:01.0", "Root Port (Slot+)", "01", "Speed 8GT/s, Width x1")
+    text += port("01:00.0", "Upstream Port", "02")
+    text += port("02:00.0", "Downstream Port (Slot-)", "03")
+    speed = "Speed 16GT/s, Width x16"
+    found = read(text + endpoint("03:00.0", GPU_HEAD, speed, speed))
+    assert found.machine.of_kind("pcie-switch")[0].link.cable == "pcie 3 x1"
+    assert "placeholder-link" not in codes(found)
+
+
+# --- names --------------------------------------------------------------------------------------
+
+_HEADS = {
+    "number for a name": ("3D controller", "NVIDIA Corporation Device 2331 (rev a1)"),
+    "vendor without a list": ("Display controller", "Biren Technology Co., Ltd. Device 0106"),
+    "vendor of consoles": ("VGA compatible controller", "ASPEED Technology, Inc. ASPEED Graphics"),
+    "virtual machine's": ("Display controller", "Red Hat, Inc. Virtio GPU"),
+    "Radeon by class": (
+        "VGA compatible controller",
+        "Advanced Micro Devices, Inc. [AMD/ATI] Device 7590",
+    ),
+    "Radeon by name": (
+        "Display controller",
+        "Advanced Micro Devices, Inc. [AMD/ATI] Navi 32 [Radeon PRO W7700]",
+    ),
+    "Instinct": ("Processing accelerators", "Advanced Micro Devices, Inc. [AMD/ATI] Device 75a0"),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "part"),
+    [
+        ("number for a name", "h100-pcie-80gb"),
+        ("vendor without a list", "gpu-unknown"),
+        ("vendor of consoles", ""),
+        ("virtual machine's", ""),
+        ("Radeon by class", "gpu-unknown"),
+        ("Radeon by name", "gpu-unknown"),
+        ("Instinct", "amd-instinct"),
+    ],
+)
+def test_gpus_by_class_and_name(case, part):
+    class_, name = _HEADS[case]
+    found = read(f"21:00.0 {class_}: {name}\n")
+    assert [gpu.part for gpu in found.machine.of_kind("gpu")] == [part] * bool(part)
+
+
+def test_a_screen_of_an_unknown_maker_is_said_to_be_left_out():
+    found = read("21:00.0 VGA compatible controller: Moore Threads Technology Co.,Ltd MTT S80\n")
+    assert not found.machine.of_kind("gpu")
+    assert "unclassified-device" in codes(found)
+
+
+NAMES = """\
+-[0000:00]-+-00.0  Intel Corporation Device 0044
+           +-01.0-[01]----00.0  NVIDIA Corporation AD104GL [L4]
+           +-02.0-[02]----00.0  Mellanox Technologies MT27800 Family [ConnectX-5]
+           +-03.0-[03]----00.0  Intel Corporation I350 Gigabit Network Connection Ethernet
+           +-04.0-[04]----00.0  KIOXIA Corporation SSD CM7
+           \\-05.0-[05]----00.0  Micron Technology Inc Device 51c3
+"""
+
+
+def test_names_tell_drives_and_the_speed_of_ports():
+    found = read(NAMES.replace(" SSD CM7", " Ethernet card") + "")
+    assert [card.ports for card in found.machine.of_kind("nic")][1] == (1e9,)
+    ends = {cable.partition(":")[0].strip(" -") for cable in found.yaml.splitlines()}
+    assert "storage -- nic0" in ends
+    assert "storage -- nic1" not in ends
+    assert [drive.pci for drive in read(NAMES).machine.of_kind("nvme")] == [("0000:04:00.0",)]
+
+
+def test_what_has_no_name_is_said_to_be_left_out():
+    (finding,) = [one for one in read(NAMES).findings if one.code == "unclassified-device"]
+    assert "0000:05:00.0" in finding.message
+    assert "0000:00:00.0" not in finding.message
+
+
+PLACES = """\
+-[0000:80]-+-00.0
+           +-01.0-[81-84]----00.0-[82-84]--+-00.0-[83]----00.0
+           |                               \\-01.0-[84]----00.0
+           \\-02.0-[85]----00.0
+"""
+WHAT = """\
+0000:83:00.0 3D controller: NVIDIA Corporation AD104GL [L4] (rev a1)
+0000:84:00.0 Ethernet controller: Mellanox Technologies MT27800 Family [ConnectX-5]
+0000:85:00.0 3D controller: NVIDIA Corporation AD104GL [L4] (rev a1)
+"""
+
+
+def test_a_tree_without_names_is_no_machine_alone():
+    with pytest.raises(ExchangeError, match="where PCI devices are") as caught:
+        read(PLACES)
+    (finding,) = caught.value.findings
+    assert "lspci -tv" in finding.help
+
+
+def test_a_tree_without_names_places_what_another_source_names():
+    sources = [discover(None, text.encode(), "x.txt") for text in (PLACES, WHAT)]
+    topology = build_topology(import_together(sources).description)
+    assert locality(topology, "gpu0", "nic0") == "PIX"
+    assert locality(topology, "gpu1", "nic0") == "NODE"
 
 
 # --- lists --------------------------------------------------------------------------------------

@@ -24,6 +24,22 @@ def test_two_hops_are_no_link():
     assert not import_text(None, text.encode(), "amd.txt").machine.cables
 
 
+def test_a_weight_of_two_hops_is_no_link():
+    """Some drivers write 1 hop for all; a hop of xGMI weighs 15."""
+    rows = [("GPU0", (0, 30, 15)), ("GPU1", (30, 0, 15)), ("GPU2", (15, 15, 0))]
+    head = "GPU0 GPU1 GPU2"
+    text = "=== ROCm System Management Interface ===\n"
+    for title, cell in (
+        ("Weight", str),
+        ("Hops", lambda weight: str(min(weight, 1))),
+        ("Link Type", lambda weight: "XGMI" if weight else "0"),
+    ):
+        text += f"=== {title} between two GPUs ===\n{head}\n"
+        text += "".join(f"{name} {' '.join(map(cell, cells))}\n" for name, cells in rows)
+    cables = import_text(None, text.encode(), "amd.txt").machine.cables
+    assert [(cable.a, cable.b) for cable in cables] == [("gpu 0", "gpu 2"), ("gpu 1", "gpu 2")]
+
+
 def test_tables_alone_do_not_tell_the_nodes():
     text = ROCM.partition("=================================== Numa")[0]
     found = import_text(None, text.encode(), "amd.txt")

@@ -467,9 +467,18 @@ def _storage_cards(
 
 
 def fastest_cards(cards: Sequence[DiscoveredDevice]) -> list[DiscoveredDevice]:
-    """Return the cards with the most bits/s over all of their ports."""
-    rates = [sum(rate or 0.0 for rate in card.ports) for card in cards]
+    """Return the cards with the most bits/s over all of their ports, as told or of their parts."""
+    rates = [sum(rate or 0.0 for rate in port_rates(card)) for card in cards]
     return [card for card, rate in zip(cards, rates, strict=True) if rate == max(rates)]
+
+
+def port_rates(card: DiscoveredDevice) -> tuple[float | None, ...]:
+    """Return the line rate of each port in bits/s: as told, else as the card's part has it."""
+    part = catalogue().parts.get(card.part)
+    ports = part.ports if part else None
+    if any(card.ports) or ports is None or ports.rate is None or not ports.rate.value:
+        return card.ports
+    return (ports.rate.value * 8,) * (len(card.ports) or ports.count or 1)
 
 
 def storage_cable(card: DiscoveredDevice, machine: Machine) -> str:

@@ -79,6 +79,12 @@ _NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
     (
+        rb"(?m)^[ \t]*(ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE[ \t]*:",
+        "",
+        "output of amd-smi topology",
+        "`rocm-smi --showtopo` tells the same, and topo reads it",
+    ),
+    (
         rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:",
         "rocm-smi",
         "output of rocm-smi",
@@ -93,6 +99,7 @@ _TEXTS: Final = (
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
     (rb"(?m)^[-+\\| \t]*-\[[0-9a-f]{4,8}:[0-9a-f]{2}", "lspci", "output of lspci -tv"),
     (rb"(?m)^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", "lspci", "output of lspci"),
+    (rb"(?m)^Architecture:[ \t]+\S[\s\S]*^CPU\(s\):[ \t]", "", "output of lscpu", _NODES),
     (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
     (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
     (rb"(?m)^available: \d+ nodes?", "", "output of numactl --hardware", _NODES),
@@ -159,7 +166,7 @@ def file_kind(data: bytes) -> FileKind:
             return FileKind("", "an XML file that does not say what it is")
         name = root[1]
         return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
-    if head.lstrip()[:1] in (b"{", b"["):
+    if _JSON_BEGINS.match(head):
         return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
     if b"\x00" in head:
         return FileKind("", "a binary file")
@@ -167,6 +174,7 @@ def file_kind(data: bytes) -> FileKind:
     return next((kind for pattern, kind in _TEXT_KINDS if pattern.search(text)), _UNKNOWN)
 
 
+_JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*["}]|\[\s*(?:["\[\]{\d-]|true|false|null))')
 _JSON_FILE: Final = FileKind("", "a JSON file")
 _UNKNOWN: Final = FileKind("", _NOTHING)
 

@@ -276,6 +276,10 @@ class _Reader:
     def __init__(self, file: HwlocFile, hosts: Hosts) -> None:
         self.file = file
         self.hosts = hosts
+        # A NUMA node that is a GPU's memory tells which function is the GPU.
+        self.gpus = {
+            read_address(node.infos.get("PCIBusID", "")) for node in file.objects("NUMANode")
+        }
         self.functions: list[Function] = []
         self.bridges: list[HostBridge] = []
         # By the names that matrices have for objects: CPUs, and functions.
@@ -327,6 +331,7 @@ class _Reader:
                 vendor=vendor,
                 device=device,
                 text=_text(item, inner),
+                kind="gpu" if item.address and item.address in self.gpus else None,
                 rate=item.rate(),
                 slot=item.infos.get("PCISlot", ""),
                 nets=self._named(inner, "network", but="openfabrics"),

@@ -137,6 +137,14 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     from topo.discovery.lint import lint, with_possible_speeds
     from topo.topology.build import build_topology
 
+    is_tree_alone = machine.kind == "lspci" and machine.places
+    if is_tree_alone and all(
+        device.is_host or device.is_memory or device.kind == "pcie-switch"
+        for device in machine.devices
+    ):
+        message = f"`{machine.file}` tells where PCI devices are, and not what they are"
+        help = "`lspci -tv` names them; or lay another source of the machine beside it: --and FILE"
+        raise ExchangeError(Finding("no-names", message, help=help))
     machine = with_drive_links(machine)
     oddities = lint(machine)
     machine = with_possible_speeds(machine)

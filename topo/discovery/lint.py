@@ -90,6 +90,7 @@ def _placeholders(machine: Machine) -> Iterator[Finding]:
         device
         for device in machine.devices
         if (rate := _rate(device.link)) is not None
+        and not (device.link and device.link.is_of_both_ends)
         and rate * _MUCH <= fastest_below.get(device.id, 0.0) + 1e-9
     ]
     if slow:

@@ -8,6 +8,7 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import Final
 
@@ -15,7 +16,7 @@ from topo.catalogue.cables import LANES
 from topo.catalogue.identities import class_named, vendor_named
 from topo.discovery.describe import with_nvswitch_links
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import Machine, printable
+from topo.discovery.machine import DiscoveredDevice, Machine, printable
 from topo.discovery.numa import hosts_of
 from topo.discovery.pci import (
     Function,
@@ -40,6 +41,7 @@ _HEAD: Final = re.compile(
 _EXTRAS: Final = re.compile(
     r"\s*\((?:rev|prog-if) [^)]*\)|\s*\[[0-9a-f]{4}:[0-9a-f]{4}\]", re.IGNORECASE
 )
+_DEVICE_NUMBER: Final = re.compile(r"\bDevice ([0-9a-f]{4})\b")
 _NUMBERS: Final = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]*, Width x(\d{1,2})")
 _BUSES: Final = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2})", re.IGNORECASE)
@@ -95,7 +97,12 @@ def read(data: bytes, name: str) -> Machine:
     for root in sorted({*listing.roots}, key=lambda root: address_key(f"{root}:00.0")):
         cpu, _ = hosts.place([node_of[root]] if root in node_of else [])
         bridges.append(HostBridge(root, cpu, evidence=f"host bridge of bus {root}"))
-    pci = devices_of(by_address(listing.functions), bridges, hosts.forwards)
+    # A tree without names tells places alone: what stands there, another source may know.
+    functions = by_address(listing.functions)
+    nameless = listing.form == " -t"
+    pci = devices_of(functions, bridges, hosts.forwards, keep_switches=nameless)
+    places = tuple(_places(functions, pci.devices, bridges)) if nameless else ()
+    unnamed = () if nameless else pci.findings
     devices, cables, guesses = with_nvswitch_links((*hosts.devices, *pci.devices))
     nodes_unknown: list[Finding] = []
     if len(bridges) > 1 and all(function.node is None for function in listing.functions):
@@ -112,15 +119,35 @@ def read(data: bytes, name: str) -> Machine:
         parts=hosts.parts,
         socket_cable=hosts.socket_cable,
         notes=listing.notes,
-        left_out=pci.left_out,
-        findings=(*listing.findings, *nodes_unknown, *pci.findings, *guesses),
+        left_out=() if nameless else pci.left_out,
+        findings=(*listing.findings, *nodes_unknown, *unnamed, *guesses),
+        places=places,
     )
+
+
+def _places(
+    functions: Iterable[Function],
+    devices: Iterable[DiscoveredDevice],
+    bridges: Iterable[HostBridge],
+) -> Iterator[tuple[str, str]]:
+    """Yield the address of each endpoint with the switch, root complex or CPU that it hangs on."""
+    by_id = {function.id: function for function in functions}
+    ids = {device.id for device in devices}
+    cpus = {bridge.id: bridge.cpu for bridge in bridges}
+    for function in by_id.values():
+        if not function.is_bridge:
+            chain = chain_of(function, by_id)
+            switch = next((bridge.id for bridge in chain if bridge.id in ids), "")
+            root = [function, *chain][-1].parent
+            yield function.address, switch or (f"rc {root}" if f"rc {root}" in ids else cpus[root])
 
 
 def _named_function(id_: str, address: str, code: str, text: str, *, parent: str = "") -> Function:
     """Return a function with the vendor and device number that ``-nn`` wrote into its name."""
     pairs = _NUMBERS.findall(text)
     vendor, device = pairs[-1] if pairs else ("", "")
+    if not pairs and (number := _DEVICE_NUMBER.search(text)):
+        device = number[1]  # what lspci writes where its list has no name
     return Function(
         id=id_,
         parent=parent,
@@ -273,10 +300,11 @@ def read_tree(lines: list[str]) -> Listing | None:
         message = f"{picture.skipped} lines show no device: cut or written by hand?"
         help = "what they stood for is missing; paste the whole output"
         findings.append(Finding("abridged", message, severity="warning", help=help))
+    named = any(function.text for function in picture.functions)
     return Listing(
         tuple(picture.functions),
         tuple(dict.fromkeys(picture.roots)),
-        " -tv",
+        " -tv" if named else " -t",
         ("A tree of lspci knows neither speeds nor NUMA nodes; kinds are told by names.",),
         tuple(findings),
     )

@@ -29,11 +29,14 @@ class DiscoveredLink:
         `None` is unknown.
     evidence
         The words of the source: ``link_speed "16 GT/s", link_width 16``.
+    is_of_both_ends
+        Whether both ends tell what they can, so that nothing of it is a placeholder.
     """
 
     generation: int | None = None
     lanes: int | None = None
     evidence: str = ""
+    is_of_both_ends: bool = False
 
     @property
     def cable(self) -> str:
@@ -173,7 +176,7 @@ class Machine:
             (len(self.of_kind("gpu")), "GPU"),
             (len(self.of_kind("nic", "dpu")), "network card"),
             (len(self.of_kind("nvme")), "drive"),
-            (len(self.of_kind("cpu")), "NUMA node"),
+            (len(self.of_kind("memory")) or len(self.of_kind("cpu")), "NUMA node"),
         )
         return ", ".join(counted(*count) for count in counts if count[0]) or "nothing"
 

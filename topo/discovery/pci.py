@@ -36,9 +36,16 @@ _WORDS: Final[tuple[tuple[str, Kind | None], ...]] = (
     (r"audio|usb|ucsi|serial bus|smbus|aspeed|matrox|cirrus|virtio gpu", None),
     (r"nvswitch", "nvswitch"),
     (r"raid controller|megaraid|\bsas\b|tri-mode", "hba"),
-    (r"nvme|non-volatile|ssd controller", "nvme"),
+    (r"nvme|non-volatile|\bssd\b|optane", "nvme"),
     (r"connectx|infiniband|ethernet|bluefield|\bnic\b|elastic fabric|omni-path|mlx5gen", "nic"),
     (r"^nvidia|instinct|aldebaran|\bmi\d{3}\b|gaudi", "gpu"),
+)
+# What has a screen's class and only draws one, where lspci gives names.
+_CONSOLE: Final = re.compile(
+    r"aspeed|matrox|cirrus|virtio|qxl|vmware|hyper-v|bochs|silicon motion|\bes1000\b|rage xl"
+)
+_PORT_RATE: Final = re.compile(
+    r"(?:\b(\d{1,3})[ -]?)?Gigabit\b|\b(\d{1,3}) ?(?:GbE|GBASE|GigE|Gb(?:it)?(?:/s)?)(?![a-z])"
 )
 _FLIT_OF_HWLOC: Final = 7.5625  # GB/s of a lane of PCIe 6: hwloc counts 242 of 256 bytes as payload
 _CLOSE: Final = 0.01  # relative difference of rates that are the same
@@ -259,22 +266,39 @@ def kind_of(function: Function) -> Kind | None:
         words = function.text.lower()
         return next((kind for pattern, kind in _WORDS if re.search(pattern, words)), None)
     if code.startswith(("0300", "0380")):  # a screen's: is it a GPU to compute on?
-        built_in = vendor == identities.INTEL and function.address.endswith(
-            ":00:02.0"
-        )  # on the root bus
-        console = vendor == identities.AMD and identities.role_of(vendor, device) == "console"
-        computes = (
-            vendor in (identities.INTEL, identities.NVIDIA, identities.AMD)
-            and not built_in
-            and not console
-        )
-        return "gpu" if computes else None
+        makers = (identities.INTEL, identities.NVIDIA, identities.AMD)
+        computes = vendor in makers or code.startswith("0380")
+        return "gpu" if computes and not is_console(function) else None
     if code.startswith("0b40"):
         return "gpu" if identities.role_of(vendor, device) == "co-processor" else None
     if code.startswith("0280"):
         return "nic" if vendor == identities.MELLANOX or function.rdma else None
     fpga = code.startswith("12") and identities.role_of(vendor, device) == "fpga"
     return None if fpga else identities.kind_of_class(code)
+
+
+def is_console(function: Function) -> bool:
+    """Whether what has a screen's class only draws one: a management port, a virtual machine's."""
+    built_in = function.address.endswith(":00:02.0")  # of Intel's CPUs, on the root bus
+    return (
+        (function.vendor == identities.INTEL and built_in)
+        or identities.role_of(function.vendor, function.device) == "console"
+        or _CONSOLE.search(function.text.lower()) is not None
+    )
+
+
+def port_rate_named(text: str) -> float | None:
+    """Return the line rate of a network card's ports in bits/s by its name, `None` without one.
+
+    Examples
+    --------
+    >>> port_rate_named("I210 Gigabit Network Connection"), port_rate_named("X550 10GBASE-T")
+    (1000000000.0, 10000000000.0)
+    >>> port_rate_named("BCM57414 10Gb/25Gb RDMA Ethernet"), port_rate_named("MT2910 Family")
+    (25000000000.0, None)
+    """
+    rates = [float(match[1] or match[2] or 1) for match in _PORT_RATE.finditer(text)]
+    return max(rates) * 1e9 if rates else None
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -360,9 +384,13 @@ def _link_of_ends(device: Function, port: Function | None) -> tuple[DiscoveredLi
         pairs = ((most.generation, above.generation), (most.lanes, above.lanes))
         if any(mine and port_can and mine > port_can for mine, port_can in pairs):
             oddities["port-below-device"] = f"the device can {most}, the port above it {above}"
-    return DiscoveredLink(generation or current.generation, lanes or current.lanes, evidence), (
-        oddities
+    link = DiscoveredLink(
+        generation or current.generation,
+        lanes or current.lanes,
+        evidence,
+        is_of_both_ends=bool(above and most),
     )
+    return link, oddities
 
 
 def split_rate(rate: float, usual_lanes: int) -> tuple[int, int] | None:

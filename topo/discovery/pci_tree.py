@@ -6,10 +6,19 @@ complex where several things hang on it, which is what makes a pair PHB.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from topo.catalogue.identities import generic_gpu, identify, part_named, switch_of, vendor_name
+from topo.catalogue.identities import (
+    generic_gpu,
+    identify,
+    part_named,
+    switch_of,
+    transfer_rate,
+    vendor_name,
+)
 from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
 from topo.discovery import pci
@@ -22,11 +31,13 @@ _NVSWITCH: Final = "nvswitch"
 _USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
 _MOST_LANES: Final = 16
 _SWITCHES: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
+_RADEON: Final = re.compile(r"radeon|firepro|\bnavi\b", re.IGNORECASE)  # AMD's that are no Instinct
+_NUMBER_FOR_NAME: Final = re.compile(r"\bDevice [0-9a-f]{4}$")
 _VIRTUAL_FUNCTION: Final = "virtual function"
 _HIDDEN_FROM: Final = 4  # GPUs without any port above them
 # What can be odd about links: code, severity, help.
 _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
-    ("idle-link", "warning", "the better was taken: a link at rest slows down"),
+    ("idle-link", "warning", "the better was taken, if known: a link at rest slows down"),
     (
         "trained-down",
         "warning",
@@ -96,6 +107,7 @@ class _Tree:
         self.ports = pci.ports_of(self.bridges.values())
         self.device_of: dict[str, str] = {}
         self.classless: list[pci.Function] = []
+        self.nameless: list[pci.Function] = []
         self.virtual: list[pci.Function] = []
         self.repeated: list[pci.Function] = []
         self.left_out: list[str] = []
@@ -110,7 +122,17 @@ class _Tree:
             elif not function.code and not function.text:
                 self.classless.append(function)
                 self.left_out.append(function.name)
+            elif self._is_nameless(function):
+                self.nameless.append(function)
+                self.left_out.append(function.name)
         self.cards = self._cards(leaves)
+
+    def _is_nameless(self, function: pci.Function) -> bool:
+        """Whether nothing tells what an endpoint is: a number for a name, or an unknown maker's."""
+        if function.code:
+            return function.code.startswith("0300") and not pci.is_console(function)
+        numbered = _NUMBER_FOR_NAME.search(function.text) is not None
+        return numbered and function.parent in self.bridges
 
     def _cards(self, leaves: list[tuple[Kind, pci.Function]]) -> list[_Card]:
         """Return what belongs together: a network card's functions, all else one by one."""
@@ -200,12 +222,28 @@ class _Tree:
         return (f"rc {host.id}", None) if host.id in shared else (host.cpu, host.node)
 
     def _link(self, function: pci.Function, kind: str, part: str) -> DiscoveredLink:
-        known_part = catalogue().parts.get(part)
+        parts = catalogue().parts
+        known_part = parts.get(part)
         slot = known_part.slot if known_part is not None else None
         lanes = slot.lanes if slot is not None else None
         usual = lanes or _USUAL_LANES.get(kind, _MOST_LANES)
         port = self.bridges.get(function.parent)
         link, oddities = pci.link_between(function, port, usual_lanes=usual)
+        told = pci.Function("") if port is None else port
+        at_rest = link.generation == 1 and not (function.link or function.most or told.most)
+        if at_rest:  # all that is told is what it does at the moment
+            ends = [part, switch_of(told.vendor, told.device)]
+            if kind == "pcie-switch":
+                ends[0] = switch_of(function.vendor, function.device)
+            slots = [parts[end].slot for end in ends if end in parts]
+            best = min((slot.generation for slot in slots if slot is not None), default=None)
+            if best is not None or kind == "gpu":
+                speed = (
+                    f"{transfer_rate(best) / 1e9:g} GT/s" if best else "more, how much is not known"
+                )
+                if best != 1:
+                    oddities["idle-link"] = f"2.5 GT/s now, and the part can {speed}"
+                link = replace(link, generation=best, evidence=f"{link.evidence}; at rest")
         for code, words in oddities.items():
             self.odd_links.setdefault(code, []).append((function.name, words))
         return link
@@ -247,6 +285,9 @@ class _Tree:
         parent, node = self._place(first, shared)
         ports = tuple(rate for function in functions for rate in function.ports)
         part = _part(kind, first, max(len(functions), len(ports)))
+        by_name = pci.port_rate_named(first.text)
+        if part == "nic-unknown" and by_name and not any(ports):
+            ports = (by_name,) * max(len(functions), len(ports))
         self.device_of |= {function.id: first.id for function in functions}
         network = "infiniband" if first.code.startswith("0207") else ""
         size = first.size if kind in ("nvme", "cxl-memory") and first.size else 0
@@ -313,6 +354,11 @@ class _Tree:
             message += _shown(self.classless)
             help = "add them to the YAML by hand"
             yield Finding("unclassified-device", message, severity="warning", help=help)
+        elif self.nameless:
+            message = "nothing tells what these PCI devices are, and they were left out: "
+            message += _shown(self.nameless)
+            help = "`lspci -nnvvv` tells classes; add them to the YAML by hand"
+            yield Finding("unclassified-device", message, severity="note", help=help)
 
 
 def hidden_ports(functions: Sequence[pci.Function], placeless: str = "\0") -> tuple[Finding, ...]:
@@ -385,7 +431,10 @@ def _part(kind: Kind, function: pci.Function, ports: int) -> str:
     for part in (by_numbers, part_named(function.text, ports=ports)):
         if part and {catalogue().parts[part].kind, kind} in ({kind}, {*CARDS}):
             return part
-    return generic_gpu(vendor) if kind == "gpu" else f"{kind}-unknown"
+    if kind != "gpu":
+        return f"{kind}-unknown"
+    draws = function.code.startswith("0300") or _RADEON.search(function.text) is not None
+    return "gpu-unknown" if draws else generic_gpu(vendor)
 
 
 def _evidence(function: pci.Function) -> str:

@@ -27,6 +27,7 @@ _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
 _ROW: Final = re.compile(r"\s*GPU(\d{1,3})\s+(\S.*)")
 _NODE: Final = re.compile(r"\s*GPU\[(\d{1,3})\]\s*:.*Numa Node:\s*(\d{1,4})", re.IGNORECASE)
 _MOST: Final = 256
+_WEIGHT_OF_HOP: Final = 15  # Linux drivers/gpu/drm/amd/amdkfd/kfd_crat.h, KFD_CRAT_XGMI_WEIGHT
 
 
 # The cells of each section by pair of GPUs.
@@ -57,7 +58,18 @@ def read(data: bytes, name: str) -> Machine:
             f"gpu {number}", "gpu", "amd-instinct", parent=cpu, node=near, link=DiscoveredLink()
         )
         gpus.append(gpu)
-    links, hops = cells.get("link type", {}), cells.get("hops", {})
+
+    def cell(section: str, a: int, b: int) -> str:
+        table = cells.get(section, {})
+        return table.get((a, b)) or table.get((b, a), "")
+
+    def is_direct(a: int, b: int) -> bool:
+        weight = cell("weight", a, b)
+        near = not weight.isdecimal() or int(weight) <= _WEIGHT_OF_HOP
+        return (
+            cell("link type", a, b).upper() == "XGMI" and near and cell("hops", a, b) in ("", "1")
+        )
+
     findings = []
     if not node_of and len(gpus) > 1:
         message = "the NUMA nodes of the GPUs are not told: all were put under one CPU"
@@ -82,8 +94,7 @@ def read(data: bytes, name: str) -> Machine:
         cables=tuple(  # of each pair that is one hop apart
             DiscoveredCable(f"gpu {a}", f"gpu {b}", "xgmi unknown", "XGMI, one hop")
             for a, b in combinations(numbers, 2)
-            if (links.get((a, b)) or links.get((b, a), "")).upper() == "XGMI"
-            and (hops.get((a, b)) or hops.get((b, a), "")) in ("", "1")
+            if is_direct(a, b)
         ),
         notes=("rocm-smi tells no addresses, switches, cards or speeds: fill them in.",),
         findings=tuple(findings),
