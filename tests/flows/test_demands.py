@@ -41,7 +41,9 @@ def test_a_size_and_a_limit_are_shared_over_the_gpus():
     found = demands(built(text), "direct")
     assert [demand.gpu for demand in found] == ["gpu0", "gpu1"]
     assert [demand.size for demand in found] == [50 * GB, 50 * GB]
-    assert [demand.limit for demand in found] == [5 * GB, 5 * GB]
+    assert [demand.limit for demand in found] == [math.inf] * 2
+    assert [demand.limit_in_all for demand in found] == [10 * GB, 10 * GB]
+    assert total(built(text), "direct") == pytest.approx(10 * GB)
     assert found[0].name == "load gpu0"
 
 

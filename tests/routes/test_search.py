@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.machines import PARTS, TWO_SOCKETS, built, shipped
 from topo.routes.search import Search, by_name, passes_host, passes_network
+from topo.study.compare import compare
 
 
 def network(edges: list[tuple[int, int, int]], switches: int) -> str:
@@ -139,3 +140,35 @@ def test_an_unknown_rate_does_not_narrow_a_walk():
 
 def test_names_sort_as_people_count():
     assert sorted(["gpu10", "gpu9", "cpu2"], key=by_name) == ["cpu2", "gpu9", "gpu10"]
+
+
+# --- links side by side ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rates", "total"), [((8, 8), 32), ((8, 16), 48), ((16, 8, 4), 56)])
+@pytest.mark.parametrize("via", ["legacy", "direct"])
+def test_links_between_two_sockets_add_up_whatever_the_width_of_each(rates, total, via):
+    # 2 GB/s for each GT/s of an xgmi link; the card and its slot pass 63 GB/s.
+    links = "\n".join(f"  - cpu0 -- cpu1: xgmi {rate} GT/s" for rate in rates)
+    text = TWO_SOCKETS.replace("  - cpu0 -- cpu1: upi 16 GT/s", links)
+    text = text.replace("1x 400 Gb/s, chip: 400 Gb/s", "1x 800 Gb/s, chip: 800 Gb/s").replace(
+        "infiniband ndr", "infiniband xdr"
+    )
+    text = text.replace("bus: 200 GB/s", "bus: 900 GB/s")
+    machine = built(text)
+    paths = Search(machine, ("host", "memory"), passes_host).paths("cpu0", "cpu1")
+    shares = sorted(share for _, share in paths.shares)
+    assert shares == sorted(rate / sum(rates) for rate in rates)
+    found = compare(machine, workload="far", via=[via])[via]
+    assert found.rate == pytest.approx(total * 1e9)
+    assert (
+        found.hops_range == compare(built(TWO_SOCKETS), workload="far", via=[via])[via].hops_range
+    )
+
+
+def test_one_walk_taken_whole_is_one_of_the_widest():
+    links = "  - cpu0 -- cpu1: xgmi 8 GT/s\n  - cpu0 -- cpu1: xgmi 16 GT/s"
+    machine = built(TWO_SOCKETS.replace("  - cpu0 -- cpu1: upi 16 GT/s", links))
+    paths = Search(machine, ("host", "memory"), passes_host, spread=False).paths("cpu0", "cpu1")
+    ((step, share),) = paths.shares
+    assert (step.resource.capacity.rate("theoretical"), share) == (32e9, 1.0)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from topo.catalogue.part import Figure
 from topo.description.names import MOST
 from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
+from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload
     from topo.routes.route import Direction, Route, Transfer
     from topo.routes.router import Router
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.topology import Topology
 
 
 # What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
@@ -39,6 +41,9 @@ class Demand:
         Bytes.
     weight, limit, start
         Fair-share weight; rate limit in bytes/s (`math.inf` for none); start in seconds.
+    limit_in_all
+        What the workload states for all of its demands together, where there are several: a
+        resource that they share; `math.inf` for none. The limit of one demand alone is in `limit`.
     own_limit
         The part of `limit` that the workload states, without what its workers can move.
     """
@@ -51,6 +56,7 @@ class Demand:
     limit: float
     start: float
     own_limit: float = math.inf
+    limit_in_all: float = math.inf
 
     @property
     def name(self) -> str:
@@ -63,11 +69,12 @@ def demands_of(
 ) -> tuple[Demand, ...]:
     """Return one demand for each GPU of `workload`, all by `path`.
 
-    The size and a limit are shared equally over the GPUs. A refused route gives a demand as well;
-    the caller looks at its verdict before solving.
+    The size is shared equally over the GPUs; a limit they share as a resource. A refused route
+    gives a demand as well; the caller looks at its verdict before solving.
     """
     pairs = ends_of(router.topology, workload)
-    own_limit = math.inf if workload.limit is None else workload.limit / len(pairs)
+    stated = math.inf if workload.limit is None else workload.limit
+    own_limit, in_all = (stated, math.inf) if len(pairs) == 1 else (math.inf, stated)
     routes = (router.route(path, ends.far, ends.gpu, ends.direction) for ends in pairs)
     return tuple(
         Demand(
@@ -79,6 +86,7 @@ def demands_of(
             limit=min(own_limit, worker_limit(router.topology, route, basis)),
             start=workload.start,
             own_limit=own_limit,
+            limit_in_all=in_all,
         )
         for route in routes
     )
@@ -140,6 +148,19 @@ def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, 
     if len(far) == len(near):
         return (far[near.index(gpu)],)
     return far
+
+
+def limit_resource(demand: Demand) -> Resource | None:
+    """Return the limit that the demands of a workload share, `None` where they have none."""
+    if demand.limit_in_all == math.inf:
+        return None
+    return Resource(
+        name=f"{demand.workload}/limit",
+        kind="workload-limit",
+        capacity=Capacity(Figure(demand.limit_in_all, "quoted", "the workload's limit")),
+        device="",
+        limited_by="the workload's limit",
+    )
 
 
 # --- what workers can move ------------------------------------------------------------------------
@@ -298,6 +319,8 @@ def use_matrix(
     for demand in demands:
         unmet = (name for name in demand.route.use if name not in used)
         used |= demand.route.resources(topology, unmet)
+    shared_limits = {demand.workload: limit_resource(demand) for demand in demands}
+    used |= {limit.id: limit for limit in shared_limits.values() if limit is not None}
     columns = {name: index for index, name in enumerate(used)}
     system = System.of(
         [
@@ -306,6 +329,7 @@ def use_matrix(
         ],
         [
             {columns[name]: weight for name, weight in demand.route.use.items()}
+            | ({columns[limit.id]: 1.0} if (limit := shared_limits[demand.workload]) else {})
             for demand in demands
         ],
         weights=[demand.weight for demand in demands],

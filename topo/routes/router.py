@@ -146,6 +146,23 @@ class Router:
             waypoints=waypoints(self.topology, subflows[0]),
         )
 
+    def nearest_shares(self, route: Route) -> tuple[float, ...]:
+        """Return the shares of the subflows of `route` where the cards nearest to its GPU serve it.
+
+        The storages, and the memories of a card, keep their shares.
+        """
+        kept: list[float] = []
+        for subflow in route.subflows:
+            nearest = self._placement.nearest_cards(subflow.storage, route.gpu)
+            kept.append(subflow.share if not subflow.card or subflow.card in nearest else 0.0)
+        of_storage: dict[str, float] = {}
+        for subflow, share in zip(route.subflows, kept, strict=True):
+            of_storage[subflow.storage] = of_storage.get(subflow.storage, 0.0) + share
+        return tuple(
+            share / of_storage[subflow.storage] / len(of_storage)
+            for subflow, share in zip(route.subflows, kept, strict=True)
+        )
+
     def _diverted(self, path: DataPath, storages: tuple[str, ...], gpu: str) -> tuple[Reason, ...]:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
         remote = [name for name in storages if self.topology[name].kind == "storage"]

@@ -65,6 +65,8 @@ class Search:
         spread: bool = True,
     ) -> None:
         self._spread = spread
+        # A network's switch sends nothing over a slower cable beside a faster one; hosts do.
+        self._adds_up = "network" not in layers
         self._passing = {name for name, device in topology.devices.items() if passes(device)}
         self._steps: dict[str, tuple[Step, ...]] = {
             name: tuple(step for step in steps if step.link.layer in layers)
@@ -101,6 +103,8 @@ class Search:
             wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
             shares, count = _shares(wide, source, target)
             example = _first_by_name(shares, source, target)
+            if self._adds_up:
+                shares = _with_narrower_siblings(shares, steps)
             if not self._spread:
                 shares, count = tuple((step, 1.0) for step in example), 1
             paths = EqualCostPaths(shares, example, count, width)
@@ -153,6 +157,35 @@ def _shares(
         for step in steps
         if (walks := walks_to.get(step.source, 0) * walks_from.get(step.target, 0))
     ), count
+
+
+def _with_narrower_siblings(
+    shares: tuple[tuple[Step, float], ...], steps: list[Step]
+) -> tuple[tuple[Step, float], ...]:
+    """Return the shares with links between the same two devices taking theirs by their rates.
+
+    Such links add up, whatever the width of each: a narrower one beside the widest carries as well.
+    """
+    parallel: dict[tuple[str, str], list[Step]] = {}
+    for step in steps:
+        parallel.setdefault((step.source, step.target), []).append(step)
+    bundles: dict[tuple[str, str], float] = {}
+    for step, share in shares:
+        ends = (step.source, step.target)
+        bundles[ends] = bundles.get(ends, 0.0) + share
+    spread: list[tuple[Step, float]] = []
+    for step, share in shares:
+        ends = (step.source, step.target)
+        rates = [_rate(sibling) for sibling in parallel[ends]]
+        if max(rates) == math.inf or min(rates) >= max(rates) * (1 - _TIE):
+            spread.append((step, share))
+        elif ends in bundles:  # once for all of them
+            whole = bundles.pop(ends)
+            spread += (
+                (sibling, whole * rate / math.fsum(rates))
+                for sibling, rate in zip(parallel[ends], rates, strict=True)
+            )
+    return tuple(spread)
 
 
 def _first_by_name(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from topo.flows.demands import (
     core_copy_rate,
     demands_of,
     ends_of,
+    limit_resource,
     use_matrix,
 )
 from topo.graph import components
@@ -231,7 +233,8 @@ def answer(
         Which figure of each capacity to use.
     """
     topology = router.topology
-    demands = chosen_split(router, demands_of(router, workload, path, basis=basis), basis)
+    laid = demands_of(router, workload, path, basis=basis)
+    demands = chosen_split(router, laid, basis, timed=workload.sized)
     routes = tuple(demand.route for demand in demands)
     reasons = reasons_of(topology, workload, path, routes)
     routed = PathAnswer(
@@ -252,7 +255,9 @@ def answer(
     # what stops the demands that no full resource stops, each once
     own_limits: dict[OwnLimit, None] = {}
     for index, stops in whole.stops:
-        if not stops:
+        if any(matrix.resources[stop].kind == "workload-limit" for stop in stops):
+            own_limits[OwnLimit()] = None
+        elif not stops:
             demand = demands[index]
             stated = demand.limit >= demand.own_limit
             limit = OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")
@@ -305,48 +310,88 @@ def answer(
     )
 
 
-def chosen_split(router: Router, demands: tuple[Demand, ...], basis: Basis) -> tuple[Demand, ...]:
+def chosen_split(
+    router: Router, demands: tuple[Demand, ...], basis: Basis, *, timed: bool = True
+) -> tuple[Demand, ...]:
     """Return the demands with the cards' shares that the policy asks for.
 
-    Under ``best`` a linear program chooses how each GPU's bytes divide over the cards: first the
-    largest rate that all can have at once, then the largest total, then the fewest links, then the
-    most even (`topo.solve.concurrent_flow.split`). Otherwise the routes carry their shares already.
+    Under ``best`` a linear program chooses how the bytes of each GPU and storage divide over the
+    cards: first the largest rate that all can have at once, then the largest total, then the fewest
+    links, then the most even (`topo.solve.concurrent_flow.split`). Storages and memories keep their
+    even shares. Where `nearest` or `stripe` ends sooner, or gives more in the same time, that is
+    best; without bytes (`timed` is false) the total alone counts. Otherwise the routes carry their
+    shares already.
     """
     refused = any(demand.route.verdict == "refused" for demand in demands)
     if router.policy.nics != "best" or refused:
         return demands
     from topo.solve.concurrent_flow import split  # imports the LP solver
+    from topo.solve.fluid import complete
 
     matrix = use_matrix(router.topology, demands, basis=basis)
     order = {resource.id: index for index, resource in enumerate(matrix.resources)}
+    # Of each demand and storage the subflows by card, by their places in the route.
+    parts: list[tuple[int, tuple[list[int], ...]]] = []
+    for index, demand in enumerate(demands):
+        by_storage: dict[str, dict[str, list[int]]] = {}
+        for place, subflow in enumerate(demand.route.subflows):
+            by_card = by_storage.setdefault(subflow.storage, {})
+            by_card.setdefault(subflow.card, []).append(place)
+        parts += ((index, tuple(by_card.values())) for by_card in by_storage.values())
+    storages = Counter(index for index, _ in parts)
+
+    def branch(demand: Demand, places: list[int]) -> tuple[dict[int, float], float]:
+        """Return the use of the subflows by one card as if they carried all, and their links."""
+        subflows = [demand.route.subflows[place] for place in places]
+        whole = math.fsum(subflow.share for subflow in subflows)
+        alone = [replace(subflow, share=subflow.share / whole) for subflow in subflows]
+        limit = limit_resource(demand)
+        use = total_use(alone) | ({limit.id: 1.0} if limit else {})
+        links = math.fsum(
+            subflow.share * sum(len(transfer.walk) for transfer in subflow.transfers)
+            for subflow in alone
+        )
+        return {order[name]: weight for name, weight in use.items()}, links
+
+    branches = [[branch(demands[index], places) for places in cards] for index, cards in parts]
     best = split(
         matrix.system.capacities,
-        [
-            [
-                # the use of a branch as if it carried everything
-                {
-                    order[name]: weight
-                    for name, weight in total_use([replace(subflow, share=1.0)]).items()
-                }
-                for subflow in demand.route.subflows
-            ]
-            for demand in demands
-        ],
-        wanted=[demand.size for demand in demands],
-        limits=[demand.limit for demand in demands],
-        detours=[
-            [
-                float(sum(len(transfer.walk) for transfer in subflow.transfers))
-                for subflow in demand.route.subflows
-            ]
-            for demand in demands
-        ],
+        [[use for use, _ in of_part] for of_part in branches],
+        wanted=[demands[index].size / storages[index] for index, _ in parts],
+        limits=[demands[index].limit / storages[index] for index, _ in parts],
+        detours=[[links for _, links in of_part] for of_part in branches],
     )
-    reweighted = (
-        replace(demand, route=router.reweighted(demand.route, shares))
-        for demand, shares in zip(demands, best.shares, strict=True)
-    )
-    return tuple(at_basis(router.topology, demand, basis) for demand in reweighted)
+    chosen = [[0.0] * len(demand.route.subflows) for demand in demands]
+    for (index, cards), shares in zip(parts, best.shares, strict=True):
+        subflows = demands[index].route.subflows
+        for places, share in zip(cards, shares, strict=True):
+            whole = math.fsum(subflows[place].share for place in places)
+            for place in places:
+                part = share / storages[index] * subflows[place].share / whole
+                chosen[index][place] = part
+    candidates: list[Sequence[Sequence[float]]] = [
+        chosen,
+        [router.nearest_shares(demand.route) for demand in demands],
+        [[subflow.share for subflow in demand.route.subflows] for demand in demands],
+    ]
+    ranked: list[tuple[float, float, tuple[Demand, ...]]] = []
+    for of_demands in candidates:
+        laid = tuple(
+            at_basis(
+                router.topology,
+                replace(demand, route=router.reweighted(demand.route, tuple(shares))),
+                basis,
+            )
+            for demand, shares in zip(demands, of_demands, strict=True)
+        )
+        system = use_matrix(router.topology, laid, basis=basis).system
+        sizes, starts = [demand.size for demand in laid], [demand.start for demand in laid]
+        end = complete(system, sizes, starts).end if timed else 0.0
+        ranked.append((end, -math.fsum(shared(system).rates), laid))
+    least_end = min(end for end, _, _ in ranked)
+    soon = [each for each in ranked if each[0] <= least_end * (1 + TIE)]
+    most = min(less for _, less, _ in soon)
+    return next(laid for _, less, laid in soon if less <= most * (1 - TIE))
 
 
 @contextmanager
@@ -483,11 +528,15 @@ def completion(matrix: UseMatrix, allocation: Allocation, *, sized: bool) -> Com
 def bottlenecks_of(
     matrix: UseMatrix, allocation: Allocation, whole: Completion
 ) -> tuple[Bottleneck, ...]:
-    """Return the full resources that stop a demand that is done last, in the matrix's order."""
+    """Return the full resources that stop a demand that is done last, in the matrix's order.
+
+    A limit that a workload states is no part of the machine, and not among them.
+    """
     stopped: dict[int, dict[str, None]] = {}
     for demand, stops in whole.stops:
         for resource in stops:
-            stopped.setdefault(resource, {})[matrix.demands[demand].name] = None
+            if matrix.resources[resource].kind != "workload-limit":
+                stopped.setdefault(resource, {})[matrix.demands[demand].name] = None
     capacities = matrix.system.capacities
     return tuple(
         Bottleneck(

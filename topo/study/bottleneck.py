@@ -165,7 +165,8 @@ def routing_bound(
         return None
     backwards = workload.direction == "write"
     bounds = [*_in_any_case(topology, answer, basis)]
-    own_limits = math.fsum(demand.limit for demand in answer.matrix.demands)
+    demands = answer.matrix.demands
+    own_limits = min(math.fsum(demand.limit for demand in demands), demands[0].limit_in_all)
     bounds.append(RoutingBound(own_limits, ()))
     places: dict[str, set[str]] = {answer.data_path.far_end: ends if backwards else starts}
     places["gpu"] = starts if backwards else ends

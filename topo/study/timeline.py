@@ -270,7 +270,11 @@ def _moments(matrix: UseMatrix, timeline: Timeline, bounded: set[str]) -> Iterat
                     gpus=tuple(
                         matrix.demands[span.demands[position]].gpu for position in positions
                     ),
-                    stopped_by=tuple(matrix.resources[index] for index in stops),
+                    stopped_by=tuple(
+                        resource
+                        for resource in map(matrix.resources.__getitem__, stops)
+                        if resource.kind != "workload-limit"
+                    ),
                     at_most=name in bounded,
                 )
             )

@@ -279,6 +279,7 @@ ResourceClass = Literal[
     "peer-to-peer",
     "measured-pair",
     "stage",
+    "workload-limit",
 ]
 
 

@@ -52,6 +52,7 @@ CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
     "peer-to-peer": ("peer-to-peer cap", "peer-to-peer caps", ""),
     "measured-pair": ("measured rate of the pair", "measured rates of the pairs", ""),
     "stage": ("stage", "stages", ""),
+    "workload-limit": ("workload's limit", "workloads' limits", ""),
 }
 """What one resource of a class is called, what several are, and one of several: ``a card``."""
 
