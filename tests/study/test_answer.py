@@ -89,11 +89,13 @@ LIMITED = LIMITED.replace("from: storage, to: gpu}", "from: storage, to: gpu, li
 def test_what_one_gpu_cannot_take_of_a_limit_the_others_get(via, nics):
     found = rates_of(LIMITED, via, policy=Policy(nics=nics))
     narrow = 8e9 * 2 * 128 / 130 / 8
-    assert found.rates["gpu1"] == pytest.approx(narrow)
-    assert found.rate == pytest.approx(20e9)
+    assert found.rates == pytest.approx({"gpu0": 20e9 - narrow, "gpu1": narrow})
+    assert found.start_rate == pytest.approx(20e9)
     assert [bound.resource.kind for bound in found.bottlenecks] == ["gpu-pcie"]
-    assert found.own_limits == (OwnLimit(),)
     assert found.time == pytest.approx(50e9 / narrow)
+    alike = rates_of(LIMITED.replace("pcie 3 x2", "pcie 5 x16"), via, policy=Policy(nics=nics))
+    assert alike.rate == pytest.approx(20e9)
+    assert (alike.bottlenecks, alike.own_limits) == ((), (OwnLimit(),))
 
 
 def test_a_limit_is_no_part_of_the_machine():

@@ -172,6 +172,14 @@ class Route:
         extra = {resource.id: resource for resource in self.extra}
         return {name: topology.resources.get(name) or extra[name] for name in ids}
 
+    def by_storage_and_card(self) -> tuple[tuple[list[int], ...], ...]:
+        """Return the places of the subflows, for each storage a list a card."""
+        places: dict[str, dict[str, list[int]]] = {}
+        for place, subflow in enumerate(self.subflows):
+            by_card = places.setdefault(subflow.storage, {})
+            by_card.setdefault(subflow.card, []).append(place)
+        return tuple(tuple(by_card.values()) for by_card in places.values())
+
     @property
     def logical_hops(self) -> int:
         """Waypoints less one."""

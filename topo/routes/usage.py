@@ -7,7 +7,7 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -37,6 +37,17 @@ def total_use(subflows: Iterable[Subflow]) -> dict[str, float]:
             for resource, weight in transfer.use.items():
                 use[resource] = use.get(resource, 0.0) + subflow.share * weight
     return use
+
+
+def use_alone(subflows: Sequence[Subflow]) -> tuple[dict[str, float], float]:
+    """Return the use of some subflows as if they carried everything, and the links they walk."""
+    whole = math.fsum(subflow.share for subflow in subflows)
+    alone = [replace(subflow, share=subflow.share / whole) for subflow in subflows]
+    links = math.fsum(
+        subflow.share * sum(len(transfer.walk) for transfer in subflow.transfers)
+        for subflow in alone
+    )
+    return total_use(alone), links
 
 
 def measured_pairs(topology: Topology) -> dict[tuple[str, str], Measurement]:

@@ -30,7 +30,7 @@ from topo.graph import components
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Policy, Reason, Route, hops_range, links_range, merged
-from topo.routes.usage import total_use
+from topo.routes.usage import use_alone
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, Allocation
@@ -319,8 +319,7 @@ def chosen_split(
     cards: first the largest rate that all can have at once, then the largest total, then the fewest
     links, then the most even (`topo.solve.concurrent_flow.split`). Storages and memories keep their
     even shares. Where `nearest` or `stripe` ends sooner, or gives more in the same time, that is
-    best; without bytes (`timed` is false) the total alone counts. Otherwise the routes carry their
-    shares already.
+    best; without bytes (`timed` is false) the total alone counts.
     """
     refused = any(demand.route.verdict == "refused" for demand in demands)
     if router.policy.nics != "best" or refused:
@@ -331,26 +330,17 @@ def chosen_split(
     matrix = use_matrix(router.topology, demands, basis=basis)
     order = {resource.id: index for index, resource in enumerate(matrix.resources)}
     # Of each demand and storage the subflows by card, by their places in the route.
-    parts: list[tuple[int, tuple[list[int], ...]]] = []
-    for index, demand in enumerate(demands):
-        by_storage: dict[str, dict[str, list[int]]] = {}
-        for place, subflow in enumerate(demand.route.subflows):
-            by_card = by_storage.setdefault(subflow.storage, {})
-            by_card.setdefault(subflow.card, []).append(place)
-        parts += ((index, tuple(by_card.values())) for by_card in by_storage.values())
+    parts = [
+        (index, cards)
+        for index, demand in enumerate(demands)
+        for cards in demand.route.by_storage_and_card()
+    ]
     storages = Counter(index for index, _ in parts)
 
     def branch(demand: Demand, places: list[int]) -> tuple[dict[int, float], float]:
-        """Return the use of the subflows by one card as if they carried all, and their links."""
-        subflows = [demand.route.subflows[place] for place in places]
-        whole = math.fsum(subflow.share for subflow in subflows)
-        alone = [replace(subflow, share=subflow.share / whole) for subflow in subflows]
+        use, links = use_alone([demand.route.subflows[place] for place in places])
         limit = limit_resource(demand)
-        use = total_use(alone) | ({limit.id: 1.0} if limit else {})
-        links = math.fsum(
-            subflow.share * sum(len(transfer.walk) for transfer in subflow.transfers)
-            for subflow in alone
-        )
+        use |= {limit.id: 1.0} if limit else {}
         return {order[name]: weight for name, weight in use.items()}, links
 
     branches = [[branch(demands[index], places) for places in cards] for index, cards in parts]
@@ -367,8 +357,7 @@ def chosen_split(
         for places, share in zip(cards, shares, strict=True):
             whole = math.fsum(subflows[place].share for place in places)
             for place in places:
-                part = share / storages[index] * subflows[place].share / whole
-                chosen[index][place] = part
+                chosen[index][place] = share / storages[index] * subflows[place].share / whole
     candidates: list[Sequence[Sequence[float]]] = [
         chosen,
         [router.nearest_shares(demand.route) for demand in demands],
@@ -385,13 +374,10 @@ def chosen_split(
             for demand, shares in zip(demands, of_demands, strict=True)
         )
         system = use_matrix(router.topology, laid, basis=basis).system
-        sizes, starts = [demand.size for demand in laid], [demand.start for demand in laid]
-        end = complete(system, sizes, starts).end if timed else 0.0
-        ranked.append((end, -math.fsum(shared(system).rates), laid))
-    least_end = min(end for end, _, _ in ranked)
-    soon = [each for each in ranked if each[0] <= least_end * (1 + TIE)]
-    most = min(less for _, less, _ in soon)
-    return next(laid for _, less, laid in soon if less <= most * (1 - TIE))
+        work = ([demand.size for demand in laid], [demand.start for demand in laid])
+        end = complete(system, *work).end if timed else 0.0
+        ranked.append((end, -math.fsum(shared(system).rates), laid))  # the first of equals wins
+    return min(ranked, key=lambda each: (float(f"{each[0]:.9g}"), float(f"{each[1]:.9g}")))[2]
 
 
 @contextmanager
