@@ -10,9 +10,12 @@ def run() -> None:
     # A command is over before there is garbage worth collecting, and collecting while modules load
     # takes a tenth of the time that a short verb has.
     gc.set_threshold(100_000, 50, 50)
-    from topo.cli.program import main
+    try:
+        from topo.cli.program import main
 
-    code = main()
+        code = main()
+    except KeyboardInterrupt:  # while modules load; later `main` sees to it
+        os._exit(130)
     if sys.stderr is not None:
         sys.stderr.flush()
     # All is written. Taking two hundred modules apart, which Python would do now, takes as long as

@@ -10,6 +10,36 @@ from math import prod
 _NUMBER = re.compile(r"\d+")
 _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _WRITTEN_OUT = 2  # so many names are not yet a range
+# What moves a terminal's cursor, turns the reading direction, or is half of a character.
+_MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_INVISIBLE = re.compile(f"[\x00-\x1f\x7f-\x9f{_MARKS}]")
+_DIRECTIONS = re.compile(f"[{_MARKS}]")
+
+
+def visible(text: str, *, controls: bool = True) -> str:
+    r"""Return text with what cannot be seen as escapes.
+
+    Parameters
+    ----------
+    text
+        The text.
+    controls
+        Whether control characters are escaped as well, line breaks among them; else only marks of
+        direction and halves of characters, as a page has line breaks and colours of its own.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31m\u202eb\n")
+    'a\\x1b[31m\\u202eb\\x0a'
+    """
+    if text.isprintable():
+        return text
+    pattern = _INVISIBLE if controls else _DIRECTIONS
+    return pattern.sub(lambda match: _escape(ord(match[0])), text)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004
 
 
 def listed(names: Iterable[str], last: str = "and", *, most: int | None = None) -> str:

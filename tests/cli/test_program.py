@@ -318,7 +318,7 @@ def test_a_closed_standard_output_is_no_traceback():
         check=False,
     )
     assert "Traceback" not in done.stderr
-    assert done.returncode == 0
+    assert done.returncode == 1  # as others do: nobody got the answer
 
 
 def test_an_interrupt_ends_quietly(topo, monkeypatch):
@@ -427,3 +427,41 @@ def test_an_output_is_no_input(topo, box, words, tmp_path):
     done = topo(*words)
     assert (done.code, "output-is-input" in done.err) == (1, True), done.err
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mb.yaml", "a\u202eb.yaml", "a\udcffb.yaml"], ids=ascii)
+def test_a_file_of_any_name_is_shown_escaped(topo, box, name, tmp_path):
+    (tmp_path / name).write_bytes((tmp_path / box).read_bytes().replace(b"name: tiny", b""))
+    for words in (("check",), ("compare",), ("show",), ("export", "dot"), ("export", "graphml")):
+        done = topo(*words, name)
+        assert done.code == 0, done.err
+        assert not {"\x1b", "\u202e", "\udcff"} & set(done.out + done.err), words
+    assert topo("draw", name, "-o", "box.svg").code == 0
+    missing = topo("check", f"./not-{name}")
+    assert (missing.code, {"\x1b", "\u202e", "\udcff"} & set(missing.err)) == (1, set())
+
+
+def test_a_name_has_nothing_that_is_not_seen(topo, box):
+    done = topo("check", box, "--set", 'name="a\u202eb"')
+    assert (done.code, "control-character" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("words", [("check", "dgx-h100"), ("compare", "dgx-h100", "--json")])
+def test_closed_standard_output_is_a_failure(words):
+    command = f"exec {shlex.join([*TOPO, *words])} >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, "standard output cannot be written" in done.stderr) == (1, True)
+
+
+def test_an_interrupt_during_start_up_is_quiet(tmp_path):
+    text = "import builtins\nreal = builtins.__import__\ndef hook(name, *rest):\n"
+    text += "    if name == 'click': raise KeyboardInterrupt\n    return real(name, *rest)\n"
+    text += "builtins.__import__ = hook\nfrom topo.__main__ import run\nrun()\n"
+    (tmp_path / "start.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "start.py")],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

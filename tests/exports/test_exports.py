@@ -16,6 +16,7 @@ import networkx
 import pytest
 
 from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
+from tests.machines import built
 from topo.description.loading import builtin_names
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
@@ -24,6 +25,7 @@ from topo.study.compare import compare
 from topo.topology.build import build_topology, load, loads
 from topo.topology.locality import locality
 from topo.topology.rules import nccl_matrix
+from topo.views.diagram.sheet import draw
 
 
 def machine(data):
@@ -302,3 +304,42 @@ def test_an_interface_without_a_device_stays_one():
     text = export_text("nccl", machine(data)).text
     assert "    <nic>\n" in text
     assert "fffe" not in text
+
+
+HOSTILE = """
+topo: 1
+name: Q&A;
+title: "one\\u202eline"
+devices:
+  storage: {part: nvme-of-target, outside: yes, label: "x\\u202ey"}
+  nic0: connectx-7
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8}
+  gpu0: h100-sxm-80gb
+media:
+  wire: {reach: network, rate: 400 Gb/s, source: "=cmd|'/c calc'!A1"}
+links:
+  - storage -- nic0: wire
+  - nic0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu0 -- cpu0: pcie 5 x16
+"""
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_every_format_escapes_what_it_does_not_hold(kind):
+    text = export_text(kind, built(HOSTILE)).text
+    assert "\u202e" not in text
+    if kind in ("nccl", "graphml", "simgrid"):
+        ElementTree.fromstring(text)
+    if kind == "csv":
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+        assert "'=cmd|'/c calc'!A1" in cells
+        assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_picture_of_any_name_is_well_formed():
+    svg = draw(built(HOSTILE)).svg()
+    assert "Q&amp;A;" in svg
+    assert "\u202e" not in svg
+    ElementTree.fromstring(svg)

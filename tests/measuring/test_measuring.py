@@ -484,3 +484,11 @@ def test_edr_fills_its_wire():
 def test_other_files_are_named(data, kind, expected):
     with pytest.raises(TopoError, match=expected):
         measure(built(ONE_SOCKET), data, kind=kind)
+
+
+def test_two_gpus_of_one_address_are_refused():
+    devices = ["0: H (00000000:1b:00)", "1: H (00000000:1b:00)"]
+    matrix = [["N/A", "200"], ["200", "N/A"]]
+    result = nvbandwidth(("device_to_device_memcpy_read_ce", matrix), devices=devices)
+    with pytest.raises(TopoError, match="duplicate-address"):
+        measure(shipped("dgx-h100"), result)

@@ -332,6 +332,8 @@ def _tell(findings: Iterable[Finding]) -> int:
 
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
+        if text:
+            raise OSError(None, "it is closed")
         return
     encoding = stream.encoding or "utf-8"
     try:

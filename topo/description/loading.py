@@ -55,7 +55,7 @@ from topo.description.overrides import Changes, read_changes, sort_changes, spli
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
-from topo.phrases import did_you_mean, near_names
+from topo.phrases import did_you_mean, near_names, visible
 
 VERSION: Final = "1"
 _FOREIGN_FILES: Final = {
@@ -83,7 +83,7 @@ def load(
         return loads(read_file(text), name="<stdin>", overrides=overrides)
     if isinstance(path_or_name, os.PathLike) or is_path(text):
         document = parse(read_file(text), name=text)
-        return read_description(document, name=Path(text).stem, overrides=overrides)
+        return read_description(document, name=visible(Path(text).stem), overrides=overrides)
     document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
     return read_description(document, name=text, overrides=overrides)
 
@@ -350,8 +350,8 @@ def _read_sections(
     comment = takewhile(lambda line: line.startswith("#"), document.lines)
     data_paths, path_overrides = read_data_paths(sections.get("data-paths"), report)
     description = Description(
-        name=text_of(sections.get("name"), "`name:`", report) or "",
-        title=text_of(sections.get("title"), "`title:`", report) or "",
+        name=_line_of(sections.get("name"), "`name:`", report),
+        title=(text_of(sections.get("title"), "`title:`", report) or "").strip().replace("\n", " "),
         devices=read_devices(groups, changes.devices, Shelf(parts, media), report),
         links=(),
         settings=_read_settings(sections.get("settings"), report),
@@ -408,6 +408,16 @@ def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping
         return None
     entries = ((key, value) for key, value in mapping if not is_extension(key.text))
     return Mapping(tuple(entries), mapping.place)
+
+
+def _line_of(node: Node | None, what: str, report: Report) -> str:
+    """Return a name: one line, with nothing in it that is not seen."""
+    text = text_of(node, what, report) or ""
+    if node is not None and visible(text) != text:
+        message = f"{what} has a character that cannot be seen: {visible(text)}"
+        report.add(node, "control-character", message, help="write the name without it")
+        return visible(text)
+    return text
 
 
 def _read_settings(node: Node | None, report: Report) -> Settings:

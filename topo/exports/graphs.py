@@ -15,6 +15,7 @@ import networkx
 
 from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
+from topo.phrases import visible
 from topo.topology.locality import forwards
 from topo.topology.topology import Resource, Step, Topology
 from topo.views.diagram.sheet import draw
@@ -39,7 +40,8 @@ def write_json(topology: Topology) -> Exported:
             | {name: "unlimited" if value == math.inf else value for name, value in entry.items()}
             for entry in document[entries]
         ]
-    return Exported(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    return Exported(visible(text, controls=False) + "\n")
 
 
 def write_graphml(topology: Topology) -> Exported:
@@ -54,7 +56,11 @@ def write_graphml(topology: Topology) -> Exported:
 
 
 def _known(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if value is not None and value != ""}
+    return {
+        name: visible(value) if isinstance(value, str) else value
+        for name, value in data.items()
+        if value is not None and value != ""
+    }
 
 
 def write_csv(topology: Topology) -> Exported:
@@ -68,8 +74,16 @@ def write_csv(topology: Topology) -> Exported:
         row = [source, target, link, data["medium"], data["cables"], data["lanes"]]
         rates = [data["bandwidth"], data["achievable"], data["measured"]]
         shown = ["" if rate is None else f"{rate:.6g}" for rate in rates]
-        table.writerow([*row, *shown, sources[link]])
+        table.writerow(_cell(value) for value in (*row, *shown, sources[link]))
     return Exported(out.getvalue(), not_held("a table of links", "what devices have inside"))
+
+
+def _cell(value: object) -> object:
+    """Return a cell that a spreadsheet shows and does not compute."""
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 # --- pictures -------------------------------------------------------------------------------------

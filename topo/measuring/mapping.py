@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from topo.catalogue.kinds import CARDS, STORAGE
 from topo.description.measured_edit import MeasuredLine
 from topo.discovery.pci import card_of, read_address
-from topo.errors import Finding, UnknownNameError
+from topo.errors import ExchangeError, Finding, UnknownNameError
 from topo.study.prediction import Predictor, Sample
 from topo.topology.locality import matrix_devices
 
@@ -56,6 +56,10 @@ class Mapper:
         self._storage = _selected(topology, storage, STORAGE, "--storage")
         self.findings: list[Finding] = []
         self.unmapped: list[str] = list(results.left_out)
+        if len(set(results.addresses)) < len(results.addresses):
+            twice = next(text for text in results.addresses if results.addresses.count(text) > 1)
+            message = f"the results give two GPUs one PCI address, {twice}"
+            raise ExchangeError(Finding("duplicate-address", message))
         if not self._gpus:  # by the addresses that the file tells, if all are here
             present = topology.of_kind("gpu")
             matches = [_at_address(present, address) for address in results.addresses]
@@ -71,8 +75,10 @@ class Mapper:
             # The memory that a test uses is the one near what it copies to or from.
             memories = self._predictor.memories_near(named[0])
             source, target = source or memories, target or memories
-        if not source or not target:
-            line = f"{result.test}: {self._why_unmapped(result)}"
+        same = source == target
+        if not source or not target or same:
+            why = f"both of its ends are {source[0]}" if source and same else ""
+            line = f"{result.test}: {why or self._why_unmapped(result)}"
             if line not in self.unmapped:
                 self.unmapped.append(line)
             return None

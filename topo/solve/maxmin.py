@@ -101,7 +101,7 @@ def rates_of(arrays: Arrays, method: Literal["rounds", "kernel"] | None = None) 
                 Finding(
                     code="not-installed",
                     message="the compiled kernel needs numba, which is not installed",
-                    help="pip install 'topo[scale]'",
+                    help="pip install 'gpu-topo[scale]'",
                 )
             )
         from topo.solve import kernel

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from topo.phrases import counted
+from topo.phrases import counted, visible
 
 if TYPE_CHECKING:
     from topo.errors import Finding, Place, Severity
@@ -102,7 +102,7 @@ def _block(finding: Finding, *, color: bool) -> list[str]:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
 
     place = finding.place
-    start = paint("place", f"{place}: ") if place else ""
+    start = paint("place", f"{visible(str(place))}: ") if place else ""
     head = paint(finding.severity, f"{finding.severity}[{finding.code}]")
     lines = [f"{start}{head}: {_printable(finding.message)}"]
     margin = " " * (len(str(place.line)) if place and finding.source_line else 1)
@@ -141,7 +141,7 @@ def _glyph(char: str, column: int) -> str:
     """Return a character as a terminal shows it: tabs as spaces, the invisible as a box."""
     if char == "\t":
         return " " * (_TAB - column % _TAB)
-    if unicodedata.category(char) in {"Cc", "Cs", "Co", "Cn"}:
+    if unicodedata.category(char) in {"Cc", "Cs", "Co", "Cn"} or visible(char) != char:
         return "\ufffd"
     return char
 
@@ -161,4 +161,4 @@ def _printable(text: str) -> str:
     """Return one line of text with nothing in it that could move a terminal's cursor."""
     if text.isprintable():
         return text
-    return "".join(_glyph(char, 0) if char != "\n" else " " for char in text)
+    return visible(text.replace("\n", " "))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
 from topo.catalogue.part import Figure, Part
+from topo.phrases import visible
 
 if TYPE_CHECKING:
     from topo.description.description import Workload
@@ -52,6 +53,7 @@ def encoded(document: Mapping[str, Any], *, folder: str = "") -> str:
         A folder that is nobody's business: it is taken off every path.
     """
     text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    text = visible(text, controls=False)  # JSON's escapes are the same
     if folder:
         text = text.replace(json.dumps(f"{folder}/", ensure_ascii=False)[1:-1], "")
     return f"{text}\n"

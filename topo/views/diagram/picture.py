@@ -22,6 +22,7 @@ from typing import Literal
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
+from topo.phrases import visible
 from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, height, widest
 
@@ -296,6 +297,8 @@ class Canvas:
 
         self.width, self.height, self.theme = *size, theme
         self._escape = graphviz.escape
+        # Graphviz takes `&amp;` in a name for an entity, and would leave `Q&A;` as it is.
+        name = visible(name).replace("&", "&amp;")
         self._graph = graphviz.Digraph(name=graphviz.escape(name))
         self._graph.attr(
             "graph",
@@ -489,6 +492,7 @@ def _escaped(text: str) -> str:
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in refused else character
         for character in text
     )
+    plain = visible(plain)
     plain = plain.replace("\\", "\\\\")
     for raw, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         plain = plain.replace(raw, entity)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from topo.catalogue.fields import RATE, Quantity
-from topo.phrases import shortened
+from topo.phrases import shortened, visible
 from topo.records import dataclass
 from topo.units import format_size
 
@@ -208,6 +208,7 @@ def render(blocks: Iterable[Block], *, width: int = 100, color: bool = False) ->
         Whether to use a terminal's colours.
     """
     text = "\n".join(_laid_out(block, width, color=color) for block in blocks)
+    text = visible(text, controls=False)
     return "\n".join(line.rstrip(" ") for line in text.split("\n"))
 
 
