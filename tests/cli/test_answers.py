@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import topo as library
+from tests.machines import SWITCHED
 from topo.datapaths.registry import built_in, built_in_files
 from topo.description.loading import builtin_names
 
@@ -380,10 +381,84 @@ def test_bottleneck_in_words(topo):
 
 
 def test_bottleneck_of_a_refused_path_is_the_reason(topo):
-    done = topo("bottleneck", "workstation-4gpu", "--json")
+    words = ("bottleneck", "workstation-4gpu", "--via", "direct")
+    done = topo(*words, "--json")
     assert done.code == 0
     assert (done.document["ladder"], done.document["verdict"]) == ([], "refused")
-    assert "direct is refused" in topo("bottleneck", "workstation-4gpu").out
+    assert "direct is refused" in topo(*words).out
+
+
+# What GeForce and its like have: no peer-to-peer. A read, a write and a copy.
+NO_PEERS = SWITCHED.replace("p2p: yes", "p2p: no") + "  copy: {copy: 20 GB, from: gpu0, to: gpu1}\n"
+
+
+def test_without_a_data_path_every_verb_asks_about_one_that_is_not_refused(topo, tmp_path):
+    (tmp_path / "box.yaml").write_text(NO_PEERS, encoding="utf-8")
+    done = topo("bottleneck", "box.yaml", "--json")
+    (note,) = [one for one in done.document["findings"] if one["code"] == "taken-instead"]
+    assert note["message"] == (
+        "load goes by compat: direct is refused, accel has no PCIe peer-to-peer"
+    )
+    assert (done.document["data_path"], done.document["verdict"]) == ("compat", "ok")
+    assert "load by compat" in topo("bottleneck", "box.yaml").out
+    expected = [("load", "compat"), ("save", "compat"), ("copy", "peer-ram")]
+    done = topo("simulate", "box.yaml", "--json")
+    assert [(run["workload"], run["data_path"]) for run in done.document["runs"]] == expected
+    assert [one["code"] for one in done.document["findings"]].count("taken-instead") == 3
+    done = topo("compare", "box.yaml", "--together", "--json")
+    assert [path["data_path"] for path in done.document["paths"]] == ["legacy", "compat"]
+    runs = done.document["paths"][1]["runs"]
+    assert [(run["workload"], run["data_path"]) for run in runs] == expected
+    assert topo("upgrade", "box.yaml", "--json").document["data_path"] == "compat"
+    assert "load goes by compat" in topo("upgrade", "box.yaml").err
+
+
+def test_what_the_user_names_is_asked_about_even_if_refused(topo, tmp_path):
+    (tmp_path / "box.yaml").write_text(NO_PEERS, encoding="utf-8")
+    assert topo("bottleneck", "box.yaml", "--via", "direct", "--json").document["ladder"] == []
+    done = topo("simulate", "box.yaml", "--via", "direct")
+    assert (done.code, "load cannot go by direct" in done.err) == (1, True)
+    assert "--via compat" in done.err
+
+
+def test_a_data_path_of_copies_reaches_copies(topo, tmp_path):
+    # PCIe 5 x16 each way, 63.015 GB/s: 10 GB in 158.7 ms, either way at once.
+    copies = "workloads:\n  there: {copy: 10 GB, from: gpu0, to: gpu1}\n"
+    text = (
+        SWITCHED.split("workloads:")[0] + copies + "  back: {copy: 10 GB, from: gpu1, to: gpu0}\n"
+    )
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
+    for words in (("--via", "peer-pcie"), ()):
+        for verb in (("compare", "--together"), ("simulate",)):
+            document = topo(*verb, "box.yaml", *words, "--json").document
+            paths = {path["data_path"]: path for path in document.get("paths", [])}
+            runs = paths["peer-pcie"]["runs"] if paths else document["runs"]
+            assert [run["data_path"] for run in runs] == ["peer-pcie", "peer-pcie"]
+            assert [run["finish_s"] for run in runs] == pytest.approx([10 / 63.01538461538462] * 2)
+
+
+def test_one_data_path_is_for_those_that_it_can_serve(topo, tmp_path):
+    text = SWITCHED + "  copy: {copy: 20 GB, from: gpu0, to: gpu1}\n"
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
+    runs = topo("simulate", "box.yaml", "--via", "legacy", "--json").document["runs"]
+    assert [run["data_path"] for run in runs] == ["legacy", "legacy", "peer-pcie"]
+    runs = topo("simulate", "box.yaml", "--via", "peer-ram", "--json").document["runs"]
+    assert [run["data_path"] for run in runs] == ["direct", "direct", "peer-ram"]
+
+
+def test_a_workload_s_own_data_path_comes_first(topo, tmp_path):
+    text = SWITCHED.replace("to: gpu}", "to: gpu, via: [odirect-pinned, direct]}", 1)
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
+    assert topo("bottleneck", "box.yaml", "--json").document["data_path"] == "odirect-pinned"
+    runs = topo("simulate", "box.yaml", "--json").document["runs"]
+    assert [run["data_path"] for run in runs] == ["odirect-pinned", "direct"]
+    assert topo("upgrade", "box.yaml", "--json").document["data_path"] == "odirect-pinned"
+
+
+def test_paths_between_gpus_are_those_of_gpus(topo):
+    document = topo("paths", "dgx-h100", "--from", "gpu0", "--to", "gpu1", "--json").document
+    names = [path["data_path"] for path in document["data_paths"]]
+    assert names == ["peer-ram", "peer-pcie", "peer-nvlink"]
 
 
 def test_bottleneck_asks_about_one_path(topo):
@@ -525,7 +600,8 @@ def test_the_verb_fits_what_binds(topo, words, said):
 def test_bottleneck_tells_resources_that_are_alike_on_one_row(topo):
     out = topo("bottleneck", "l40s-two-switches", "--workload", "local").out
     assert re.search(r"^nvme\[0-3\]/read +6\.8 GB/s each +6\.8 GB/s each +gpu", out, re.MULTILINE)
-    refused = topo("bottleneck", "workstation-4gpu", "--from", "gpu", "--to", "gpu").out
+    words = ("workstation-4gpu", "--from", "gpu", "--to", "gpu", "--via", "peer-nvlink")
+    refused = topo("bottleneck", *words).out
     assert "peer-nvlink is refused: no GPU links lead to gpu[0-3]; it falls back to peer-pcie." in (
         refused
     )

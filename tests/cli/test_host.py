@@ -37,8 +37,10 @@ def test_compare_says_where_the_host_contradicts_the_file(topo, host):
 
 def test_workloads_together_say_what_to_ask_instead(topo, host):
     words = ("compare", "dgx-h100", "--together", "--cufile", "cufile.json")
-    done = topo(*words)
+    done = topo(*words, "--via", "direct")
     assert (done.code, "--via routed-sysmem" in done.err) == (1, True)
+    columns = [path["data_path"] for path in topo(*words, "--json").document["paths"]]
+    assert columns == ["legacy", "routed-sysmem"]
     assert topo(*words, "--via", "legacy,routed-sysmem").code == 0
 
 

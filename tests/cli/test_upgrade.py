@@ -71,7 +71,7 @@ def test_what_is_rejected_breaks_a_rule_with_compare_too(topo):
 def test_the_page_is_short(topo):
     done = topo("upgrade", "dgx-h100")
     assert done.code == 0
-    assert "data path compat, direct, mmap" in done.out
+    assert "data path compat, legacy, mmap" in done.out
     assert len(done.out.splitlines()) < 40
     assert max(map(len, done.out.splitlines())) <= 100
 
@@ -87,7 +87,8 @@ def test_the_command_it_advises_works(topo):
 
 
 def test_costs(topo):
-    words = ("upgrade", "dgx-h100", "--cost", "other-card=1800", "--cost", "data-path=0")
+    costs_of = ("--cost", "other-card=1800", "--cost", "data-path=0")
+    words = ("upgrade", "dgx-h100", "--via", "legacy", *costs_of)
     document = topo(*words, "--json").document
     costs = {one["title"]: one["cost"] for one in document["upgrades"]}
     assert 3600 in costs.values()

@@ -34,9 +34,9 @@ def command(
 ) -> int:
     """Say what binds, whom it stops, what would bind next, what more is worth.
 
-    About one workload by one data path: the file's first and direct (peer-nvlink or nic-direct for
-    a copy), unless --workload, --via, or --from and --to say otherwise. A price is two numbers:
-    what one GB/s more of a resource adds to all together, and what one less costs.
+    About one workload by one data path: the file's first, by its own or the best that is not
+    refused, unless --workload, --via, or --from and --to say otherwise. A price is two numbers:
+    what one GB/s more of a resource adds to all together and saves, and what one less costs.
     """
     from topo.study.bottleneck import bottleneck
     from topo.study.prices import explain

@@ -43,12 +43,10 @@ def command(
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
     topology = machine.load()
     if together:
-        from topo.study.answer import DEFAULT_PATHS
         from topo.study.timeline import simulate_each
 
-        data_paths = question.via or DEFAULT_PATHS
-        simulations = simulate_each(topology, via=data_paths, **how.arguments(topology))
-        of_runs = (finding for _, simulation in simulations for finding in simulation.findings)
+        simulations = simulate_each(topology, via=question.via, **how.arguments(topology))
+        of_runs = (finding for _, run in simulations for finding in run.findings)
         findings = (*topology.findings, *dict.fromkeys(of_runs))
         if output:
             from topo.views.diagram.timeline import draw_timeline

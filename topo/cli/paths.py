@@ -15,16 +15,16 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
     """List the data paths and their verdicts, or the routes between two devices.
 
     Without ends: every data path with its moves, what it does to RAM, and whether the file's
-    workloads can use it. With --from or --to: the links that legacy and direct, or each --via,
-    walk, and what a payload byte uses.
+    workloads can use it. With --from or --to: the links that the usual ones (legacy and direct), or
+    each --via, walk, and what a payload byte uses.
     """
-    from topo.study.answer import DEFAULT_PATHS
+    from topo.study.answer import ask, usual_paths
     from topo.study.compare import paths
 
     topology = machine.load()
     arguments = question.arguments()
     if question.by_ends and not question.via:
-        arguments["via"] = DEFAULT_PATHS
+        arguments["via"] = usual_paths(topology, ask(topology, question.source, question.target))
     answers = paths(topology, **arguments, **how.arguments(topology))
     if as_json:
         from topo.views.documents import paths_document

@@ -35,7 +35,8 @@ def command(
     """Run the file's workloads together until each has its bytes.
 
     Says who gets what in every span, what stops it, and when each is done; as some finish, the
-    others speed up.
+    others speed up. One --via is for all that it can serve; the others go by their own, else by the
+    best that is not refused.
     """
     from topo.study.timeline import simulate
 

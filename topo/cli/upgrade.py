@@ -23,7 +23,7 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
     "--via",
     metavar="PATH",
     default="",
-    help="Data path in use: the workload's own, else legacy, by default.",
+    help="Data path in use: the workload's own, else the best not refused, by default.",
 )
 @click.option(
     "--combine",

@@ -87,21 +87,16 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
 
 
 def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
-    """Return the data paths that a workload is asked about where nobody names any."""
+    """Return the data paths that a workload is asked about where nobody names any, best last."""
     if workload.direction != "copy":
         return DEFAULT_PATHS
     kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
     return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
 
 
-def path_of(topology: Topology, workload: Workload, via: str | Mapping[str, str]) -> str:
-    """Return the path stated for a workload, else its own first, else the usual one."""
-    stated = via if isinstance(via, str) else via.get(workload.name, "")
-    if stated:
-        return stated
-    usual = usual_paths(topology, workload)
-    # A copy goes the best way that its kind of ends has; storage the way everybody can go.
-    return next(iter(workload.via), usual[-1] if workload.direction == "copy" else usual[0])
+def joins(topology: Topology, workload: Workload, path: DataPath) -> bool:
+    """Whether a data path joins what a workload moves data between."""
+    return not any(wrong_ends(topology, path, ends_of(topology, workload)[0].far))
 
 
 def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:

@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import is_ram
-from topo.description.description import Basis, Device, Move, Workload
+from topo.description.description import Basis, DataPath, Device, Move, Workload
 from topo.errors import Place, UnboundedError
 from topo.flows.demands import UseMatrix, use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import ask, bottlenecks_of, chosen_workloads, completion, path_of, shared
+from topo.study.answer import ask, bottlenecks_of, chosen_workloads, completion, shared
 from topo.study.answers import (
     Bottleneck,
+    Comparison,
     Ladder,
     LadderEnd,
     PathAnswer,
@@ -23,7 +24,7 @@ from topo.study.answers import (
     RoutingBound,
     Rung,
 )
-from topo.study.compare import compare
+from topo.study.compare import compare, usable
 from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def bottleneck(
     workload
         The workload or its name; the first of the file by default.
     via
-        The data path: by default ``direct`` for storage, for a copy its own first, else
-        ``peer-nvlink`` between GPUs and ``nic-direct`` with a card.
+        The data path: by default that of `topo.study.compare.usable`.
     source, target
         Device names or stems: ask about these instead of a workload of the file.
     at
@@ -82,16 +82,22 @@ def bottleneck(
             workload = ask(topology, source, target)
         else:
             workload = chosen_workloads(topology, workload)[0]
-    if not via:
-        via = path_of(topology, workload, "") if workload.direction == "copy" else "direct"
-    comparison = compare(topology, workload=workload, via=(via,), at=at, policy=policy)
-    (path,) = comparison.workloads[0].paths
+    comparisons: dict[str, Comparison] = {}
+
+    def by(path: DataPath) -> PathAnswer:
+        asked = compare(topology, workload=workload, via=(path.name,), at=at, policy=policy)
+        comparisons[path.name] = asked
+        return asked[path.name]
+
+    path, notes = usable(topology, workload, by, stated=via)
+    comparison = comparisons[path.name]
     rungs: tuple[Rung, ...] = ()
     end: LadderEnd | Refused = Refused(topology, path)
     if path.matrix is not None:
         rungs, end = _ladder(topology, path.matrix, sized=workload.sized)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
+    findings += notes
     bound = None if path.matrix is None else routing_bound(topology, workload, path, at)
     return Ladder(workload, path, rungs, end, at, tuple(findings), bound)
 

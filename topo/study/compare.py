@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding
 from topo.flows.demands import demands_of
 from topo.phrases import listed
-from topo.routes.route import Policy, Reason, merged
+from topo.routes.route import Policy, Reason, Verdict, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import (
@@ -124,6 +124,88 @@ def _workload_answer(
         paths += [by(name) for name in instead if name not in names]
     result = WorkloadAnswer(workload=workload, paths=tuple(paths))
     return replace(result, insights=tuple(_insights(router.topology, result)))
+
+
+# --- one path, where nobody names one -------------------------------------------------------------
+
+
+class Laid(Protocol):
+    """What came of a data path for a workload, be it laid or answered."""
+
+    @property
+    def data_path(self) -> DataPath:
+        """The data path."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst over its GPUs."""
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Every reason once."""
+
+
+_Laid = TypeVar("_Laid", bound=Laid)
+
+
+def usable(
+    topology: Topology,
+    workload: Workload,
+    lay: Callable[[DataPath], _Laid],
+    *,
+    stated: str = "",
+    first: str = "",
+) -> tuple[_Laid, tuple[Finding, ...]]:
+    """Return a workload by the data path that it is asked about, and a note if that is a fallback.
+
+    Where nobody states one, it is the first of the workload's own, else the best of its kind
+    (direct, peer-nvlink, nic-direct); where that is refused, what is taken instead, and so on.
+    Where all are refused it is the first.
+
+    Parameters
+    ----------
+    topology, workload
+        The machine, and what moves.
+    lay
+        Lays the workload by a data path, or answers it.
+    stated
+        The data path that somebody named: it alone is asked about, refused or not.
+    first
+        What is asked about before anything else.
+    """
+    if stated:
+        return lay(data_path(topology.description, stated)), ()
+    own_or_best = workload.via or tuple(reversed(usual_paths(topology, workload)))
+    waiting = [*([first] if first else []), *own_or_best]
+    laid: dict[str, _Laid] = {}
+    while waiting:
+        name = waiting.pop(0)
+        if name in laid:
+            continue
+        laid[name] = result = lay(data_path(topology.description, name))
+        if result.verdict != "refused":
+            break
+        instead = taken_instead(topology, result)
+        waiting = [*waiting, *instead] if workload.via else [*instead, *waiting]
+    best, *_ = laid.values()
+    if result.verdict == "refused" or result is best:
+        return best, ()
+    why = (reason.text for reason in best.reasons if reason.effect == "refused")
+    message = (
+        f"{workload.name} goes by {result.data_path.name}: {best.data_path.name} is refused, "
+        f"{listed(why, most=_MOST)}"
+    )
+    note = Finding("taken-instead", message, severity="note", place=workload.place)
+    return result, (note,)
+
+
+def taken_instead(topology: Topology, refused: Laid) -> tuple[str, ...]:
+    """Return the data paths that a refused one leads to, by what refuses it and by itself."""
+    names = [reason.instead for reason in refused.reasons if reason.effect == "refused"]
+    fallback = refused.data_path.falls_back_to
+    if fallback != "compat" or topology.settings.compat_mode != "off":
+        names.append(fallback)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 # --- what the answers rest on ---------------------------------------------------------------------

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from topo.datapaths.registry import data_path
-from topo.description.description import Basis, Workload
+from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
 from topo.phrases import listed
 from topo.records import dataclass
-from topo.routes.route import Policy, merged
+from topo.routes.route import Policy, Reason, Verdict
 from topo.routes.router import Router
+from topo.routes.verdict import verdict_of
 from topo.solve.fluid import Timeline, complete
 from topo.solve.system import TIE
 from topo.study.answer import (
-    DEFAULT_PATHS,
     chosen_split,
     chosen_workloads,
+    joins,
     naming_demands,
-    path_of,
+    reasons_of,
     unknown_capacity,
+    usual_paths,
 )
 from topo.study.answers import Comparison
+from topo.study.compare import taken_instead, usable
 from topo.topology.topology import Resource, Topology
 
 
@@ -81,7 +85,8 @@ class Simulation:
 
     `finishes` are seconds by demand name (``load gpu0``); `certified` is whether they, and every
     moment's rates, were checked (`topo.solve.certificates`). `unknowns` are the capacities on the
-    way that nobody knows: who meets one takes at least as long as it says.
+    way that nobody knows: who meets one takes at least as long as it says. `notes` say which data
+    path was taken instead of a refused one.
     """
 
     topology: Topology
@@ -91,6 +96,7 @@ class Simulation:
     finishes: Mapping[str, float]
     certified: bool = False
     unknowns: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     @property
     def at_most(self) -> bool:
@@ -101,7 +107,8 @@ class Simulation:
     def findings(self) -> tuple[Finding, ...]:
         """What it rests on."""
         names = [run.workload.name for run in self.runs if run.at_most]
-        return unknown_capacity(f"rates of {listed(names, most=4)}", self.unknowns)
+        unknown = unknown_capacity(f"rates of {listed(names, most=4)}", self.unknowns)
+        return (*self.notes, *unknown)
 
     def __getitem__(self, workload: str) -> Run:
         """Return the run of the workload of that name."""
@@ -140,8 +147,8 @@ def simulate(
     workloads
         What runs; all of the file's by default, each from its own `start`.
     via
-        The data path of all, or one a workload by name; where it is not said, the first of the
-        workload's own `via`, else ``legacy``.
+        The data path of all whose ends it joins, or one a workload by name; where it is not said,
+        that of `topo.study.compare.usable`.
     at
         Which figure of each capacity to use.
     policy
@@ -161,7 +168,6 @@ def simulate(
     >>> [(run.workload.name, round(run.finish, 9)) for run in simulation.runs]
     [('load', 7.8), ('checkpoint', 2.8)]
     """
-    router = Router(topology, policy or Policy())
     running = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
     names = [workload.name for workload in running]
     wrong = [] if isinstance(via, str) else [name for name in via if name not in names]
@@ -169,33 +175,23 @@ def simulate(
         raise UnknownNameError(
             Finding("unknown-name", f"no workload {wrong[0]}", help=f"known: {', '.join(names)}")
         )
-    paths = {workload.name: path_of(topology, workload, via) for workload in running}
-    demands: list[Demand] = []
-    for workload in running:
-        path = data_path(topology.description, paths[workload.name])
-        routed = demands_of(router, workload, path, basis=at)
-        reasons = merged(reason for demand in routed for reason in demand.route.reasons)
-        refused = [reason.text for reason in reasons if reason.effect == "refused"]
-        if refused:
-            instead = next((reason.instead for reason in reasons if reason.instead), "")
-            advice = f"what is taken instead: --via {instead}" if instead else ""
-            message = f"{workload.name} cannot go by {path.name}: {listed(refused, most=4)}"
-            raise NoRouteError(Finding("refused", message, help=advice))
-        demands.extend(routed)
-    return _run(topology, running, paths, chosen_split(router, tuple(demands), at), at)
+    stated = _by_workload(topology, running, via) if isinstance(via, str) else via
+    return _Runner(topology, running, at, policy).run(stated=stated)
 
 
 def simulate_each(
     topology: Topology,
     *,
     workloads: Sequence[Workload] | None = None,
-    via: Sequence[str] = DEFAULT_PATHS,
+    via: Sequence[str] = (),
     at: Basis = "theoretical",
     policy: Policy | None = None,
 ) -> tuple[tuple[str, Simulation], ...]:
     """Run the workloads together once by each data path, as ``(data path, simulation)`` pairs.
 
-    A workload that says its own `via` and none of them keeps to its own, and so does a copy.
+    A workload whose ends a data path does not join keeps to its own. Without `via` it is each of
+    the usual ones of storage, or of copies where there is nothing else, and for one that is
+    refused what is taken instead; a workload that says its own `via` keeps to that.
 
     Raises
     ------
@@ -203,17 +199,100 @@ def simulate_each(
         If a data path is refused for a workload.
     """
     running = tuple(workloads) if workloads is not None else chosen_workloads(topology, None)
-    own_paths = {
-        workload.name: path_of(topology, workload, "")
-        for workload in running
-        if workload.direction == "copy" or (workload.via and not set(workload.via) & set(via))
-    }
+    runner = _Runner(topology, running, at, policy)
+    if via:
+        return tuple(
+            (name, runner.run(stated=_by_workload(topology, running, name))) for name in via
+        )
+    leading = [workload for workload in running if workload.direction != "copy"] or running
+    leading = [workload for workload in leading if not workload.via] or leading
+    notes_by_name: dict[str, dict[Finding, None]] = {}
+    for workload in leading:
+        for name in workload.via or usual_paths(topology, workload):
+            laid, notes = usable(topology, workload, runner.lay(workload), first=name)
+            notes_by_name.setdefault(laid.data_path.name, {}).update(dict.fromkeys(notes))
     simulations = []
-    for name in via:
-        paths = {workload.name: name for workload in running} | own_paths
-        simulation = simulate(topology, workloads=running, via=paths, at=at, policy=policy)
+    for name, refused in notes_by_name.items():
+        first = _by_workload(
+            topology, [each for each in running if not each.via or name in each.via], name
+        )
+        simulation = runner.run(first=first)
+        simulation = replace(simulation, notes=(*refused, *simulation.notes))
         simulations.append((name, simulation))
     return tuple(simulations)
+
+
+def _by_workload(topology: Topology, workloads: Sequence[Workload], name: str) -> dict[str, str]:
+    """Return one data path for each workload whose ends it joins; for all where it joins none's."""
+    if not name:
+        return {}
+    path = data_path(topology.description, name)
+    joined = [workload for workload in workloads if joins(topology, workload, path)]
+    return {workload.name: name for workload in joined or workloads}
+
+
+class _Demands(NamedTuple):
+    """The demands of a workload by a data path, with what stands against it."""
+
+    data_path: DataPath
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    demands: tuple[Demand, ...]
+
+
+class _Runner:
+    """Runs workloads together by this and that data path; what is laid once is used again."""
+
+    def __init__(
+        self, topology: Topology, workloads: Sequence[Workload], at: Basis, policy: Policy | None
+    ) -> None:
+        self._topology, self._workloads, self._at = topology, tuple(workloads), at
+        self._router = Router(topology, policy or Policy())
+        self._laid: dict[tuple[str, str], _Demands] = {}
+
+    def lay(self, workload: Workload) -> Callable[[DataPath], _Demands]:
+        """Return what lays a workload by a data path."""
+
+        def by(path: DataPath) -> _Demands:
+            key = (workload.name, path.name)
+            if key not in self._laid:
+                demands = demands_of(self._router, workload, path, basis=self._at)
+                routes = [demand.route for demand in demands]
+                reasons = reasons_of(self._topology, workload, path, routes)
+                self._laid[key] = _Demands(path, verdict_of(reasons), reasons, demands)
+            return self._laid[key]
+
+        return by
+
+    def run(
+        self, *, stated: Mapping[str, str] | None = None, first: Mapping[str, str] | None = None
+    ) -> Simulation:
+        """Run each workload by the data path stated for it, or by one that is not refused."""
+        stated, first = stated or {}, first or {}
+        demands: list[Demand] = []
+        paths: dict[str, str] = {}
+        notes_of_all: list[Finding] = []
+        for workload in self._workloads:
+            name = workload.name
+            laid, notes = usable(
+                self._topology,
+                workload,
+                self.lay(workload),
+                stated=stated.get(name, ""),
+                first=first.get(name, ""),
+            )
+            if laid.verdict == "refused":
+                why = [reason.text for reason in laid.reasons if reason.effect == "refused"]
+                instead = next(iter(taken_instead(self._topology, laid)), "")
+                advice = f"what is taken instead: --via {instead}" if instead else ""
+                message = f"{name} cannot go by {laid.data_path.name}: {listed(why, most=4)}"
+                raise NoRouteError(Finding("refused", message, help=advice))
+            paths[name] = laid.data_path.name
+            demands += laid.demands
+            notes_of_all += notes
+        split = chosen_split(self._router, tuple(demands), self._at)
+        simulation = _run(self._topology, self._workloads, paths, split, self._at)
+        return replace(simulation, notes=tuple(notes_of_all))
 
 
 def _run(
@@ -353,8 +432,9 @@ def at_once(comparison: Comparison) -> AtOnce | None:
         paths = []
         for answer in answers:  # by this data path; what was not asked by it, by its own
             by_name = {path.name: path for path in answer.paths}
-            own_path = path_of(topology, answer.workload, "")
-            paths.append(by_name.get(name) or by_name.get(own_path) or answer.paths[0])
+            best = [by_name[own] for own in answer.workload.via if own in by_name]
+            best = [path for path in best or answer.paths[::-1] if path.matrix is not None]
+            paths.append(by_name.get(name) or next(iter(best), answer.paths[0]))
         demands = [demand for path in paths if path.matrix for demand in path.matrix.demands]
         if any(path.matrix is None for path in paths):
             continue

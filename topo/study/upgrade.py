@@ -7,7 +7,7 @@ asked again by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
@@ -16,14 +16,15 @@ from topo.catalogue.kinds import HOSTS
 from topo.catalogue.part import Part
 from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path, data_paths
-from topo.description.description import Basis, Device, Workload
+from topo.description.description import Basis, DataPath, Device, Workload
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Policy, Route
 from topo.solve.system import TIE
-from topo.study.answer import chosen_workloads, path_of, unknown_capacity
-from topo.study.compare import compare
+from topo.study.answer import chosen_workloads, joins, unknown_capacity
+from topo.study.answers import PathAnswer
+from topo.study.compare import compare, usable
 from topo.study.timeline import simulate_each
 from topo.topology.locality import socket_of
 from topo.topology.topology import Link, Resource, Topology
@@ -132,7 +133,8 @@ class Upgrade:
 class Upgrades:
     """What is, and what each change would make of it, best first.
 
-    `rejected` are candidates that break a rule or close the way, with the reason.
+    `rejected` are candidates that break a rule or close the way, with the reason; `notes` say
+    which data path was taken instead of a refused one.
     """
 
     topology: Topology
@@ -142,11 +144,12 @@ class Upgrades:
     now: Outcome
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
+    notes: tuple[Finding, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the times as things are rest on."""
-        return unknown_capacity(f"rates by {self.via}", self.now.unknowns)
+        return (*self.notes, *unknown_capacity(f"rates by {self.via}", self.now.unknowns))
 
     @property
     def certified(self) -> bool:
@@ -203,7 +206,7 @@ def upgrades(
     workload
         Which workload; the first of the file by default, all of them `together`.
     via
-        The data path in use; by default the workload's own first, else ``legacy``.
+        The data path in use; by default that of `topo.study.compare.usable`.
     together
         Ask about all workloads at once, by the time until the last is done.
     combine
@@ -239,16 +242,13 @@ def upgrades(
         workloads = workloads[:1]
     # the data path in question is that of storage: a copy keeps to its own
     leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
-    via = via or path_of(topology, leading, "")
+    in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
+    via = in_use[leading.name].name
     ask = partial(_outcome, name="" if together else workloads[0].name, at=at, policy=policy)
     now = ask(topology, via)
     singles: list[Upgrade] = []
     rejected: list[tuple[Candidate, str]] = []
-    routes: list[Route] = []
-    for each in workloads:
-        path = path_of(topology, each, "") if each.direction == "copy" else via
-        asked = compare(topology, workload=each.name, via=(path,), at=at, policy=policy)
-        routes += asked[path].routes
+    routes = [route for answer in in_use.values() for route in answer.routes]
     for candidate in candidates(topology, routes, via):
         try:
             outcome = ask(_changed(topology, candidate), candidate.via or via)
@@ -291,7 +291,34 @@ def upgrades(
         now=now,
         ranked=tuple(sorted(ranked, key=_order)),
         rejected=tuple(rejected),
+        notes=notes,
     )
+
+
+def _in_use(
+    topology: Topology,
+    workloads: Sequence[Workload],
+    leading: Workload,
+    via: str,
+    at: Basis,
+    policy: Policy | None,
+) -> tuple[dict[str, PathAnswer], tuple[Finding, ...]]:
+    """Return each workload by the data path in use, and what is taken instead of a refused one."""
+
+    def by(workload: Workload) -> Callable[[DataPath], PathAnswer]:
+        def answered(path: DataPath) -> PathAnswer:
+            name, paths = workload.name, (path.name,)
+            return compare(topology, workload=name, via=paths, at=at, policy=policy)[path.name]
+
+        return answered
+
+    first, findings = usable(topology, leading, by(leading), stated=via)
+    answers = {workload.name: first for workload in workloads}
+    for workload in workloads:
+        if workload is not leading:
+            stated = first.name if joins(topology, workload, first.data_path) else ""
+            answers[workload.name], _ = usable(topology, workload, by(workload), stated=stated)
+    return answers, findings
 
 
 def _outcome(
