@@ -19,6 +19,7 @@ from tests.machines import (
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
 from topo.study.answer import ask
+from topo.study.answers import SlowerCards
 from topo.study.compare import compare
 from topo.views.sentences import sentences
 
@@ -294,6 +295,52 @@ def test_faster_is_about_the_time():
     assert sentences(found.workloads[0].insights)[0] == (
         "direct loses to legacy, 5 s against 1 s: it stops at the peer-to-peer cap "
         "(cpu0 -> cpu1/p2p)."
+    )
+
+
+# One GPU, two cards that are equally near it: 50 GB/s and, by its cable, 12.5 GB/s.
+UNEVEN_CARDS = (
+    ONE_SOCKET.replace("nic0: card", "nic[0-1]: card")
+    .replace(
+        "storage -- nic0: infiniband ndr",
+        "storage -- nic0: infiniband ndr\n  - storage -- nic1: infiniband edr",
+    )
+    .replace("nic0 -- cpu0: pcie 5 x16", "nic -- cpu0: pcie 5 x16")
+)
+
+
+def test_a_slower_card_that_holds_the_others_back_is_named():
+    machine = built(UNEVEN_CARDS)
+    found = compare(machine, workload="load", via=["direct"])
+    assert found["direct"].rate == pytest.approx(25 * GB)  # twice 12.5: each carries the same
+    assert sentences(found.workloads[0].insights)[0] == (
+        "nic1 slows direct down to 25 GB/s, since every card of a GPU carries the same: without it "
+        "there are 50 GB/s, by --nics best 62.5 GB/s."
+    )
+    best = compare(machine, workload="load", via=["direct"], policy=Policy(nics="best"))
+    assert best["direct"].rate == pytest.approx(62.5 * GB)
+    for answers in (best, compare(shipped("dgx-h100"))):
+        assert not [
+            fact
+            for answer in answers.workloads
+            for fact in answer.insights
+            if isinstance(fact, SlowerCards)
+        ]
+
+
+def test_a_slower_card_is_not_named_where_it_holds_nobody_back():
+    # a drawer of 20 GB/s binds before either card
+    slow_storage = built(UNEVEN_CARDS, {"storage.read": "20 GB/s"})
+    told = sentences(compare(slow_storage, workload="load").workloads[0].insights)
+    assert not [text for text in told if "slow" in text]
+
+
+def test_ok_slower_says_why():
+    found = compare(built(TWO_SOCKETS), workload="far", via=["direct"])
+    assert found["direct"].verdict == "ok-slower"
+    assert sentences(found.workloads[0].insights)[0] == (
+        "direct works, but is slower than it could be: peer-to-peer between sockets, over cpu0 and "
+        "cpu1."
     )
 
 

@@ -223,6 +223,27 @@ class NotKnown:
 
 
 @dataclass(frozen=True, slots=True)
+class OkSlower:
+    """A path works, but not as well as it could, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerCards:
+    """Cards that hold a path back, since every card of a GPU carries the same.
+
+    `without` is bytes/s of the whole without them, `best` with the best division over all cards.
+    """
+
+    path: PathAnswer
+    cards: tuple[str, ...]
+    without: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
 class NoFaster:
     """Two paths are equally fast: the full resources of `rival` that `path` has full as well.
 
@@ -310,6 +331,8 @@ class TakenAsUnlimited:
 Insight: TypeAlias = (
     Refused
     | NotKnown
+    | OkSlower
+    | SlowerCards
     | NoFaster
     | Faster
     | Slower

@@ -9,8 +9,8 @@ from typing import Literal, Protocol, TypeVar
 
 from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Basis, DataPath, Workload
-from topo.errors import Finding
-from topo.flows.demands import demands_of
+from topo.errors import Finding, UnboundedError
+from topo.flows.demands import at_basis, demands_of, use_matrix
 from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Verdict, merged
 from topo.routes.router import Router
@@ -20,7 +20,9 @@ from topo.study.answer import (
     ask,
     chosen_split,
     chosen_workloads,
+    completion,
     reasons_of,
+    shared,
     unknown_capacity,
     usual_paths,
 )
@@ -33,12 +35,14 @@ from topo.study.answers import (
     NoFaster,
     NotKnown,
     NotModelled,
+    OkSlower,
     PathAnswer,
     PathRoutes,
     Refused,
     RoutedPath,
     SerialWorker,
     Slower,
+    SlowerCards,
     TakenAsUnlimited,
     ThroughRam,
     WorkloadAnswer,
@@ -123,7 +127,7 @@ def _workload_answer(
         )
         paths += [by(name) for name in instead if name not in names]
     result = WorkloadAnswer(workload=workload, paths=tuple(paths))
-    return replace(result, insights=tuple(_insights(router.topology, result)))
+    return replace(result, insights=tuple(_insights(router, result, basis)))
 
 
 # --- one path, where nobody names one -------------------------------------------------------------
@@ -245,8 +249,9 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
 # --- what follows from the answers ----------------------------------------------------------------
 
 
-def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
+def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[Insight]:
     """Yield what a careful engineer would say about the answers, most important first."""
+    topology = router.topology
     solved = [path for path in result.paths if path.rate is not None]
     for path in result.paths:
         if path.rate is None:
@@ -258,6 +263,10 @@ def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
         for path in solved:
             if path is not best:
                 yield from _against(best, path)
+    for path in solved:
+        if path.verdict == "ok-slower":
+            yield OkSlower(topology, path)
+        yield from _slower_cards(router, result.workload, path, basis)
     direct = next((path for path in solved if not path.counts.ram_traversals), None)
     unlimited: set[Insight] = set()
     for path in solved:
@@ -271,6 +280,50 @@ def _insights(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
         facts = tuple(_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
+
+
+def _slower_cards(
+    router: Router, workload: Workload, path: PathAnswer, basis: Basis
+) -> Iterator[SlowerCards]:
+    """Yield the cards that bind while others of the same GPUs could do better without them."""
+    assert path.matrix is not None
+    assert path.rate is not None
+    topology = router.topology
+    devices = {resource.device for resource in path.bound if resource.device in topology.devices}
+    slow = {name for name in devices if topology[name].is_nic}
+    if not slow or router.policy.nics == "best":
+        return
+    left_out: dict[str, None] = {}
+    demands = []
+    for demand in path.matrix.demands:
+        subflows = demand.route.subflows
+        by_storage: dict[str, list[float]] = {}  # in all, and by other cards
+        for subflow in subflows:
+            shares = by_storage.setdefault(subflow.storage, [0.0, 0.0])
+            shares[0] += subflow.share
+            shares[1] += 0.0 if subflow.card in slow else subflow.share
+        factors = [by_storage[subflow.storage] for subflow in subflows]
+        shares_without = [
+            subflow.share * whole / others if others else subflow.share
+            for subflow, (whole, others) in zip(subflows, factors, strict=True)
+        ]
+        for index, subflow in enumerate(subflows):
+            if subflow.card in slow and factors[index][1]:
+                shares_without[index] = 0.0
+                left_out[subflow.card] = None
+        route = router.reweighted(demand.route, tuple(shares_without))
+        demands.append(at_basis(topology, replace(demand, route=route), basis))
+    if not left_out:
+        return
+    matrix = use_matrix(topology, demands, basis=basis)
+    try:
+        without = completion(matrix, shared(matrix.system), sized=workload.sized).rate
+    except UnboundedError:
+        return
+    if without > path.rate * (1 + _AS_FAST):
+        best_router = Router(topology, replace(router.policy, nics="best"))
+        best = answer(best_router, workload, path.data_path, basis=basis)
+        yield SlowerCards(path, tuple(left_out), without, best.rate or without)
 
 
 def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:

@@ -192,6 +192,25 @@ def _not_known(fact: answers.NotKnown) -> str:
 
 
 @sentence.register
+def _ok_slower(fact: answers.OkSlower) -> str:
+    reasons = [reason for reason in fact.path.reasons if reason.effect == "slower"]
+    why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
+    return f"{fact.path.name} works, but is slower than it could be: {why}."
+
+
+@sentence.register
+def _slower_cards(fact: answers.SlowerCards) -> str:
+    several, path = len(fact.cards) > 1, fact.path
+    at_most = "at most " * path.at_most
+    without, best = f"{at_most}{format_rate(fact.without)}", f"{at_most}{format_rate(fact.best)}"
+    return (
+        f"{listed(fact.cards, most=_MOST)} {'slow' if several else 'slows'} {path.name} down to "
+        f"{_rate(path)}, since every card of a GPU carries the same: without "
+        f"{'them' if several else 'it'} there are {without}, by --nics best {best}."
+    )
+
+
+@sentence.register
 def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
     path, rival = fact.path, fact.rival
     known = "By the known capacities alone, " * (path.at_most or rival.at_most)

@@ -220,7 +220,8 @@ def bottleneck_page(
         return
     outcome = ", ".join(filter(None, (f"{rate_words(path)} in all", time_words(path))))
     if path.start_rate is not None and path.finish_apart:
-        outcome += f" ({format_rate(path.start_rate)} while all run)"
+        at_most = "at most " * path.at_most
+        outcome += f" ({at_most}{format_rate(path.start_rate)} while all run)"
     bound = path.bound
     if bound:
         together = " together (a tie)" if path.tied else ""
