@@ -52,13 +52,13 @@ def test_pcie_5_x16_exactly():
 @pytest.mark.parametrize(
     ("name", "efficiency", "kind"),
     [
-        ("pcie 3", 0.80, "guess"),
+        ("pcie 3", 0.89, "measured"),
         ("pcie 4", 0.88, "guess"),
         ("pcie 5", 0.89, "guess"),
-        ("nvlink 2", 20 / 25, "measured"),
-        ("nvlink 3", 20 / 25, "measured"),
-        ("nvlink 4", 20.6 / 25, "measured"),
-        ("nvlink 5", 40.1 / 50, "measured"),
+        ("nvlink 2", 20 / 25, "guess"),
+        ("nvlink 3", 270 / 300, "measured"),
+        ("nvlink 4", 375 / 450, "measured"),
+        ("nvlink 5", 40.1 / 50, "guess"),
         ("infiniband ndr", 4096 / (4096 + 26), "formula"),
         ("ethernet", 4096 / (4096 + 82), "formula"),
     ],

@@ -16,6 +16,7 @@ from tests.machines import (
     built,
     shipped,
 )
+from topo.catalogue.parts import catalogue
 from topo.errors import UnknownNameError
 
 PCIE_5_X16 = 32e9 * 16 * 128 / 130 / 8
@@ -316,3 +317,42 @@ def test_of_kind_keeps_the_order_of_the_file():
 
 def test_repr_is_one_honest_line():
     assert repr(built(ONE_SOCKET)) == "<Topology tiny: 5 devices, 4 links, 12 resources>"
+
+
+# --- achievable rates of links between GPUs -------------------------------------------------------
+
+GPU_PAIR = """
+topo: 1
+devices: {"gpu[0-1]": PART}
+links:
+  - gpu0 -- gpu1: CABLE
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "cable", "low", "high"),
+    [
+        ("a100-sxm-80gb", "12x nvlink 3", 268e9, 276e9),
+        ("h100-sxm-80gb", "18x nvlink 4", 371e9, 377e9),
+        ("mi300x", "xgmi 32 GT/s", 48e9, 48.5e9),
+        ("mi325x", "xgmi 32 GT/s", 48e9, 48.5e9),
+    ],
+)
+def test_links_between_gpus_reach_what_is_published(part, cable, low, high):
+    text = GPU_PAIR.replace("PART", part).replace("CABLE", cable)
+    figure = built(text).resources["gpu0 -> gpu1"].capacity.achievable
+    assert low <= figure.value <= high
+    assert figure.kind == "measured"
+    assert "https://" in figure.source
+
+
+@pytest.mark.parametrize("medium", ["nvlink 1", "nvlink 2", "nvlink ga102", "nvlink 5"])
+def test_what_nccl_plans_with_is_no_measurement(medium):
+    assert catalogue().media[medium].efficiency.kind == "guess"
+
+
+def test_pcie_3_reaches_what_is_published():
+    efficiency = catalogue().media["pcie 3"].efficiency
+    assert efficiency.kind == "measured"
+    assert efficiency.value is not None
+    assert efficiency.value * 15.75 == pytest.approx(14, rel=0.01)

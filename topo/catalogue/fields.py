@@ -190,6 +190,7 @@ FIELDS: Final = _table(
     Field("virtual", FLAG, "a part of the Broadcom switch that it hangs on", ("pcie-switch",)),
     Field("acs", FLAG, "ACS redirect: peer traffic goes by the root", ("pcie-switch", *CARDS)),
     Field("fabric", PORTS, "GPU-to-GPU ports: `18x nvlink 4`", ("gpu", "nvswitch")),
+    Field("fabric-efficiency", RATIO, "share of its GPU links' rate that is achievable", ("gpu",)),
     Field("memory", SIZE, "capacity of its memory", ("gpu",)),
     Field(
         "maker",

@@ -122,7 +122,12 @@ def _with_resources(
             plugs = [(end.name, end.part.fabric) for end in ends]
         elif slower_end := fastest_pcie(link, described, medium_of):
             plugs = [slower_end]
-        capacity, limited_by = cable_capacity(link.cable, plugs, medium_of)
+        cable = link.cable
+        if link.layer == "gpu" and cable.efficiency is None:
+            ratios = filter(None, (end.part.figure("fabric-efficiency") for end in ends))
+            least = min(ratios, key=lambda ratio: ratio.value or 1.0, default=None)
+            cable = replace(cable, efficiency=least)
+        capacity, limited_by = cable_capacity(cable, plugs, medium_of)
         name, direction, owner = f"{source.device} -> {target.device}", "", source.device
         if link.layer == "network":  # a card's is named by its port
             for end, towards_end in ((source, "out"), (target, "in")):
