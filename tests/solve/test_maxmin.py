@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.solve.systems import systems
 from topo.errors import SolverError, UnboundedError
 from topo.flows.demands import System
+from topo.solve.arrays import compiled
 from topo.solve.certificates import certify
 from topo.solve.maxmin import max_min
 
@@ -196,3 +197,10 @@ def test_splitting_a_demand_into_equal_halves_changes_no_total(system: System) -
     rates = max_min(halves).rates
     joined = [a + b for a, b in zip(rates[::2], rates[1::2], strict=True)]
     assert joined == pytest.approx(max_min(system).rates, rel=1e-12)
+
+
+def test_the_kernel_needs_no_cache(monkeypatch):
+    caching = pytest.importorskip("numba.core.caching")
+    for locator in caching.FunctionCache._impl_class._locator_classes:
+        monkeypatch.setattr(locator, "from_function", lambda *_: None)
+    assert compiled(lambda number: number + 1)(2) == 3

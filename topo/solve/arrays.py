@@ -107,7 +107,10 @@ def compiled(function: Function) -> Function:
         return function
     from numba import njit
 
-    return cast("Function", njit(cache=True, nogil=True)(function))
+    try:
+        return cast("Function", njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # no folder that a cache can be written to: compiled anew each time
+        return cast("Function", njit(nogil=True)(function))
 
 
 # --- max-min rates, where no compiler is at hand --------------------------------------------------
