@@ -17,7 +17,7 @@ from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.records import dataclass
 
-NVIDIA, AMD, INTEL, MELLANOX = "10de", "1002", "8086", "15b3"
+NVIDIA, AMD, AMD_CPU, INTEL, MELLANOX = "10de", "1002", "1022", "8086", "15b3"
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")
 
 

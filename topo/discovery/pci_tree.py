@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from topo.catalogue.identities import (
+    AMD_CPU,
+    INTEL,
     generic_gpu,
     identify,
     part_named,
@@ -37,7 +39,7 @@ _VIRTUAL_FUNCTION: Final = "virtual function"
 _HIDDEN_FROM: Final = 4  # GPUs without any port above them
 # What can be odd about links: code, severity, help.
 _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
-    ("idle-link", "warning", "the better was taken, if known: a link at rest slows down"),
+    ("idle-link", "warning", "the better was taken: a link at rest slows down"),
     (
         "trained-down",
         "warning",
@@ -132,7 +134,8 @@ class _Tree:
         if function.code:
             return function.code.startswith("0300") and not pci.is_console(function)
         numbered = _NUMBER_FOR_NAME.search(function.text) is not None
-        return numbered and function.parent in self.bridges
+        of_the_cpu = function.vendor in (INTEL, AMD_CPU)
+        return numbered and function.parent in self.bridges and not of_the_cpu
 
     def _cards(self, leaves: list[tuple[Kind, pci.Function]]) -> list[_Card]:
         """Return what belongs together: a network card's functions, all else one by one."""
