@@ -11,7 +11,7 @@ def test_a_page_says_who_uses_what_why_and_with_whom(topo):
         lines
     )
     assert "NODE, 3 links, 63.02 GB/s  gpu[1-3]" in done.out
-    assert ["slot1", "storage", "gpu[4-7]"] in lines
+    assert ["slot1", "(mlx5_7,", "mlx5_8)", "storage", "gpu[4-7]"] in lines
     assert "NODE = through several host bridges of one NUMA node" in done.out
 
 
@@ -23,13 +23,15 @@ def test_json_has_both_directions(topo):
     assert first["choices"][0] == {
         "for": "compute",
         "device": "nic0",
+        "rdma": ["mlx5_0"],
         "near": "distance 3",
         "links": None,
         "rate_bytes_per_s": None,
         "shared_with": [],
         "as_near": ["nic1"],
     }
-    assert {"device": "nic0", "for": "compute", "gpus": ["gpu0"]} in document["devices"]
+    named = {"device": "nic0", "for": "compute", "rdma": ["mlx5_0"]}
+    assert {**named, "gpus": ["gpu0"], "as_near_to": ["gpu1"]} in document["devices"]
 
 
 def test_a_machine_without_cards_or_drives(topo, tmp_path):
@@ -43,3 +45,24 @@ def test_a_machine_without_cards_or_drives(topo, tmp_path):
 def test_the_word_is_explained_and_hinted(topo):
     assert "nearest" in topo("explain", "affinity").out
     assert "topo affinity box.yaml" in topo("assign", "box.yaml").err
+
+
+def test_a_spare_drive_is_told_alike_in_both_tables(topo, tmp_path):
+    text = """\
+topo: 1
+devices:
+  cpu0: epyc-9554
+  sw0: pcie-switch-gen5
+  gpu0: h100-pcie-80gb
+  nvme[0-1]: nvme-gen5-4tb
+links: [sw0 -- cpu0: pcie 5 x16, gpu0 -- sw0: pcie 5 x16, nvme -- sw0: pcie 5 x4]
+"""
+    (tmp_path / "two.yaml").write_text(text, encoding="utf-8")
+    lines = [" ".join(line.split()) for line in topo("affinity", "two.yaml").out.splitlines()]
+    assert "gpu0 cpu0 local drive nvme0 PIX, 2 links, 15.75 GB/s - nvme1" in lines
+    assert "nvme1 local drive spare: as good for gpu0" in lines
+    devices = topo("affinity", "two.yaml", "--json").document["devices"]
+    assert [(one["gpus"], one["as_near_to"]) for one in devices] == [
+        (["gpu0"], []),
+        ([], ["gpu0"]),
+    ]

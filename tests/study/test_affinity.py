@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
+from topo.discovery.importing import import_text
 from topo.study.affinity import affinities, semi_matching
+from topo.topology.build import build_topology
 
 
 def uses(found, purpose):
@@ -135,3 +137,65 @@ def test_a_role_decides_where_no_cable_does():
     found = affinities(built(text))
     assert uses(found, "compute") == uses(found, "storage") == {"gpu0": "nic0"}
     assert uses(affinities(built(LOCAL_DRIVES)), "drive")
+
+
+# --- nearness, then RDMA, then rate ---------------------------------------------------------------
+
+
+UNEQUAL = """\
+topo: 1
+devices:
+  cpu0: epyc-7742
+  ram0: {part: ddr4-3200, channels: 8}
+  sw0: {part: pcie-switch-gen4, acs: off}
+  gpu0: a100-pcie-80gb
+  nic0: {part: nic-unknown, ports: 1x 10 Gb/s, label: eno1}
+  nic1: {part: connectx-6, rdma: mlx5_0}
+  nic2: {part: connectx-6, rdma: mlx5_1}
+links:
+  - ram0 -- cpu0: memory-bus
+  - sw0 -- cpu0: pcie 4 x16
+  - gpu0 -- sw0: pcie 4 x16
+  - nic -- sw0: pcie 4 x16
+"""
+
+
+@pytest.mark.parametrize("rules", ["nvidia-smi", "nccl", "gds"])
+@pytest.mark.parametrize(
+    ("changes", "best", "as_good"),
+    [
+        ({}, "nic1", ("nic2",)),
+        ({"nic1.gdr": "no"}, "nic2", ()),
+        ({"nic1.ports": "1x 100 Gb/s"}, "nic2", ()),
+        ({"nic0.rdma": "mlx5_9"}, "nic1", ("nic2",)),
+        ({"nic0.rdma": "mlx5_9", "nic0.ports": "1x 200 Gb/s"}, "nic0", ("nic1", "nic2")),
+    ],
+)
+def test_of_cards_as_near_rdma_goes_first_then_the_rate(rules, changes, best, as_good):
+    found = affinities(built(UNEQUAL, changes), rules=rules)
+    (choice,) = found.gpus[0].choices
+    assert (choice.device, choice.as_near) == (best, as_good)
+    assert choice.rdma == found.topology[best].rdma
+    for name in as_good:
+        assert found.would_do_for("any", name) == ("gpu0",)
+    assert not found.would_do_for("any", best)
+
+
+def test_a_nearer_card_goes_before_rdma():
+    near = UNEQUAL.replace("nic -- sw0:", "nic0 -- sw0:") + "  - nic[1-2] -- cpu0: pcie 4 x16\n"
+    assert uses(affinities(built(near)), "any") == {"gpu0": "nic0"}
+
+
+def test_links_that_an_import_made_up_break_no_tie():
+    """Three cards share a switch and one hangs on the CPU: all are NODE to the GPU."""
+    data = (
+        b"\tGPU0\tNIC0\tNIC1\tNIC2\tNIC3\tCPU Affinity\tNUMA Affinity\n"
+        b"GPU0\t X \tNODE\tNODE\tNODE\tNODE\t0-7\t0\n"
+        b"NIC0\tNODE\t X \tNODE\tNODE\tNODE\t\t\n"
+        b"NIC1\tNODE\tNODE\t X \tPIX\tPIX\t\t\n"
+        b"NIC2\tNODE\tNODE\tPIX\t X \tPIX\t\t\n"
+        b"NIC3\tNODE\tNODE\tPIX\tPIX\t X \t\t\n"
+    )
+    topology = build_topology(import_text("nvidia-smi", data, "smi.txt").description)
+    (choice,) = affinities(topology).gpus[0].choices
+    assert (choice.device, choice.as_near) == ("nic0", ("nic1", "nic2", "nic3"))

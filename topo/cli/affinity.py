@@ -18,8 +18,9 @@ from topo.cli import verb
 def command(machine: verb.Machine, rules: Any, as_json: bool) -> int:
     """Say which network card and which drive each GPU should use, and why.
 
-    Cards that lead to storage and cards for compute (`role: compute`) are two questions. Where
-    several are as near, the GPUs are dealt out so that each serves as many.
+    Cards that lead to storage and cards for compute (`role: compute`) are two questions. Of
+    those as near, one with RDMA goes first, then the faster; where several are as good, the GPUs
+    are dealt out so that each serves as many.
     """
     from topo.study.affinity import affinities
 

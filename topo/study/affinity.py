@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from topo.catalogue.kinds import CARDS
+from topo.description.description import Device
 from topo.graph import breadth_first, components
 from topo.records import dataclass
 from topo.routes.search import Search, passes_host
@@ -34,14 +35,14 @@ class Nearness:
         Links between the two, NCCL's hops; `None` where the distance says it.
     rate
         Bytes/s at the narrowest of them as the rules see it; `None` where they do not say.
-    key
-        What the rules compare, smaller is nearer.
+    order
+        The rules' own rank of the label, smaller is nearer.
     """
 
     label: str
     links: int | None
     rate: float | None
-    key: tuple[float, ...]
+    order: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,18 @@ class Choice:
         ``any``: a card of which neither is said; ``drive``: a local drive.
     device, nearness
         What it is, and how near by the rules asked for.
+    rdma
+        Its RDMA names.
     shared_with
         Other GPUs that have it too.
     as_near
-        Devices just as near that others have, or nobody.
+        Devices just as good that others have, or nobody.
     """
 
     purpose: Purpose
     device: str
     nearness: Nearness
+    rdma: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
     as_near: tuple[str, ...] = ()
 
@@ -90,6 +94,15 @@ class Affinities:
     gpus: tuple[GpuAffinity, ...]
     users: Mapping[Purpose, Mapping[str, tuple[str, ...]]]
 
+    def would_do_for(self, purpose: Purpose, device: str) -> tuple[str, ...]:
+        """Return the GPUs that a device would serve as well as the one that they have."""
+        return tuple(
+            gpu.gpu
+            for gpu in self.gpus
+            for choice in gpu.choices
+            if choice.purpose == purpose and device in choice.as_near
+        )
+
 
 # How near a GPU and another device are, `None` when nothing joins them.
 Measure: TypeAlias = "Callable[[str, str], Nearness | None]"
@@ -98,17 +111,17 @@ Measure: TypeAlias = "Callable[[str, str], Nearness | None]"
 def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities:
     """Return which card and which drive each GPU should use.
 
-    The nearest; of several as near, the GPUs are dealt out so that each device serves as equal a
-    number of them as the machine allows.
+    The nearest; of those one with RDMA, where others have none; of those the fastest. Of several
+    that are as good, the GPUs are dealt out so that each device serves as equal a number of them as
+    the machine allows. How many links lead there does not count: sources of classes tell none.
 
     Parameters
     ----------
     topology
         The machine.
     rules
-        Whose idea of near: ``nvidia-smi``'s classes, then fewest links, then widest; ``nccl``'s
-        path types and bandwidths; the ``gds`` driver's ranking. NCCL knows no drives: those go by
-        nvidia-smi's classes.
+        Whose idea of near: ``nvidia-smi``'s classes, ``nccl``'s path types, the ``gds`` driver's
+        distances. NCCL knows no drives: those go by nvidia-smi's classes.
 
     Examples
     --------
@@ -136,7 +149,7 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
         # NCCL knows no drives
         by_class = purpose == "drive" and rules == "nccl"
         measure = nearness_by(topology, "nvidia-smi" if by_class else rules)
-        nearest = _nearest(gpus, devices, servers, measure)
+        nearest = _nearest(topology, gpus, devices, servers, measure)
         dealt = semi_matching({gpu: list(near) for gpu, near in nearest.items() if near})
         users[purpose] = {
             device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
@@ -148,6 +161,7 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
                     purpose=purpose,
                     device=device,
                     nearness=near[device],
+                    rdma=topology[device].rdma,
                     shared_with=tuple(sharer for sharer in sharing if sharer != gpu),
                     as_near=tuple(name for name in near if name != device),
                 )
@@ -160,9 +174,21 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
 
 
 def _nearest(
-    gpus: Sequence[str], devices: Sequence[str], servers: Mapping[str, int], measure: Measure
+    topology: Topology,
+    gpus: Sequence[str],
+    devices: Sequence[str],
+    servers: Mapping[str, int],
+    measure: Measure,
 ) -> dict[str, dict[str, Nearness]]:
-    """Return for each GPU the devices of its server that none is nearer than."""
+    """Return for each GPU the devices of its server that none is better than."""
+
+    def key(name: str, nearness: Nearness) -> tuple[float, bool, float]:
+        device = topology[name]
+        by_rdma = bool(device.rdma) and device.part.flag("gdr") is not False
+        rates = (nearness.rate, _own_rate(device))
+        rate = min((rate for rate in rates if rate is not None), default=0.0)
+        return (nearness.order, not by_rdma, -rate)
+
     by_server: dict[int, list[str]] = {}
     for name in devices:
         by_server.setdefault(servers[name], []).append(name)
@@ -173,9 +199,20 @@ def _nearest(
             for name in by_server.get(servers[gpu], ())
             if (nearness := measure(gpu, name)) is not None
         }
-        best = min((nearness.key for nearness in joined.values()), default=None)
-        nearest[gpu] = {name: near for name, near in joined.items() if near.key == best}
+        keys = {name: key(name, nearness) for name, nearness in joined.items()}
+        best = min(keys.values(), default=None)
+        nearest[gpu] = {name: near for name, near in joined.items() if keys[name] == best}
     return nearest
+
+
+def _own_rate(device: Device) -> float | None:
+    """Return what a card's ports and chip, or a drive itself, give at most; `None` is unknown."""
+    figures = [device.part.figure(key) for key in ("chip", "read")]
+    rates = [figure.value for figure in figures if figure is not None and figure.value]
+    ports = device.part.ports
+    if device.is_nic and ports is not None and ports.rate is not None and ports.rate.value:
+        rates.append(ports.rate.value * (ports.count or 1))
+    return min(rates, default=None)
 
 
 def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
@@ -224,7 +261,7 @@ def _by_class(topology: Topology) -> Measure:
             return None
         links, width = len(walks.example), walks.width
         rate = width if math.isfinite(width) else None
-        return Nearness(label, links, rate, (rank(label), links, -width))
+        return Nearness(label, links, rate, rank(label))
 
     return measure
 
@@ -236,8 +273,7 @@ def _by_nccl(topology: Topology) -> Measure:
         path = paths.get(gpu, {}).get(device)
         if path is None:
             return None
-        key = (TYPES.index(path.type), -path.bandwidth, path.hops)
-        return Nearness(path.type, path.hops, path.bandwidth * _GIGA, key)
+        return Nearness(path.type, path.hops, path.bandwidth * _GIGA, TYPES.index(path.type))
 
     return measure
 
@@ -250,7 +286,7 @@ def _by_gds(topology: Topology) -> Measure:
         peer = peers.get((gpu, device))
         if peer is None:
             return None
-        return Nearness(f"distance {peer.distance}", None, None, (peer.rank,))
+        return Nearness(f"distance {peer.distance}", None, None, peer.distance)
 
     return measure
 

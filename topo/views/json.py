@@ -407,14 +407,20 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "topology rules gpus",
         lambda affinities: {
             "devices": [
-                {"device": device, "for": purpose, "gpus": gpus}
+                {
+                    "device": device,
+                    "for": purpose,
+                    "rdma": affinities.topology[device].rdma,
+                    "gpus": gpus,
+                    "as_near_to": affinities.would_do_for(purpose, device),
+                }
                 for purpose, users in affinities.users.items()
                 for device, gpus in users.items()
             ]
         },
     ),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
-    "Choice": ("purpose:for device *nearness shared_with as_near",),
+    "Choice": ("purpose:for device rdma *nearness shared_with as_near",),
     "Nearness": ("label:near links rate",),
     "Reading": (
         "sample.test sample.source:from sample.target:to sample.both:both_directions",

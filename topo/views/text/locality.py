@@ -171,12 +171,11 @@ _CLASSES: Final[Mapping[str, str]] = {
 }
 _DISTANCE: Final = "distance = PCI bridges between the two: 3 under one switch"
 _NOTES: Final[Mapping[str, str]] = {
-    "nvidia-smi": "Nearest is the best class of `nvidia-smi topo -m`, then the fewest links, then "
-    "the widest.",
-    "nccl": "Nearest is NCCL's best path: type, then bandwidth, then hops. NCCL knows no drives: "
-    "they go by nvidia-smi's classes.",
-    "gds": "Nearest is the GDS driver's smallest distance, then the widest link. From 127 on the "
-    "way leads through a root complex, from 254 on to another NUMA node.",
+    "nvidia-smi": "Nearest is the best class of `nvidia-smi topo -m`.",
+    "nccl": "Nearest is the best type of NCCL's paths. NCCL knows no drives: they go by "
+    "nvidia-smi's classes.",
+    "gds": "Nearest is the GDS driver's smallest distance. From 127 on the way leads through a "
+    "root complex, from 254 on to another NUMA node.",
 }
 
 
@@ -205,13 +204,17 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         yield Text("No GPU here reaches a network card or a drive inside its server.")
         return
     yield table(
-        ("GPU", "on", "for", "use", wide("why"), wide("shared with"), wide("as near")), rows
+        ("GPU", "on", "for", "use", wide("why"), wide("shared with"), wide("as good")), rows
     )
     yield Heading("The other way round")
     yield table(
         ("device", "for", wide("GPUs")),
         (
-            (device, _PURPOSES[purpose], shortened(gpus) or "none is nearest to it")
+            (
+                _with_rdma(device, affinities.topology[device].rdma),
+                _PURPOSES[purpose],
+                shortened(gpus) or _spare(affinities.would_do_for(purpose, device)),
+            )
             for purpose, devices in affinities.users.items()
             for device, gpus in devices.items()
         ),
@@ -221,9 +224,19 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     yield Lines("\n".join(lines) or _DISTANCE)
     yield Text(_NOTES[affinities.rules], dim=True)
     yield Text(
-        "Where several are as near, the GPUs are dealt out evenly; any of the others does as well.",
+        "Of cards as near, one with RDMA goes first, then the faster. Where several are as good, "
+        "the GPUs are dealt out evenly; any of the others does as well.",
         dim=True,
     )
+
+
+def _with_rdma(device: str, rdma: Sequence[str]) -> str:
+    return f"{device} ({', '.join(rdma)})" if rdma else device
+
+
+def _spare(gpus: Sequence[str]) -> str:
+    """Say of a card or drive that no GPU has whether it is as good as another for one."""
+    return f"spare: as good for {shortened(gpus)}" if gpus else "no GPU's first choice"
 
 
 def _nearness(nearness: Nearness) -> str:
