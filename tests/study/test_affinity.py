@@ -186,6 +186,11 @@ def test_a_nearer_card_goes_before_rdma():
     assert uses(affinities(built(near)), "any") == {"gpu0": "nic0"}
 
 
+def test_another_numa_node_of_the_socket_is_nearer_than_another_socket():
+    found = affinities(shipped("dgx-a100"))
+    assert uses(found, "storage") == {f"gpu{n}": "slot4" if n < 4 else "slot5" for n in range(8)}
+
+
 def test_links_that_an_import_made_up_break_no_tie():
     """Three cards share a switch and one hangs on the CPU: all are NODE to the GPU."""
     data = (

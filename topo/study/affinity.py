@@ -12,7 +12,7 @@ from topo.description.description import Device
 from topo.graph import breadth_first, components
 from topo.records import dataclass
 from topo.routes.search import Search, passes_host
-from topo.topology.locality import locality, numa_nodes, rank, socket_of
+from topo.topology.locality import linked_hosts, locality, numa_nodes, rank, socket_of
 from topo.topology.rules import TYPES, gds_ranking, nccl_matrix
 from topo.topology.topology import Topology
 
@@ -251,6 +251,18 @@ def nearness_by(topology: Topology, rules: Rules) -> Measure:
     return {"nvidia-smi": _by_class, "nccl": _by_nccl, "gds": _by_gds}[rules](topology)
 
 
+def _sockets_apart(topology: Topology, gpu: str, device: str) -> float:
+    """Return what sockets between two devices add to the rank of their class, less than one class.
+
+    NUMA nodes of one socket and of two are SYS alike (to NCCL as well, which knows no sockets).
+    """
+    of_gpu, of_device = socket_of(topology, gpu), socket_of(topology, device)
+    if not of_gpu or not of_device:
+        return 0.0
+    hops = linked_hosts(topology, of_gpu).get(of_device, 0)
+    return hops / (hops + 1)
+
+
 def _by_class(topology: Topology) -> Measure:
     search = Search(topology, ("host", "memory"), passes_host)
 
@@ -261,7 +273,7 @@ def _by_class(topology: Topology) -> Measure:
             return None
         links, width = len(walks.example), walks.width
         rate = width if math.isfinite(width) else None
-        return Nearness(label, links, rate, rank(label))
+        return Nearness(label, links, rate, rank(label) + _sockets_apart(topology, gpu, device))
 
     return measure
 
