@@ -108,7 +108,7 @@ def test_large_nonsense_is_found_and_named() -> None:
 
 def test_the_kernel_says_when_it_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("topo.solve.arrays.has_compiler", lambda: False)
-    with pytest.raises(SolverError, match=r"pip install 'topo\[scale\]'"):
+    with pytest.raises(SolverError, match=r"pip install 'gpu-topo\[scale\]'"):
         max_min(System.of([1.0], [{0: 1.0}]), method="kernel")
     assert max_min(FAMILIES["rand"](20_000)).rates[0] > 0.0
 
