@@ -200,9 +200,6 @@ class TokenizedText:
             return char not in ",?[]{}"
         return self.place(start)[1] - 1 > self._indent
 
-    def _at_line_start(self, start: int) -> bool:
-        return start == 0 or self.text[start - 1] == "\n"
-
     def _indicates(self, start: int, *, inside: bool) -> bool:
         """Whether a comma, dash, question mark or colon is a sign here rather than text."""
         char, follower = self.text[start], self.text[start + 1 : start + 2]
