@@ -18,9 +18,9 @@ from tests.machines import (
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
-from topo.study.answer import ask
 from topo.study.answers import SlowerCards
 from topo.study.compare import compare
+from topo.study.question import ask
 from topo.views.sentences import sentences
 
 GB = 1e9

@@ -18,8 +18,8 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
     workloads can use it. With --from or --to: the links that the usual ones (legacy and direct), or
     each --via, walk, and what a payload byte uses.
     """
-    from topo.study.answer import ask, usual_paths
     from topo.study.compare import paths
+    from topo.study.question import ask, usual_paths
 
     topology = machine.load()
     arguments = question.arguments()

@@ -13,7 +13,7 @@ from topo.flows.demands import UseMatrix, use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import ask, bottlenecks_of, chosen_workloads, completion, shared
+from topo.study.answer import bottlenecks_of, completion, shared
 from topo.study.answers import (
     Bottleneck,
     Comparison,
@@ -25,6 +25,7 @@ from topo.study.answers import (
     Rung,
 )
 from topo.study.compare import compare, usable
+from topo.study.question import ask, chosen_workloads
 from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.solve.system import TIE
 from topo.study import answers
-from topo.study.answer import answer, ask, chosen_workloads, reasons_of
+from topo.study.answer import answer, reasons_of
+from topo.study.question import ask, chosen_workloads
 from topo.topology.locality import locality
 from topo.topology.topology import Topology
 

@@ -15,17 +15,7 @@ from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Verdict, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import (
-    answer,
-    ask,
-    chosen_split,
-    chosen_workloads,
-    completion,
-    reasons_of,
-    shared,
-    unknown_capacity,
-    usual_paths,
-)
+from topo.study.answer import answer, chosen_split, completion, reasons_of, shared, unknown_capacity
 from topo.study.answers import (
     Comparison,
     CoresBusy,
@@ -47,6 +37,7 @@ from topo.study.answers import (
     ThroughRam,
     WorkloadAnswer,
 )
+from topo.study.question import ask, chosen_workloads, usual_paths
 from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"

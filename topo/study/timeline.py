@@ -18,17 +18,10 @@ from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.solve.fluid import Timeline, complete
 from topo.solve.system import TIE
-from topo.study.answer import (
-    chosen_split,
-    chosen_workloads,
-    joins,
-    naming_demands,
-    reasons_of,
-    unknown_capacity,
-    usual_paths,
-)
+from topo.study.answer import chosen_split, naming_demands, reasons_of, unknown_capacity
 from topo.study.answers import Comparison
 from topo.study.compare import taken_instead, usable
+from topo.study.question import chosen_workloads, joins, usual_paths
 from topo.topology.topology import Resource, Topology
 
 

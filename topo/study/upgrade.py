@@ -22,9 +22,10 @@ from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Policy, Route
 from topo.solve.system import TIE
-from topo.study.answer import chosen_workloads, joins, unknown_capacity
+from topo.study.answer import unknown_capacity
 from topo.study.answers import PathAnswer
 from topo.study.compare import compare, usable
+from topo.study.question import chosen_workloads, joins
 from topo.study.timeline import simulate_each
 from topo.topology.locality import socket_of
 from topo.topology.topology import Link, Resource, Topology
