@@ -165,7 +165,7 @@ def test_the_two_functions_of_a_storage_card_are_one_card():
 def test_each_storage_card_serves_its_own_socket_without_the_socket_link(card, gpus):
     found = answer("dgx-h100", "load", "direct")
     for route in found.routes:
-        if route.gpu in gpus:
+        if route.endpoint in gpus:
             assert f"{card}/chip in" in route.use
             assert not any(resource in route.use for resource in ("cpu0 -> cpu1", "cpu1 -> cpu0"))
 

@@ -39,7 +39,7 @@ def total(machine, via, workload="load", basis="theoretical"):
 def test_a_size_and_a_limit_are_shared_over_the_gpus():
     text = SWITCHED.replace("from: storage, to: gpu}", "from: storage, to: gpu, limit: 10 GB/s}")
     found = demands(built(text), "direct")
-    assert [demand.gpu for demand in found] == ["gpu0", "gpu1"]
+    assert [demand.endpoint for demand in found] == ["gpu0", "gpu1"]
     assert [demand.size for demand in found] == [50 * GB, 50 * GB]
     assert [demand.limit for demand in found] == [math.inf] * 2
     assert [demand.limit_in_all for demand in found] == [10 * GB, 10 * GB]

@@ -130,7 +130,7 @@ links:
 
 def test_each_storage_is_reached_by_a_card_of_its_own_network():
     route = laid(built(TWO_NETWORKS), "direct", storage="store")
-    assert [(subflow.storage, subflow.card, subflow.share) for subflow in route.subflows] == [
+    assert [(subflow.far, subflow.card, subflow.share) for subflow in route.subflows] == [
         ("store0", "nic0", 0.5),
         ("store1", "nic1", 0.5),
     ]

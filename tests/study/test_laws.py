@@ -63,16 +63,16 @@ def test_renaming_and_reordering_change_no_number(data, sketch, workload, via, p
     plain, plain_rates = solved(built(sketch.text()), workload, via, policy)
     other, other_rates = solved(built(text), workload, via, policy)
     mine = {
-        called[demand.gpu]: rate
+        called[demand.endpoint]: rate
         for demand, rate in zip(plain.demands, plain_rates.rates, strict=True)
     }
     theirs = {
-        demand.gpu: rate for demand, rate in zip(other.demands, other_rates.rates, strict=True)
+        demand.endpoint: rate for demand, rate in zip(other.demands, other_rates.rates, strict=True)
     }
     assert theirs == pytest.approx(mine)
     assert sorted(other_rates.loads) == pytest.approx(sorted(plain_rates.loads))
-    verdicts = {called[demand.gpu]: demand.route.verdict for demand in plain.demands}
-    assert {demand.gpu: demand.route.verdict for demand in other.demands} == verdicts
+    verdicts = {called[demand.endpoint]: demand.route.verdict for demand in plain.demands}
+    assert {demand.endpoint: demand.route.verdict for demand in other.demands} == verdicts
 
 
 @given(st.data(), sketches())
@@ -108,7 +108,7 @@ def test_a_route_s_use_is_consistent(sketch, workload, via, policy):
         sides = [w for name, w in use.items() if name.startswith("storage") and "->" not in name]
         assert math.fsum(sides) == pytest.approx(1.0)
         assert math.fsum(w for name, w in use.items() if "/chip" in name) == pytest.approx(1.0)
-        assert use[f"{demand.gpu}/hbm"] == pytest.approx(1.0)
+        assert use[f"{demand.endpoint}/hbm"] == pytest.approx(1.0)
         for subflow in subflows:
             for transfer in subflow.transfers:
                 assert all(one.target == two.source for one, two in pairwise(transfer.walk))

@@ -201,10 +201,10 @@ def test_one_line_stands_for_equal_figures_only():
             matrix = topo.bottleneck(shipped(name), via=via).answer.matrix
             assert matrix is not None
             folded, each = explain(matrix), explain(matrix, each=True)
-            rates = {demand.gpu: one.rate for one in each.shares for demand in one.demands}
+            rates = {demand.endpoint: one.rate for one in each.shares for demand in one.demands}
             for one in folded.shares:
                 for demand in one.demands:
-                    assert rates[demand.gpu] == pytest.approx(one.rate, rel=1e-8)
+                    assert rates[demand.endpoint] == pytest.approx(one.rate, rel=1e-8)
             loads = {one.resources[0].id: one.load for one in each.uses}
             for use in folded.uses:
                 for resource in use.resources:

@@ -27,13 +27,13 @@ _GUESSED_CORE_COPY = 10e9
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """This many bytes for one GPU, by one route.
+    """This many bytes for one endpoint, by one route.
 
     Parameters
     ----------
     workload
         The workload it is part of.
-    gpu
+    endpoint
         The GPU that is filled or emptied.
     route
         How the bytes travel.
@@ -49,7 +49,7 @@ class Demand:
     """
 
     workload: str
-    gpu: str
+    endpoint: str
     route: Route
     size: float
     weight: float
@@ -60,8 +60,8 @@ class Demand:
 
     @property
     def name(self) -> str:
-        """Workload and GPU: ``load gpu0``."""
-        return f"{self.workload} {self.gpu}"
+        """Workload and endpoint: ``load gpu0``."""
+        return f"{self.workload} {self.endpoint}"
 
 
 def demands_of(
@@ -75,11 +75,11 @@ def demands_of(
     pairs = ends_of(router.topology, workload)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if len(pairs) == 1 else (math.inf, stated)
-    routes = (router.route(path, ends.far, ends.gpu, ends.direction) for ends in pairs)
+    routes = (router.route(path, ends.far, ends.endpoint, ends.direction) for ends in pairs)
     return tuple(
         Demand(
             workload=workload.name,
-            gpu=route.gpu,
+            endpoint=route.endpoint,
             route=route,
             size=workload.size / len(pairs),
             weight=workload.weight,
@@ -97,13 +97,13 @@ def demands_of(
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """One GPU, and what it exchanges data with: storage, other GPUs, or network cards.
+    """An endpoint, and what it exchanges data with: storage, other GPUs, or network cards.
 
-    `direction` is the GPU's view: ``read`` fills it, ``write`` empties it. Several far ends share
-    the bytes evenly.
+    `direction` is the endpoint's view: ``read`` fills it, ``write`` empties it. Several far ends
+    share the bytes evenly.
     """
 
-    gpu: str
+    endpoint: str
     far: tuple[str, ...]
     direction: Direction
 
@@ -122,18 +122,22 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     """
     sources, targets = workload.sources, workload.targets
     if workload.direction == "read":
-        return tuple(Ends(gpu, sources, "read") for gpu in targets)
+        return tuple(Ends(endpoint, sources, "read") for endpoint in targets)
     if workload.direction == "write":
-        return tuple(Ends(gpu, targets, "write") for gpu in sources)
+        return tuple(Ends(endpoint, targets, "write") for endpoint in sources)
     pairs = len(sources) * len(targets)
     if pairs > MOST and (len(sources) != len(targets) or set(sources) & set(targets)):
         message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
         advice = "name fewer devices"
         raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
     if topology[targets[0]].kind == "gpu":
-        copies = tuple(Ends(gpu, _peers(gpu, sources, targets), "read") for gpu in targets)
+        copies = tuple(
+            Ends(endpoint, _peers(endpoint, sources, targets), "read") for endpoint in targets
+        )
     else:
-        copies = tuple(Ends(gpu, _peers(gpu, targets, sources), "write") for gpu in sources)
+        copies = tuple(
+            Ends(endpoint, _peers(endpoint, targets, sources), "write") for endpoint in sources
+        )
     copies = tuple(ends for ends in copies if ends.far)
     if not copies:
         message = f"{workload.name} copies from {sources[0]} to itself"
@@ -141,12 +145,12 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     return copies
 
 
-def _peers(gpu: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
+def _peers(endpoint: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
     """Return what `gpu`, one of `near`, exchanges data with among `far`."""
     if set(far) & set(near):
-        return tuple(name for name in far if name != gpu)
+        return tuple(name for name in far if name != endpoint)
     if len(far) == len(near):
-        return (far[near.index(gpu)],)
+        return (far[near.index(endpoint)],)
     return far
 
 

@@ -83,10 +83,10 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Subflow:
-    """One choice of storage, card and memories, with the share of the traffic that takes it."""
+    """One choice of far end, card and memories, with the share of the traffic that takes it."""
 
     share: float
-    storage: str
+    far: str
     card: str
     memories: tuple[tuple[str, str], ...]
     transfers: tuple[Transfer, ...]
@@ -137,16 +137,16 @@ def merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A data path between storage and one GPU.
+    """A data path between its far ends (storage, GPUs, cards) and its endpoint.
 
     Parameters
     ----------
     data_path
         The path's definition, as written for a read.
     direction
-        ``read`` fills the GPU, ``write`` empties it; transfers are in the order the data moves.
-    gpu
-        The GPU's name.
+        ``read`` fills the endpoint, ``write`` empties it; transfers are in the order of travel.
+    endpoint
+        The name of the device that is filled or emptied: a GPU.
     subflows
         What shares the traffic, shares adding up to 1; empty when `verdict` is ``refused``.
     use
@@ -159,7 +159,7 @@ class Route:
 
     data_path: DataPath
     direction: Direction
-    gpu: str
+    endpoint: str
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
     subflows: tuple[Subflow, ...] = ()
@@ -172,11 +172,11 @@ class Route:
         extra = {resource.id: resource for resource in self.extra}
         return {name: topology.resources.get(name) or extra[name] for name in ids}
 
-    def by_storage_and_card(self) -> tuple[tuple[list[int], ...], ...]:
-        """Return the places of the subflows, for each storage a list a card."""
+    def by_far_end_and_card(self) -> tuple[tuple[list[int], ...], ...]:
+        """Return the places of the subflows, for each far end a list a card."""
         places: dict[str, dict[str, list[int]]] = {}
         for place, subflow in enumerate(self.subflows):
-            by_card = places.setdefault(subflow.storage, {})
+            by_card = places.setdefault(subflow.far, {})
             by_card.setdefault(subflow.card, []).append(place)
         return tuple(tuple(by_card.values()) for by_card in places.values())
 

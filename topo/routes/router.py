@@ -64,7 +64,11 @@ class Router:
         self._measured = measured_pairs(topology)
 
     def route(
-        self, path: DataPath, storages: tuple[str, ...], gpu: str, direction: Direction = "read"
+        self,
+        path: DataPath,
+        storages: tuple[str, ...],
+        endpoint: str,
+        direction: Direction = "read",
     ) -> Route:
         """Return `path` laid between `storages` and `gpu`.
 
@@ -76,7 +80,7 @@ class Router:
             The data path, as written for a read.
         storages
             Names of storage devices.
-        gpu
+        endpoint
             The GPU's name.
         direction
             ``read`` or ``write``; a write walks the same links the other way.
@@ -88,42 +92,42 @@ class Router:
         """
         reasons = (
             *wrong_ends(self.topology, path, storages),
-            *stated_needs(self.topology, path, storages, gpu, direction),
+            *stated_needs(self.topology, path, storages, endpoint, direction),
         )
         elsewhere = [
             name
             for name in storages
             if self.topology[name].is_drive
-            and name not in self._host.distances(gpu)
+            and name not in self._host.distances(endpoint)
             and socket_of(self.topology, name)
-            and socket_of(self.topology, gpu)
+            and socket_of(self.topology, endpoint)
         ]
         if elsewhere:
             be = "is" if len(elsewhere) == 1 else "are"
             fact = f"{listed(ranged(elsewhere, 4))} {be} in another server than"
-            reasons = (*reasons, Reason("other-server", "refused", fact, about=(gpu,)))
+            reasons = (*reasons, Reason("other-server", "refused", fact, about=(endpoint,)))
         if verdict_of(reasons) != "refused":
-            reasons = (*reasons, *self._diverted(path, storages, gpu))
+            reasons = (*reasons, *self._diverted(path, storages, endpoint))
         if verdict_of(reasons) == "refused":
-            return Route(path, direction, gpu, "refused", reasons)
+            return Route(path, direction, endpoint, "refused", reasons)
         subflows: list[Subflow] = []
         for storage in storages:
-            of_storage = self._subflows(path, storage, gpu, direction)
+            of_storage = self._subflows(path, storage, endpoint, direction)
             if isinstance(of_storage, Reason):
-                return Route(path, direction, gpu, "refused", (*reasons, of_storage))
+                return Route(path, direction, endpoint, "refused", (*reasons, of_storage))
             subflows.extend(
                 replace(subflow, share=subflow.share / len(storages)) for subflow in of_storage
             )
         reasons = merged((*reasons, *peer_reasons(self.topology, subflows)))
         verdict = verdict_of(reasons)
         if verdict == "refused":
-            return Route(path, direction, gpu, "refused", reasons)
+            return Route(path, direction, endpoint, "refused", reasons)
         builder = UseBuilder(self.topology, path, direction, self._measured)
         used = tuple(builder.with_use(subflow) for subflow in subflows)
         return Route(
             data_path=path,
             direction=direction,
-            gpu=gpu,
+            endpoint=endpoint,
             verdict=verdict,
             reasons=reasons,
             subflows=used,
@@ -153,29 +157,31 @@ class Router:
         """
         kept: list[float] = []
         for subflow in route.subflows:
-            nearest = self._placement.nearest_cards(subflow.storage, route.gpu)
+            nearest = self._placement.nearest_cards(subflow.far, route.endpoint)
             kept.append(subflow.share if not subflow.card or subflow.card in nearest else 0.0)
         of_storage: dict[str, float] = {}
         for subflow, share in zip(route.subflows, kept, strict=True):
-            of_storage[subflow.storage] = of_storage.get(subflow.storage, 0.0) + share
+            of_storage[subflow.far] = of_storage.get(subflow.far, 0.0) + share
         return tuple(
-            share / of_storage[subflow.storage] / len(of_storage)
+            share / of_storage[subflow.far] / len(of_storage)
             for subflow, share in zip(route.subflows, kept, strict=True)
         )
 
-    def _diverted(self, path: DataPath, storages: tuple[str, ...], gpu: str) -> tuple[Reason, ...]:
+    def _diverted(
+        self, path: DataPath, storages: tuple[str, ...], endpoint: str
+    ) -> tuple[Reason, ...]:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
         remote = [name for name in storages if self.topology[name].kind == "storage"]
         direct = "cufile" in path.needs and len(path.moves) == 1
         if not direct or not remote or not self.topology.settings.dynamic_routing:
             return ()
-        joined = set(self._fabric.distances(gpu))
+        joined = set(self._fabric.distances(endpoint))
         reasons = (
             routing_reason(
                 self.topology,
-                self._placement.cards(storage, gpu),
-                self._cards(storage, gpu),
-                gpu,
+                self._placement.cards(storage, endpoint),
+                self._cards(storage, endpoint),
+                endpoint,
                 joined,
             )
             for storage in remote
@@ -185,41 +191,41 @@ class Router:
     # --- subflows -------------------------------------------------------------------------------
 
     def _subflows(
-        self, path: DataPath, storage: str, gpu: str, direction: Direction
+        self, path: DataPath, storage: str, endpoint: str, direction: Direction
     ) -> tuple[Subflow, ...] | Reason:
         """Return one subflow for each card and each choice of memories, or why there is none."""
-        cards = self._cards(storage, gpu)
+        cards = self._cards(storage, endpoint)
         if not cards:
             fact = f"no network card reaches both {storage} and"
-            return Reason("no-way", "refused", fact, about=(gpu,))
+            return Reason("no-way", "refused", fact, about=(endpoint,))
         subflows: list[Subflow] = []
         for card in cards:
-            choices = self._places(path, card or storage, gpu)
+            choices = self._places(path, card or storage, endpoint)
             if not choices:
                 fact = "the file has no system RAM for the buffers within reach of"
-                return Reason("no-memory", "refused", fact, about=(gpu,))
+                return Reason("no-memory", "refused", fact, about=(endpoint,))
             share = 1.0 / len(cards) / len(choices)
             for places in choices:
-                devices = {path.far_end: storage, "gpu": gpu, **places}
+                devices = {path.far_end: storage, "gpu": endpoint, **places}
                 transfers = self._transfers(path, card, devices)
                 if transfers is None:
                     fact = f"no permitted way joins {storage} and"
-                    return Reason("no-way", "refused", fact, about=(gpu,))
+                    return Reason("no-way", "refused", fact, about=(endpoint,))
                 if direction == "write":
                     transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
                 memories = tuple((end, name) for end, name in places.items() if is_ram(end))
                 subflows.append(Subflow(share, storage, card, memories, transfers))
         return tuple(subflows)
 
-    def _cards(self, storage: str, gpu: str) -> tuple[str, ...]:
+    def _cards(self, storage: str, endpoint: str) -> tuple[str, ...]:
         """Return the cards that carry the data; a local drive needs none, and has ``""``."""
         if self.topology[storage].kind != "storage":
             return ("",)
         if self.policy.nics == "nearest":
-            return self._placement.nearest_cards(storage, gpu)
-        return self._placement.cards(storage, gpu)
+            return self._placement.nearest_cards(storage, endpoint)
+        return self._placement.cards(storage, endpoint)
 
-    def _places(self, path: DataPath, near_storage: str, gpu: str) -> list[dict[str, str]]:
+    def _places(self, path: DataPath, near_storage: str, endpoint: str) -> list[dict[str, str]]:
         """Return every choice of a memory for each buffer and of a staging GPU, if one is used.
 
         Buffers that the policy puts in one place share a choice.
@@ -233,11 +239,11 @@ class Router:
         options: dict[str, tuple[str, ...]] = {}
         for place in place_of.values():  # equally good devices share the traffic
             if place == "near-gpu":
-                options[place] = self._placement.memories_near(gpu)
+                options[place] = self._placement.memories_near(endpoint)
             elif place == "near-nic":
                 options[place] = self._placement.memories_near(near_storage)
             elif place == "staging-gpu":
-                gpus = self._placement.staging_gpus(near_storage, gpu)
+                gpus = self._placement.staging_gpus(near_storage, endpoint)
                 options[place] = gpus if self.policy.routes == "spread" else gpus[:1]
             else:
                 options[place] = (place,)
@@ -250,24 +256,24 @@ class Router:
         self, path: DataPath, card: str, devices: dict[str, str]
     ) -> tuple[Transfer, ...] | None:
         """Return the moves between the devices that their ends mean, `None` if one has no walk."""
-        gpu = devices["gpu"]
+        endpoint = devices["gpu"]
         transfers: list[Transfer] = []
         for move in path.moves:
             source, target = devices[move.source], devices[move.target]
-            if source == target == gpu:  # no GPU is nearer: nothing is staged
+            if source == target == endpoint:  # no GPU is nearer: nothing is staged
                 continue
-            transfer = self._transfer(move, source, target, card, gpu)
+            transfer = self._transfer(move, source, target, card, endpoint)
             if transfer is None:
                 return None
             transfers.append(transfer)
         return tuple(transfers)
 
     def _transfer(
-        self, move: Move, source: str, target: str, card: str, gpu: str
+        self, move: Move, source: str, target: str, card: str, endpoint: str
     ) -> Transfer | None:
         """Return one move between two devices, `None` when no walk joins them."""
         if source == target:
-            engine = gpu if move.mover == "gpu" else socket_of(self.topology, source)
+            engine = endpoint if move.mover == "gpu" else socket_of(self.topology, source)
             return Transfer(move, engine, source, target)
         hops: tuple[EqualCostPaths | None, ...]
         sent_up_by = ""
@@ -289,7 +295,7 @@ class Router:
         else:
             hops = (self._host.paths(source, target),)
             of_gpu = move.mover == "gpu"
-            engine = next(iter(gpus), gpu) if of_gpu else socket_of(self.topology, target)
+            engine = next(iter(gpus), endpoint) if of_gpu else socket_of(self.topology, target)
         joined = [hop for hop in hops if hop is not None]
         if len(joined) < len(hops):
             return None

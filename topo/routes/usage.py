@@ -169,7 +169,7 @@ class UseBuilder:
         engine, move = self._topology[transfer.engine], transfer.move
         if engine.is_nic:
             yield f"{engine.name}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
-        elif engine.kind == "hba" and engine.name != subflow.storage:
+        elif engine.kind == "hba" and engine.name != subflow.far:
             yield f"{engine.name}/{self._direction}", 1.0
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0

@@ -114,7 +114,7 @@ def answer(
         dram_floor=_floor(topology, routed.dram_bytes, basis),
         hops_range=hops_range(topology, routes),
         links_range=links_range(routes),
-        rates=dict(zip((demand.gpu for demand in demands), allocation.rates, strict=True)),
+        rates=dict(zip((demand.endpoint for demand in demands), allocation.rates, strict=True)),
         rate=rate,
         start_rate=whole.start_rate,
         time=time,
@@ -163,7 +163,7 @@ def chosen_split(
     parts = [
         (index, cards)
         for index, demand in enumerate(demands)
-        for cards in demand.route.by_storage_and_card()
+        for cards in demand.route.by_far_end_and_card()
     ]
     storages = Counter(index for index, _ in parts)
 

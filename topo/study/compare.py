@@ -290,10 +290,10 @@ def _slower_cards(
         subflows = demand.route.subflows
         by_storage: dict[str, list[float]] = {}  # in all, and by other cards
         for subflow in subflows:
-            shares = by_storage.setdefault(subflow.storage, [0.0, 0.0])
+            shares = by_storage.setdefault(subflow.far, [0.0, 0.0])
             shares[0] += subflow.share
             shares[1] += 0.0 if subflow.card in slow else subflow.share
-        factors = [by_storage[subflow.storage] for subflow in subflows]
+        factors = [by_storage[subflow.far] for subflow in subflows]
         shares_without = [
             subflow.share * whole / others if others else subflow.share
             for subflow, (whole, others) in zip(subflows, factors, strict=True)

@@ -193,7 +193,7 @@ class Predictor:
             transfers = [transfer for subflow in route.subflows for transfer in subflow.transfers]
             use = _route_use(route)
             redirected = next((each.sent_up_by for each in transfers if each.sent_up_by), "")
-            label = label or locality(self.topology, transfers[0].engine, route.gpu)
+            label = label or locality(self.topology, transfers[0].engine, route.endpoint)
         else:
             use = self._copy_use(sample)
         # the card's chip and the port by which a network test went

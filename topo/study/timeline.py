@@ -340,7 +340,7 @@ def _moments(matrix: UseMatrix, timeline: Timeline, bounded: set[str]) -> Iterat
                     workload=name,
                     rate=math.fsum(span.rates[position] for position in positions),
                     gpus=tuple(
-                        matrix.demands[span.demands[position]].gpu for position in positions
+                        matrix.demands[span.demands[position]].endpoint for position in positions
                     ),
                     stopped_by=tuple(
                         resource

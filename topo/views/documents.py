@@ -183,7 +183,7 @@ def paths_document(
     def workload(routed: RoutedPath) -> Document:
         if not routes:
             return keys_of(routed)
-        shown = "gpu verdict reasons waypoints subflows:branches"
+        shown = "endpoint:gpu verdict reasons waypoints subflows:branches"
         laid = [{**keys_of(route, shown), "use": list(uses(route))} for route in routed.routes]
         return {**keys_of(routed), "routes": laid}
 

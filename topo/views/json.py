@@ -326,7 +326,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Reason": ("code effect text place instead?",),
     "RoutedPath": ("workload.name workload.direction verdict reasons", _routed_length),
     "Subflow": (
-        "share storage card?:nic",
+        "share far:storage card?:nic",
         lambda subflow: {"memories": dict(subflow.memories)},
         "transfers:moves",
     ),
@@ -371,7 +371,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Share": (
         "demands",
         lambda share: {
-            "gpus": [demand.gpu for demand in share.demands],
+            "gpus": [demand.endpoint for demand in share.demands],
             "count": len(share.demands),
         },
         "rate share stopped_by",

@@ -173,7 +173,7 @@ def _refused(fact: answers.Refused) -> str:
     if all(taken_instead):
         return f"{path.name} becomes {listed(taken_instead, most=_MOST)}: {why}."
     fallback = path.data_path.falls_back_to
-    gpus = (fact.topology[route.gpu].part for route in path.routes)
+    gpus = (fact.topology[route.endpoint].part for route in path.routes)
     if fallback == "compat" and any(gpu.facts.get("maker") == "amd" for gpu in gpus):
         fallback = ""  # cuFile's, which does not take them
     if any(reason.code == "other-server" for reason in reasons):

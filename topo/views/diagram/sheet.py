@@ -166,7 +166,7 @@ class Sheet:
 
     def panels_at(self, level: int) -> tuple[Panel, ...]:
         """Return the panels with so much drawn as one (see `grouping`)."""
-        alone = frozenset(route.gpu for route in self.routes.values())
+        alone = frozenset(route.endpoint for route in self.routes.values())
         looks = {label: place % LOOKS for place, label in enumerate(self.routes)}
         groups = [[label] for label in self.routes] if self.apart else [list(self.routes)]
         scenes = lay_out(

@@ -302,7 +302,7 @@ def _explanation(explained: Explanation) -> Iterator[Block]:
         (wide("GPUs"), right("rate of each"), right("share of each"), wide("stopped by")),
         (
             (
-                shortened(demand.gpu for demand in share.demands),
+                shortened(demand.endpoint for demand in share.demands),
                 Cell(format_rate(share.rate)),
                 format_ratio(share.share),
                 stopped_words(share.stopped_by),
@@ -339,7 +339,7 @@ def _used(use: Use) -> Row:
         format_rate(use.load),
         capacity + " each" * (len(use.resources) > 1),
         _NONE if use.utilisation is None else format_ratio(use.utilisation),
-        shortened(demand.gpu for demand in use.users),
+        shortened(demand.endpoint for demand in use.users),
     )
 
 

@@ -242,7 +242,7 @@ def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
     from topo.views.sentences import cited
 
     into = "into" if route.direction == "read" else "out of"
-    yield Heading(f"{route.data_path.name} {into} {route.gpu}: {route.verdict}")
+    yield Heading(f"{route.data_path.name} {into} {route.endpoint}: {route.verdict}")
     if route.waypoints:
         hops = spanned(hops_range(topology, [route]))
         links = spanned(links_range([route]))
@@ -268,7 +268,7 @@ def _pattern(subflow: Subflow) -> tuple[object, ...]:
 
 def _branches(group: Sequence[Subflow], *, alone: bool) -> Iterator[Block]:
     """Yield by what the branches of one group go, their share, and the links each move walks."""
-    names = dict.fromkeys(subflow.card or subflow.storage for subflow in group)
+    names = dict.fromkeys(subflow.card or subflow.far for subflow in group)
     share = format_ratio(math.fsum(subflow.share for subflow in group) / len(names))
     each = " each" if len(names) > 1 else ""
     yield Text(f"by {shortened(names)}" if alone else f"by {shortened(names)}, {share}{each}:")
