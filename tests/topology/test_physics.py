@@ -252,6 +252,62 @@ def test_lanes_and_generations(links, codes):
     assert said(links) == codes
 
 
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("memory", "said_of_it"),
+    [
+        ("{part: ddr5-4800, channels: 8}", ""),
+        ("{part: ddr5-4800, channels: 8, dimms-per-channel: 2}", ""),
+        ("{part: ddr5-5600, channels: 8, dimms-per-channel: 2}", ""),  # runs at 4400 there
+        ("{part: ddr5-6400, channels: 8, transfer-rate: 4800 MT/s}", ""),
+        ("{part: memory-unknown}", ""),
+        ("{part: ddr4-3200, channels: 8}", "plugged in: xeon-8480c takes DDR5, no DDR4"),
+        ("{part: mrdimm-8800, channels: 8}", "xeon-8480c takes DDR5, no MRDIMM"),
+        ("{part: lpddr5x-grace}", "xeon-8480c takes DDR5, no LPDDR5X"),
+        ("{part: ddr5-6400, channels: 8}", "run at 6400 MT/s: xeon-8480c takes DDR5 of 4800 MT/s"),
+        (
+            "{part: ddr5-4800, channels: 8, dimms-per-channel: 2, transfer-rate: 4800 MT/s}",
+            "run at 4800 MT/s: xeon-8480c takes DDR5 of 4400 MT/s at most with two DIMMs a channel",
+        ),
+        ("{part: ddr5-4800, channels: 12}", "cpu0 has 8 memory channels (xeon-8480c) for 12"),
+    ],
+)
+def test_a_memory_is_what_its_cpu_takes(memory, said_of_it):
+    found = findings(machine("ram0 -- cpu0: memory-bus", parts=f"  ram0: {memory}\n"))
+    found = [one for one in found if one.code == "memory-not-taken"]
+    assert len(found) == bool(said_of_it)
+    assert all(said_of_it in one.message and one.help and one.notes for one in found)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "taken"),
+    [
+        ("xeon-6960p", "{part: mrdimm-8800, channels: 12}", True),
+        ("xeon-6960p", "{part: ddr4-3200, channels: 8}", False),
+        ("epyc-7742", "{part: ddr4-3200, channels: 8, dimms-per-channel: 2}", True),
+        ("epyc-7742", "{part: ddr5-4800, channels: 8}", False),
+        ("epyc-9554", "{part: ddr5-4800, channels: 12}", True),
+        ("grace", "{part: lpddr5x-grace}", True),
+        ("grace", "{part: ddr5-4800, channels: 8}", False),
+        ("xeon-e5-2670", "{part: ddr4-2133, channels: 4}", True),  # its memory is not known here
+        ("cpu-unknown", "{part: ddr5-6400, channels: 99}", True),
+        ("{part: xeon-8480c, ddr5: 6400 MT/s}", "{part: ddr5-6400, channels: 8}", True),
+    ],
+)
+def test_what_a_cpu_takes_is_in_its_part(cpu, memory, taken):
+    parts = f"  cpu0: {cpu}\n  ram0: {memory}\n"
+    found = findings(machine("ram0 -- cpu0: memory-bus", parts=parts))
+    assert ("memory-not-taken" in [one.code for one in found]) is not taken
+
+
+def test_the_memories_of_one_cpu_share_its_channels():
+    parts = "  cpu0: xeon-8480c\n  ram[0-1]: {part: ddr5-4800, channels: 6}\n"
+    (found,) = findings(machine("ram[0-1] -- cpu0: memory-bus", parts=parts))
+    assert found.message == "cpu0 has 8 memory channels (xeon-8480c) for 12 channels of memory"
+
+
 def test_one_link_that_neither_end_can_have_is_said_once():
     (found,) = findings(
         "topo: 1\ndevices:\n  cpu0: epyc-7742\n  gpu0: v100-pcie-32gb\nlinks:\n"

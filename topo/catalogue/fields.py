@@ -170,6 +170,9 @@ def _table(*fields: Field) -> dict[str, Field]:
     return {field.name: field for field in fields}
 
 
+MODULES: Final = {"ddr4": "DDR4", "ddr5": "DDR5", "mrdimm": "MRDIMM", "lpddr5x": "LPDDR5X"}
+"""The sorts of memory modules, by their words; a CPU has a key of that name for each it takes."""
+_POPULATED: Final = (("", ", one DIMM a channel"), ("-2dpc", ", two DIMMs a channel"))
 _PCIE: Final = (*CARDS, *DRIVES, "gpu", "pcie-switch", "cxl-memory", *HOSTS)
 
 FIELDS: Final = _table(
@@ -214,6 +217,20 @@ FIELDS: Final = _table(
     Field("core-copy", RATE, "what one core copies, bytes/s", HOSTS),
     Field("copy", RATE, "what all cores together copy, bytes/s", HOSTS),
     Field("architecture", TEXT, "`x86` or `arm`", HOSTS, words=("x86", "arm")),
+    Field("memory-channels", COUNT, "memory channels of one CPU", HOSTS),
+    *(
+        Field(f"{module}{populated}", TRANSFER_RATE, f"the fastest {title} it takes{note}", HOSTS)
+        for module, title in MODULES.items()
+        for populated, note in _POPULATED
+        if not populated or module.startswith("ddr")
+    ),
+    Field(
+        "module",
+        TEXT,
+        "what the CPU has to take: `ddr4`, `ddr5`, `mrdimm` or `lpddr5x`",
+        ("memory",),
+        words=tuple(MODULES),
+    ),
     Field("channels", COUNT, "memory channels in all", ("memory",)),
     Field("transfer-rate", TRANSFER_RATE, "transfers/s at one DIMM a channel", ("memory",)),
     Field("transfer-rate-2dpc", TRANSFER_RATE, "transfers/s at two DIMMs a channel", ("memory",)),

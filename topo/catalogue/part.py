@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from topo.catalogue.fields import FIGURE_KEYS, FLAG_KEYS
+from topo.catalogue.fields import FIGURE_KEYS, FLAG_KEYS, MODULES
 from topo.catalogue.kinds import HasKind, Kind
 from topo.errors import Place
 from topo.records import dataclass
@@ -257,13 +257,34 @@ def memory_bus_rate(part: Part) -> Figure:
     the part has them and says that speed. Unknown when a factor is.
     """
     per_channel = _value(part.figure("dimms-per-channel")) or 1
-    transfer_rate, note = part.figure("transfer-rate"), ""
+    note = ""
     if per_channel > 1:
-        slower = part.figure("transfer-rate-2dpc")
         note = f" at {per_channel:g} DIMMs a channel"
-        note += ", no slower speed stated" if slower is None else ""
-        transfer_rate = slower or transfer_rate
-    return part.figure("bus") or _computed(part, transfer_rate, note)
+        note += ", no slower speed stated" if part.figure("transfer-rate-2dpc") is None else ""
+    return part.figure("bus") or _computed(part, memory_transfer_rate(part), note)
+
+
+def memory_transfer_rate(part: Part) -> Figure | None:
+    """Return transfers/s of a memory as it is populated, `None` where nobody states them."""
+    several = (_value(part.figure("dimms-per-channel")) or 1) > 1
+    slower = part.figure("transfer-rate-2dpc") if several else None
+    return slower or part.figure("transfer-rate")
+
+
+def module_limit(cpu: Part, module: str, dimms_per_channel: float = 1.0) -> Figure | None:
+    """Return the most transfers/s that a CPU takes of a sort of module (`MODULES`).
+
+    Two DIMMs a channel are never faster than one. `None` where the CPU does not say.
+    """
+    keys = [module, f"{module}-2dpc"] if dimms_per_channel > 1 else [module]
+    figures = (cpu.figures.get(key) for key in keys)
+    known = [figure for figure in figures if figure is not None and figure.value is not None]
+    return min(known, key=lambda figure: figure.value or 0.0, default=None)
+
+
+def modules_taken(cpu: Part) -> tuple[str, ...]:
+    """Return the sorts of memory module that a CPU says it takes; none where it says nothing."""
+    return tuple(module for module in MODULES if module in cpu.figures)
 
 
 def memory_headline_rate(part: Part) -> Figure:

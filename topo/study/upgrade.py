@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 
 from topo.catalogue.kinds import HOSTS
-from topo.catalogue.part import Part
+from topo.catalogue.part import Part, module_limit
 from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path, data_paths
 from topo.description.description import Basis, DataPath, Device, Workload
@@ -413,7 +413,7 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
         *_other_cards(topology, cards),
         *_another_card(topology, cards),
         *_faster_pcie(topology, cards),
-        *_faster_memory(memories),
+        *_faster_memory(topology, memories),
         *_other_socket(topology, cards),
         *(Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via),
     )
@@ -520,8 +520,8 @@ def _other_socket(topology: Topology, cards: Sequence[Device]) -> Iterator[Candi
                 )
 
 
-def _faster_memory(memories: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield one DIMM a channel where there are two, and the faster modules of the catalogue.
+def _faster_memory(topology: Topology, memories: Sequence[Device]) -> Iterator[Candidate]:
+    """Yield one DIMM a channel where there are two, and faster modules that the CPUs take.
 
     A memory whose bus is quoted as a whole has no channels to change.
     """
@@ -531,10 +531,13 @@ def _faster_memory(memories: Sequence[Device]) -> Iterator[Candidate]:
         if _value(part, "dimms-per-channel") > 1:
             changes = {f"{memory.name}.dimms-per-channel": "1" for memory in same}
             yield Candidate("faster-memory", "one DIMM a channel", changes=changes, count=len(same))
-        family = part.name.split("-")[0]
+        sockets = dict.fromkeys(socket_of(topology, memory.name) for memory in same)
+        cpus = [topology[socket].part for socket in sockets if socket]
         for name, module in sorted(catalogue().parts.items()):
-            faster = _value(module, "transfer-rate") > _value(part, "transfer-rate")
-            if faster and name.split("-")[0] == family:
+            sort, rate = module.facts.get("module", ""), _value(module, "transfer-rate")
+            limits = [module_limit(cpu, sort) for cpu in cpus if sort]
+            fits = all(limit and limit.value and rate <= limit.value for limit in limits)
+            if limits and fits and rate > _value(part, "transfer-rate"):
                 changes = {f"{memory.name}.part": name for memory in same}
                 frame = f"{{}} instead of {part.name}"
                 yield Candidate("faster-memory", frame, name, changes, count=len(same))

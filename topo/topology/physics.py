@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from topo.catalogue.fields import MODULES
 from topo.catalogue.kinds import CARDS, HOSTS, Kind
+from topo.catalogue.part import Part, memory_transfer_rate, module_limit, modules_taken
 from topo.description.description import Device
 from topo.description.names import stem_of
 from topo.document.nodes import Report
 from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
-from topo.phrases import listed
-from topo.topology.cabling import check_cabling, has, names_of, noun_of
+from topo.phrases import counted, listed
+from topo.topology.cabling import check_cabling, has, names_by_cause, names_of, noun_of
 from topo.topology.topology import Link, Topology
 
 # What data passes through; never RAM, GPUs or storage.
@@ -41,6 +43,7 @@ def check(topology: Topology) -> tuple[Finding, ...]:
     report = Report(description.document, description.findings)
     sound = check_cabling(topology, report)
     _check_buses(topology, report)
+    _check_memories(topology, report)
     _check_loops(sound, report)
     if topology.links:
         _Reach(topology, report).check()
@@ -70,6 +73,74 @@ def _check_buses(topology: Topology, report: Report) -> None:
         "memory-without-bus",
         f"{has(names)} no bus: nothing joins {'it' if len(names) == 1 else 'them'} with a CPU",
         help=f"add `- {first.name} -- {host}: memory-bus` to `links:`",
+    )
+
+
+# --- memories -------------------------------------------------------------------------------------
+
+
+def _check_memories(topology: Topology, report: Report) -> None:
+    """Report memories that their CPU does not take: the sort, the speed, or so many channels."""
+    of_cpu: dict[str, list[Device]] = {}
+    for memory in topology.of_kind("memory"):
+        steps = topology.steps[memory.name]
+        attachment = topology.tree.attachment(memory.name) if steps else None
+        if attachment is not None and topology[attachment.socket].kind == "cpu":
+            of_cpu.setdefault(attachment.socket, []).append(memory)
+    refused: list[tuple[tuple[Place, str, str, str, str], str]] = []
+    crowded: list[tuple[tuple[Place, str, str, str], str]] = []
+    for name, memories in of_cpu.items():
+        cpu = topology[name].part
+        for memory in memories:
+            reason = _not_taken(memory.part, cpu)
+            if reason is not None:
+                refused.append(((memory.place, memory.part.name, *reason), memory.name))
+        channels = [memory.part.figure("channels") for memory in memories]
+        stated = sum(figure.value or 0.0 for figure in channels if figure is not None)
+        most = cpu.figure("memory-channels")
+        if most is not None and most.value is not None and stated > most.value:
+            lack = f" ({cpu.name}) for {counted(int(stated), 'channel')} of memory"
+            note = f"{most.value:g} memory channels: {most.source}"
+            crowded.append(((memories[-1].place, f"{most.value:g}", lack, note), name))
+    for (place, part_name, reason_text, advice, note), names in names_by_cause(refused).items():
+        message = f"{names_of(names)} ({part_name}) {reason_text}"
+        report.add(place, "memory-not-taken", message, help=advice, notes=(note,))
+    for (place, most_text, lack, note), names in names_by_cause(crowded).items():
+        message = f"{has(names)} {most_text} memory channels{' each' * (len(names) > 1)}{lack}"
+        advice = f"write `channels: {most_text}`, or what its memories have in all"
+        report.add(place, "memory-not-taken", message, help=advice, notes=(note,))
+
+
+def _not_taken(memory: Part, cpu: Part) -> tuple[str, str, str] | None:
+    """Return why a CPU does not take a memory, with advice and the source of the limit."""
+    module, taken = memory.facts.get("module", ""), modules_taken(cpu)
+    if not module or not taken:  # nobody says what it is, or what the CPU takes
+        return None
+    fitting = module if module in taken else taken[0]
+    fastest = module_limit(cpu, fitting)
+    speed = f"-{fastest.value / 1e6:g}" if fastest is not None and fastest.value else ""
+    advice = f"write `{fitting}{speed}`"
+    if module not in taken:
+        titles = listed((MODULES[sort] for sort in taken), "or")
+        return (
+            f"cannot be plugged in: {cpu.name} takes {titles}, no {MODULES[module]}",
+            advice,
+            f"{titles}: {cpu.figures[fitting].source}",
+        )
+    per_channel = memory.figure("dimms-per-channel")
+    several = per_channel is not None and (per_channel.value or 1.0) > 1
+    limit, rate = module_limit(cpu, module, 2.0 if several else 1.0), memory_transfer_rate(memory)
+    if memory.figure("bus") is not None or limit is None or rate is None or rate.value is None:
+        return None
+    assert limit.value is not None
+    if rate.value <= limit.value * (1 + 1e-9):
+        return None
+    most = f"{limit.value / 1e6:g} MT/s"
+    taken_speed = f"{MODULES[module]} of {most} at most{' with two DIMMs a channel' * several}"
+    return (
+        f"cannot run at {rate.value / 1e6:g} MT/s: {cpu.name} takes {taken_speed}",
+        f"{advice}, or `transfer-rate: {most}`, at which faster modules run there",
+        f"{most}: {limit.source}",
     )
 
 
