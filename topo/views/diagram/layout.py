@@ -14,7 +14,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from topo.records import dataclass
-from topo.views.diagram.geometry import Point, Rect, free_place, spread, width
+from topo.views.diagram.courses import Course, Courses, Span
+from topo.views.diagram.geometry import Point, Rect, spread, width
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import Node, WireEnds, WireKey, Wiring, Zones
@@ -35,9 +36,8 @@ _ZONES = ("net", "north", "host", "south", "leaf", "fabric")  # from top to bott
 _UPWARDS = ("net", "north")  # whose rows are counted upwards
 _PAD, _STRIP = 10.0, 20.0  # between a frame and what is in it; a frame's title
 _BESIDE = 14.0  # between a wire, with its arrow's head, and a title
-_LANE = 6.0  # between wires that are drawn aside
+_LANE = 8.0  # a wire that turns, with what is free beside it
 
-Span = tuple[float, float]
 Row = tuple[str, int]  # a zone and which row of it, counted away from the CPUs
 
 
@@ -45,7 +45,8 @@ Row = tuple[str, int]  # a zone and which row of it, counted away from the CPUs
 class Track:
     """The course of a wire from its end `a` to its end `b`.
 
-    `label` is the point beside which its text stands, with the wire on the left of it.
+    `label` is the point beside which its text stands, with the wire on the left of it; or, where
+    the wire goes `across` to a box in its row, above which.
     """
 
     a: str
@@ -81,8 +82,7 @@ class Columns:
     """The spans found so far, ``(left, right)`` by box, and of the frames by host and server.
 
     `labels` are the sizes of labels with their distance from the wire; `edges` is how far right
-    the labels beside a box may reach; `nudges` move the lone upper wire of a network bar;
-    `passing` are the x of wires from the network that pass behind bars.
+    the labels beside a box may reach; `nudges` move the lone upper wire of a network bar.
     """
 
     zones: Zones
@@ -91,7 +91,6 @@ class Columns:
     labels: Mapping[WireKey, tuple[float, float]]
     edges: dict[str, float] = field(default_factory=dict)
     nudges: dict[str, float] = field(default_factory=dict)
-    passing: tuple[float, ...] = ()
     spans: dict[str, Span] = field(default_factory=dict)
     sockets: dict[str, Span] = field(default_factory=dict)
     servers: dict[str, Span] = field(default_factory=dict)
@@ -127,12 +126,7 @@ class Columns:
             straight = self.slot(kid, "top", below[0])
             if left + 12 < straight < right - 12 and not self.wiring.at(kid, "bottom")[1:]:
                 return straight
-        label = self._label(wires)
-        x = max(min(x, right + _REACH - label), left + 12)
-        if any(x - 8 < wire_x < x + label for wire_x in self.passing):
-            middle = free_place(left + 4, right + _REACH, self.passing, label + 8)
-            return max(middle - label / 2 + 4, left + 12)
-        return x
+        return max(min(x, right + _REACH - self._label(wires)), left + 12)
 
     def slot(self, box: str, side: str, wire: WireKey) -> float:
         """Return the x at which `wire` leaves `box` by its upper or lower side.
@@ -311,6 +305,8 @@ class Plan:
         Width and height of each box, and of each wire's label with its distance from the wire.
     titles
         What is written on the frame of each host.
+    breadths
+        What each wire takes from side to side where hops run along it.
     """
 
     def __init__(
@@ -320,6 +316,7 @@ class Plan:
         sizes: Mapping[str, tuple[float, float]],
         labels: Mapping[WireKey, tuple[float, float]],
         titles: Mapping[str, str],
+        breadths: Mapping[WireKey, float],
     ) -> None:
         self.zones, self.wiring, self.sizes, self.titles = zones, wiring, sizes, titles
         self.columns = Columns(zones, wiring, sizes, labels)
@@ -344,20 +341,96 @@ class Plan:
             set(self.rows.values()),
             key=lambda row: (_ZONES.index(row[0]), -row[1] if row[0] in _UPWARDS else row[1]),
         )
-        passing = []
-        for wire, ends in wiring.ends.items():
-            upper, lower = ends.upper_lower
-            if self.rows[upper][0] == "net" and self.rows[lower][0] in ("leaf", "south"):
-                passing.append(self.columns.slot(lower, "top", wire))
-        self.columns.passing = tuple(passing)
         self.heights: dict[Row, float] = {}
         for box, row in self.rows.items():
             self.heights[row] = max(self.heights.get(row, 0.0), sizes[box][1])
+        self.courses = Courses(
+            [
+                [self.columns.spans[box] for box, at in self.rows.items() if at == row]
+                for row in self.order
+            ],
+            {},
+            [x for span in self.columns.sockets.values() for x in span],
+        )
+        self.label_gaps: dict[WireKey, int] = {}  # the gap in which each wire's label stands
+        self.course_of = self._laid(breadths)
         self.gaps: dict[Row, float] = {}  # the tallest label between each row and the one above
-        for wire, ends in wiring.ends.items():
-            label_row = self._label_row(ends)
-            if label_row is not None and wire in labels:
-                self.gaps[label_row] = max(self.gaps.get(label_row, 0.0), labels[wire][1])
+        for wire, gap in self.label_gaps.items():
+            row, high = self.order[gap], labels[wire][1] if wire in labels else 0.0
+            self.gaps[row] = max(self.gaps.get(row, 0.0), high)
+
+    def _laid(self, breadths: Mapping[WireKey, float]) -> dict[WireKey, tuple[str, Course]]:
+        """Return the upper box and the course of every wire but those across to the next socket.
+
+        The straight ones first, so that the others keep clear of them.
+        """
+        labels, courses = self.columns.labels, self.courses
+        laid: dict[WireKey, tuple[str, Course]] = {}
+        askew: dict[WireKey, str] = {}
+        for wire, ends in self.wiring.ends.items():
+            if {ends.a_side, ends.b_side} == {"left", "right"}:
+                continue
+            upper, lower = ends.upper_lower
+            high, low = (self.order.index(self.rows[box]) for box in (upper, lower))
+            x = 0.0 if ends.aside or high >= low else self._straight_x(ends)
+            breadth = breadths.get(wire, _LANE)
+            if ends.aside or high >= low or not courses.straight(x, high, low, breadth):
+                askew[wire] = lower if high > low else upper
+                continue
+            laid[wire] = (upper, Course(x))
+            self.label_gaps[wire] = gap = self._label_gap(high, low)
+            if wire in labels:
+                courses.labels.setdefault(gap, []).append((x, x + labels[wire][0]))
+        for wire, upper in askew.items():
+            self._add(self.wiring.ends[wire], upper, breadths.get(wire, _LANE))
+        for (wire, upper), course in zip(askew.items(), courses.finished(), strict=True):
+            laid[wire] = (upper, course)
+        return laid
+
+    def _label_gap(self, high: int, low: int) -> int:
+        """Return the gap in which the label of a straight wire between two rows stands."""
+        zones = (self.order[high][0], self.order[low][0])
+        at_lower = zones[1] in ("leaf", "south", "fabric") and zones[0] not in _UPWARDS
+        return low if at_lower else high + 1
+
+    def _add(self, ends: WireEnds, upper: str, breadth: float) -> None:
+        """Add a wire that has something in its way, or is along a row; its label is at its end."""
+        lower = ends.opposite(upper)
+        high, low = (self.order.index(self.rows[box]) for box in (upper, lower))
+        start, stop = (
+            (left + 8, right - 8)
+            for left, right in (self.columns.spans[box] for box in (upper, lower))
+        )
+        if high == low:
+            if ends.wire in self.columns.labels:
+                breadth += self.columns.labels[ends.wire][1] + 4
+            gap = high + 1 if ends.a_side == ends.b_side == "bottom" else high
+            self.courses.add(range(gap, gap + 1), start, stop, breadth, "")
+            return
+        bar = ""
+        if not ends.aside and self._from_above(upper, lower):
+            x = self.columns.slot(upper, "bottom", ends.wire)
+            start, bar = (x, x), lower
+        elif not ends.aside:
+            x = self.columns.slot(lower, "top", ends.wire)
+            stop, bar = (x, x), upper
+        self.label_gaps[ends.wire] = high + 1 if bar == lower else low
+        self.courses.add(range(high + 1, low + 1), start, stop, breadth, bar)
+
+    def _from_above(self, upper: str, lower: str) -> bool:
+        """Whether a wire is in the column of its upper box, not of its lower one."""
+        return self.rows[lower][0] == "fabric" or self.rows[upper][0] == "north"
+
+    def _straight_x(self, ends: WireEnds) -> float:
+        """Return the x of a wire that goes straight down: in the column of the box that has one."""
+        upper, lower = ends.upper_lower
+        if self._from_above(upper, lower):
+            return self.columns.slot(upper, "bottom", ends.wire)
+        x = self.columns.slot(lower, "top", ends.wire)
+        left, right = self.columns.spans[upper]
+        if not left <= x <= right or self.rows[lower][0] == "south":
+            return self.columns.uplink(upper, lower, ends.wire)
+        return x
 
     def _label_row(self, ends: WireEnds) -> Row | None:
         """Return the row above which a wire's label stands."""
@@ -368,13 +441,16 @@ class Plan:
             return low
         return self.order[self.order.index(high) + 1]
 
-    def layout(self, heights: Mapping[Row, float], gaps: Mapping[Row, float]) -> Layout:
-        """Return the layout with these heights of rows, and of the labels above each row."""
-        lines, inside, bottom = self._stacked(heights, gaps)
+    def layout(
+        self, heights: Mapping[Row, float], gaps: Mapping[Row, float], lanes: Mapping[int, float]
+    ) -> Layout:
+        """Return the layout with these heights of rows, of labels above rows, of lanes in gaps."""
+        lines, places, inside, bottom = self._stacked(heights, gaps, lanes)
         spans = [
             *self.columns.spans.values(),
             *self.columns.sockets.values(),
             *((a - GAP, b + GAP) for name, (a, b) in self.columns.servers.items() if name),
+            *((x - _LANE, x + _LANE) for _, course in self.course_of.values() for x in course.xs),
         ]
         shift = -min((left for left, _ in spans), default=0.0)
         boxes = {}
@@ -385,20 +461,16 @@ class Plan:
                 top = low - self.sizes[box][1]
             boxes[box] = Rect(left + shift, top, right - left, low - top)
         tracks: dict[WireKey, Track] = {}
-        asides = 0
         for wire, ends in self.wiring.ends.items():
-            if {ends.a_side, ends.b_side} == {"left", "right"}:
+            if wire not in self.course_of:
                 a, b = boxes[ends.a], boxes[ends.b]
                 start = a.right if ends.a_side == "right" else a.x
                 stop = b.x if ends.b_side == "left" else b.right
                 points = ((start, a.cy), (stop, a.cy))
                 label = ((start + stop) / 2, a.cy)
                 tracks[wire] = Track(ends.a, ends.b, points, label, across=True)
-            elif ends.aside:
-                asides += 1
-                tracks[wire] = _aside(ends, boxes, _LANE * asides)
             else:
-                tracks[wire] = self._upright(ends, boxes, lines, gaps, shift)
+                tracks[wire] = self._track(ends, boxes, places, shift)
         frames = tuple(self._frames(inside, shift, tracks.values(), boxes))
         wide = max((right for _, right in spans), default=0.0) + shift
         high = max([bottom, *(frame.rect.bottom for frame in frames)])
@@ -407,57 +479,68 @@ class Plan:
     # --- rows -----------------------------------------------------------------------------------
 
     def _stacked(
-        self, heights: Mapping[Row, float], gaps: Mapping[Row, float]
-    ) -> tuple[dict[Row, Span], Span, float]:
-        """Return ``(top, bottom)`` of each row and of the frames' inside, and the whole height."""
+        self, heights: Mapping[Row, float], gaps: Mapping[Row, float], lanes: Mapping[int, float]
+    ) -> tuple[dict[Row, Span], list[Span], Span, float]:
+        """Return ``(top, bottom)`` of each row and of the frames' inside, and the whole height.
+
+        And of each gap where its lanes begin and the middle of its labels. The lanes of the
+        network and of the GPUs' links are below the labels, since their wires end there.
+        """
         servers = self.zones.servers
         frames = any(server.hosts for server in servers) + any(server.name for server in servers)
         lines: dict[Row, Span] = {}
+        places: list[Span] = []
         top = bottom = y = 0.0
         inside = False
-        for row in self.order:
+        for number, row in enumerate(self.order):
             within = row[0] not in ("net", "fabric")
             gap = gaps.get(row, 0.0) + _ROWS if lines else 0.0
+            lane = lanes.get(number, 0.0)
+            y += _PAD * frames if inside and not within else 0.0
+            below = row[0] == "fabric" or (number and self.order[number - 1][0] == "net")
+            places.append(
+                (y + gap - _LANE, y + gap / 2) if below else (y + _LANE, y + lane + gap / 2)
+            )
+            y += gap + lane
             if within and not inside:
-                y += gap + (_STRIP + _PAD) * frames
+                y += (_STRIP + _PAD) * frames
                 top = y
-            elif inside and not within:
-                y += _PAD * frames + gap
-            else:
-                y += gap
             lines[row] = (y, y + heights[row])
             y += heights[row]
             if within:
                 bottom = y
             inside = within
-        return lines, (top, bottom), y + (_PAD * frames if inside else 0.0)
+        places.append((y + _LANE, y))
+        if lanes.get(len(self.order)):
+            y += lanes[len(self.order)] + _LANE
+            bottom = y if inside else bottom
+        return lines, places, (top, bottom), y + (_PAD * frames if inside else 0.0)
 
     # --- wires ----------------------------------------------------------------------------------
 
-    def _upright(
-        self,
-        ends: WireEnds,
-        boxes: Mapping[str, Rect],
-        lines: Mapping[Row, Span],
-        gaps: Mapping[Row, float],
-        shift: float,
+    def _track(
+        self, ends: WireEnds, boxes: Mapping[str, Rect], places: list[Span], shift: float
     ) -> Track:
-        upper, lower = ends.upper_lower
-        high, low = self.rows[upper], self.rows[lower]
-        if low[0] == "fabric" or high[0] == "north":
-            x = self.columns.slot(upper, "bottom", ends.wire)
-        else:  # in the column of the box that has one
-            x = self.columns.slot(lower, "top", ends.wire)
-            left, right = self.columns.spans[upper]
-            if not left <= x <= right or low[0] == "south":
-                x = self.columns.uplink(upper, lower, ends.wire)
-        x += shift
-        top, bottom = boxes[upper].bottom, boxes[lower].y
-        row = self._label_row(ends)
-        half = ((gaps.get(row, 0.0) if row else 0.0) + _ROWS) / 2
-        y = bottom - half if row == low and high[0] != "net" else lines[high][1] + half
-        points = ((x, top), (x, bottom)) if ends.a == upper else ((x, bottom), (x, top))
-        return Track(ends.a, ends.b, points, (x, y))
+        """Return the track of a wire that goes up or down, from its end `a`."""
+        upper, course = self.course_of[ends.wire]
+        lower = ends.opposite(upper)
+        row = self.rows[upper]
+        level = self.rows[lower] == row
+        above = level and course.turns[0].gap == self.order.index(row)
+        points = [(course.start + shift, boxes[upper].y if above else boxes[upper].bottom)]
+        for turn in course.turns:
+            y = places[turn.gap][0] + turn.down
+            points += [(turn.start + shift, y), (turn.stop + shift, y)]
+        below = level and not above
+        points.append((points[-1][0], boxes[lower].bottom if below else boxes[lower].y))
+        if level:
+            label = ((points[1][0] + points[2][0]) / 2, points[1][1])
+        else:
+            gap = self.label_gaps[ends.wire]
+            at_upper = gap == self.order.index(row) + 1
+            label = (points[0 if at_upper else -1][0], places[gap][1])
+        ordered = points if ends.a == upper else points[::-1]
+        return Track(ends.a, ends.b, tuple(ordered), label, across=level)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -483,24 +566,6 @@ class Plan:
                 rect = Rect(left + shift, top, right - left, bottom - top)
                 title = self.titles[host.box]
                 yield Frame(title, rect, "socket", _title_x(title, rect, passing))
-
-
-def _aside(ends: WireEnds, boxes: Mapping[str, Rect], off: float) -> Track:
-    """Return the course of a wire that is no part of the order: round, or straight across."""
-    a, b = boxes[ends.a], boxes[ends.b]
-    down = ends.a_side == "bottom"
-    points: tuple[Point, ...]
-    if ends.a_side != ends.b_side:
-        start = (a.cx + off, a.bottom if down else a.y)
-        stop = (b.cx - off, b.y if down else b.bottom)
-        points, y = (start, stop), (start[1] + stop[1]) / 2
-    else:
-        y = max(a.bottom, b.bottom) + 4 + off if down else min(a.y, b.y) - 4 - off
-        start = (a.cx + a.w / 5 + off, a.bottom if down else a.y)
-        stop = (b.cx - b.w / 5 - off, b.bottom if down else b.y)
-        points = (start, (start[0], y), (stop[0], y), stop)
-    label = ((start[0] + stop[0]) / 2, y)
-    return Track(ends.a, ends.b, points, label)
 
 
 def _title_x(title: str, rect: Rect, passing: tuple[float, ...]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from topo.views.diagram.scene import LANE, Scene, figure_of
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import WireKey
-    from topo.views.diagram.layout import Track
     from topo.views.diagram.picture import Canvas, RouteLook, Theme
 
 
@@ -107,19 +106,13 @@ class Painter:
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
         """Return where a box's text stands, `None` for its middle.
 
-        It keeps clear of the hops through the middle of a bar and the wires that pass behind it.
+        It keeps clear of the hops through the middle of a bar.
         """
         if key in self.scene.buffers:
             return (rect.cx, rect.y + 5 + height(lines) / 2)
-        inside = self.layout.boxes[key]
-        behind = []
-        for track in self.layout.tracks.values():
-            (x, y), (end_x, end_y) = track.points[0], track.points[-1]
-            over = min(y, end_y) < inside.cy < max(y, end_y)
-            if _upright(x, end_x, inside) and over and key not in (track.a, track.b):
-                behind.append(x)
-        if key not in self.scene.lanes and not behind:
+        if key not in self.scene.lanes:
             return None
+        inside = self.layout.boxes[key]
         through = []
         for piece in (piece for polyline in self.polylines for piece in polyline.pieces):
             for (x, y), (end_x, end_y) in pairwise(piece):
@@ -127,7 +120,7 @@ class Painter:
                 if _upright(x, end_x, inside) and middle:
                     through.append(x)
         above, below = self.scene.lanes.get(key, (0, 0))
-        taken = tuple(x + self.at[0] for x in (*through, *behind))
+        taken = tuple(x + self.at[0] for x in through)
         x = free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20)
         return (x, rect.cy + (above - below) * LANE / 2)
 
@@ -143,11 +136,8 @@ class Painter:
                     moved = [self._moved(point) for point in points]
                     self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
             elif key not in covered:
-                stroke = self._stroke_of(key)
-                for points, hidden in _pieces(track, self.layout.boxes):
-                    style = {"style": "dotted", "penwidth": "1"} if hidden else {}
-                    moved = [self._moved(point) for point in points]
-                    self.canvas.line(*names, moved, **{**stroke, **style})
+                moved = [self._moved(point) for point in track.points]
+                self.canvas.line(*names, moved, **self._stroke_of(key))
             if key in self.scene.labels:
                 faint = self.scene.dimmed and key not in self.scene.walked
                 name, colour = self._name(f"label {key}"), self.theme.faint if faint else ""
@@ -255,25 +245,6 @@ def _line(
     canvas.line(*ends, points, color=canvas.theme.paper, penwidth=f"{_PEN * 0.4:g}")
 
 
-def _pieces(track: Track, boxes: Mapping[str, Rect]) -> Iterator[tuple[tuple[Point, ...], bool]]:
-    """Yield the parts of a wire, and whether a box hides them."""
-    ends = (track.points[0], track.points[-1])
-    (x, y), (end_x, end_y) = sorted(ends, key=lambda point: point[1])
-    if track.across or len(track.points) > len(ends) or abs(x - end_x) > 1:
-        yield track.points, False
-        return
-    over = sorted(
-        (rect.y, rect.bottom)
-        for name, rect in boxes.items()
-        if name not in (track.a, track.b) and rect.x < x < rect.right and y < rect.cy < end_y
-    )
-    for top, bottom in over:
-        yield ((x, y), (x, top)), False
-        yield ((x, top), (x, bottom)), True
-        y = bottom
-    yield ((x, y), (x, end_y)), False
-
-
 def bands(scene: Scene, polylines: tuple[Polyline, ...], key: WireKey) -> list[tuple[Point, ...]]:
     """Return the lines under which the band of a wire that binds lies: its hops, or itself."""
     hops = [line for polyline in polylines for wire, line in polyline.lines if wire == key]
@@ -319,7 +290,7 @@ def label_blocks(
             for (x, y), (end_x, end_y) in pairwise(passing.points)
             if abs(x - end_x) < 1 and min(y, end_y) < bottom and max(y, end_y) > bottom - high
         )
-        start, stop = sorted(x for x, _ in track.points)
+        start, stop = min(x for x, _ in track.points), max(x for x, _ in track.points)
         x = free_place(start, stop, taken, wide + 2 * _LABEL)
         yield LabelBlock(lines, Rect(x - wide / 2, bottom - high, wide, high), left=False)
         return

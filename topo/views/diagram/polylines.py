@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise, permutations, product
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT, Scen
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import WireKey
+    from topo.views.diagram.layout import Track
 
 
 _STUB = 9.0
@@ -139,11 +140,9 @@ class _Tracer:
         last = len(drawn.stretches) - 1
         for place, (stretch, offset) in enumerate(zip(drawn.stretches, offsets, strict=True)):
             track = self.scene.layout.tracks[stretch.wire]
-            points = track.points if track.a == stretch.source else track.points[::-1]
-            if track.across:
-                line = [(x, y + offset) for x, y in points]
-            else:
-                line = [(x + offset, y) for x, y in points]
+            line = beside(track.points, offset)
+            if track.a != stretch.source:
+                line.reverse()
             ends_at_buffer = place == last and bool(drawn.hop.target_buffer)
             if place == 0 and drawn.hop.source_buffer:
                 line = self._at_buffer(drawn, line[::-1], into=False)[::-1]
@@ -178,7 +177,7 @@ class _Tracer:
         ports = self.scene.ports[box, name]
         place = _placed(self.order, ("ports", box, name), ports.index(drawn.port(into=into)))
         x = rect.cx + (place - (len(ports) - 1) / 2) * min(PORT, rect.w / len(ports))
-        return [*((x, y) for _, y in line[:-1]), (x, rect.bottom)]
+        return [*line[:-2], (x, line[-2][1]), (x, rect.bottom)]
 
     def _polyline(
         self, drawn: DrawnHop, lines: list[tuple[Point, ...]], onward: list[tuple[Point, ...]]
@@ -207,14 +206,7 @@ class _Tracer:
             pieces[-1] += [*self._through(passage, pieces[-1][-1], start), start]
         badges: list[tuple[WireKey | None, Point]] = []
         for wire, line in zip(wires, lines, strict=True):
-            track = self.scene.layout.tracks[wire]
-            (x, y), (end_x, end_y) = line[0], line[-1]
-            if track.across:
-                badges.append((wire, ((x + end_x) / 2, y)))
-            elif abs(x - end_x) < 1:
-                badges.append((wire, (x, track.label[1] - (_BACK if end_y > y else -_BACK))))
-            else:
-                badges.append((wire, ((x + end_x) / 2, (y + end_y) / 2)))
+            badges.append((wire, _badge(self.scene.layout.tracks[wire], line)))
         return Polyline(
             look,
             hop.label,
@@ -257,6 +249,45 @@ class _Tracer:
         if start.x < stop.x:
             return ((start.right, start.cy), (stop.x, stop.cy)), (start.right + _COPY, start.cy)
         return ((start.x, start.cy), (stop.right, stop.cy)), (start.x - _COPY, start.cy)
+
+
+def beside(points: Sequence[Point], offset: float) -> list[Point]:
+    """Return a line so far beside another: to the right of an upright one, below a level one.
+
+    Where the other turns, it keeps to the same side of it.
+
+    Examples
+    --------
+    >>> beside([(0, 0), (0, 10), (20, 10), (20, 30)], 4)
+    [(4, 0), (4, 6), (24, 6), (24, 30)]
+    """
+    (x, y), (next_x, next_y) = points[:2]
+    if len(points) == 2 and y == next_y:  # noqa: PLR2004  (a level line)
+        return [(x, y + offset), (next_x, next_y + offset)]
+    side = offset if points[-1][1] >= y else -offset
+    shifts = [
+        (0.0, side if end_x < x else -side) if y == end_y else (side if end_y > y else -side, 0.0)
+        for (x, y), (end_x, end_y) in pairwise(points)
+    ]
+    at_ends = zip([shifts[0], *shifts], [*shifts, shifts[-1]], strict=True)
+    return [
+        (x + (before[0] or after[0]), y + (before[1] or after[1]) * (before != after))
+        for (x, y), (before, after) in zip(points, at_ends, strict=True)
+    ]
+
+
+def _badge(track: Track, line: Sequence[Point]) -> Point:
+    """Return where a hop's number stands on its line along a wire: beside the wire's label."""
+    if track.across:
+        (x, y), (end_x, _) = max(pairwise(line), key=lambda ends: abs(ends[0][0] - ends[1][0]))
+        return ((x + end_x) / 2, y)
+    back = _BACK if line[-1][1] > line[0][1] else -_BACK
+    y = track.label[1] - back
+    for (x, start), (end_x, stop) in pairwise(line):
+        if abs(x - end_x) < 1 and min(start, stop) <= y <= max(start, stop):
+            return (x, y)
+    (x, start), (end_x, stop) = line[0], line[-1]
+    return ((x + end_x) / 2, (start + stop) / 2)
 
 
 # --- the order with the fewest crossings ----------------------------------------------------------

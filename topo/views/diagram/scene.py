@@ -36,6 +36,7 @@ BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
 ASIDE = 20.0  # between two hops along one wire
 LANE = 16.0  # a route's way inside a bar
+_LANE = 14.0  # what a wire takes from side to side along which a hop runs
 PORT = 28.0  # between two hops that end at one buffer
 EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
 _BESIDE, _BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
@@ -381,6 +382,7 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
     plans = []
     heights: dict[Row, float] = {}
     gaps: dict[Row, float] = {}
+    lanes: dict[int, float] = {}
     for scene in scenes:
         sizes = {key: _size(scene, key) for key in scene.lines}
         labels = {}  # the size of each wire's label, with its distance from the wire
@@ -397,14 +399,21 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
             nodes = dict.fromkeys(map(str, (*numa[:1], *numa[-1:])))  # the first and the last
             title = f"socket of {box.name}" + (f", NUMA {'-'.join(nodes)}" if nodes else "")
             titles[host.box] = title if box.kind == "cpu" else f"under {box.name}"
-        plan = Plan(scene.zones, scene.wiring, sizes, labels, titles)
+        breadths = {
+            wire: _LANE + ASIDE * max(scene.uses[wire] - 1, 0)
+            for wire in scene.wiring.ends
+            if wire in scene.uses or wire in scene.alarms
+        }
+        plan = Plan(scene.zones, scene.wiring, sizes, labels, titles, breadths)
         plans.append(plan)
         for row, high in plan.heights.items():
             heights[row] = max(heights.get(row, 0.0), high)
         for row, high in plan.gaps.items():
             gaps[row] = max(gaps.get(row, 0.0), high + (_ARROW if scene.dimmed else 0.0))
+        for gap, high in enumerate(plan.courses.heights):
+            lanes[gap] = max(lanes.get(gap, 0.0), high)
     return tuple(
-        replace(scene, layout=plan.layout(heights, gaps))
+        replace(scene, layout=plan.layout(heights, gaps, lanes))
         for scene, plan in zip(scenes, plans, strict=True)
     )
 
