@@ -169,6 +169,23 @@ def parse_ratio(text: str, *, positive: bool = False) -> float:
     )
 
 
+def parse_duplex(text: str) -> float:
+    """Read what both directions of a link carry at once, as a share of twice one direction.
+
+    It is half at the least: that is what one direction carries alone.
+
+    Examples
+    --------
+    >>> parse_duplex("90 %")
+    0.9
+    """
+    value = parse_ratio(text)
+    if value < 0.5:  # noqa: PLR2004  (one of two directions)
+        message = f"`{_shown(text)}` of twice one direction is less than one direction alone"
+        raise UnitError("bad-number", message, "50 % (one direction at a time) to 100 % (no loss)")
+    return value
+
+
 def parse_ratio_range(text: str, *, positive: bool = False) -> tuple[float, float]:
     """Read a range of ratios, low and high; a single one is both.
 

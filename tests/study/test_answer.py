@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.machines import LOCAL_DRIVES, ONE_SOCKET, SWITCHED, built, shipped
+from tests.machines import LOCAL_DRIVES, ONE_SOCKET, PARTS, SWITCHED, built, shipped
 from tests.random_machines import sketches
 from topo.datapaths.registry import data_path
+from topo.description.write import to_document, to_yaml
+from topo.errors import DescriptionError
 from topo.flows.demands import System
 from topo.routes.route import Policy
 from topo.routes.router import Router
@@ -17,6 +19,7 @@ from topo.solve.maxmin import max_min
 from topo.study.answer import answer, shared
 from topo.study.answers import OwnLimit
 from topo.study.bottleneck import bottleneck
+from topo.study.compare import compare
 from topo.study.timeline import simulate
 
 
@@ -142,3 +145,91 @@ def test_the_best_cards_are_never_below_the_nearest_or_all(sketch, via):
             assert best_time <= time * (1 + 1e-9)
             if best_time >= time * (1 - 1e-9):
                 assert (best.rate or 0.0) >= (found.rate or 0.0) * (1 - 1e-9)
+
+
+# --- a link both ways -----------------------------------------------------------------------------
+
+# The card passes 100 GB/s, so PCIe 5 x16 binds: 63.015 GB/s, 89 % of it achievable.
+FAST_CARD = ONE_SOCKET.replace("400 Gb/s", "800 Gb/s").replace("ndr", "xdr")
+ONE_WAY = 32e9 * 16 * 128 / 130 / 8
+
+
+@pytest.mark.parametrize(("at", "share"), [("theoretical", 1), ("achievable", 0.89)])
+@pytest.mark.parametrize("workload", ["load", "save"])
+def test_one_way_alone_is_not_limited_by_both_ways(workload, at, share):
+    path = compare(built(FAST_CARD), workload=workload, via=("direct",), at=at)["direct"]
+    assert path.rate == pytest.approx(share * ONE_WAY)
+    assert all(" -> " in bound.resource.name for bound in path.bottlenecks)
+
+
+@pytest.mark.parametrize(("at", "share"), [("theoretical", 1), ("achievable", 0.89 * 0.9)])
+def test_a_link_carries_less_than_twice_one_way_where_both_are_used(at, share):
+    (moment,) = simulate(built(FAST_CARD), via="direct", at=at).moments
+    assert [rate.rate for rate in moment.rates] == pytest.approx([share * ONE_WAY] * 2)
+    links = {resource.name for rate in moment.rates for resource in rate.stopped_by}
+    both_ways = {"gpu0 <-> cpu0", "nic0 <-> cpu0"}
+    assert links & both_ways == (both_ways if at == "achievable" else set())
+
+
+@pytest.mark.parametrize(
+    ("change", "share"),
+    [
+        ({"media": ""}, 0.89 * 0.9),
+        ({"media": "media: {pcie 5: {duplex: 75 %}}"}, 0.89 * 0.75),
+        ({"part": "hbm: 3000 GB/s, duplex: 60 %"}, 0.89 * 0.6),
+        ({"cable": "{medium: pcie 5 x16, duplex: 50 %}"}, 0.89 * 0.5),
+    ],
+    ids=["as shipped", "medium", "part", "cable"],
+)
+def test_who_says_what_a_link_carries_both_ways(change, share):
+    text = FAST_CARD.replace("parts:", f"{change.get('media', '')}\nparts:", 1)
+    text = text.replace("hbm: 3000 GB/s", change.get("part", "hbm: 3000 GB/s"))
+    text = text.replace(
+        "gpu0 -- cpu0: pcie 5 x16", f"gpu0 -- cpu0: {change.get('cable', 'pcie 5 x16')}"
+    )
+    machine = built(text)
+    (moment,) = simulate(machine, via="direct", at="achievable").moments
+    assert moment.rates[0].rate == pytest.approx(share * ONE_WAY)
+    again = built(to_yaml(to_document(machine.description)))
+    assert again.both_ways["gpu0 -> cpu0"].capacity.rate("achievable") == pytest.approx(
+        2 * share * ONE_WAY
+    )
+
+
+def test_both_ways_measured_is_of_what_was_measured_one_way():
+    text = f"{FAST_CARD}measured:\n  - gpu0 -> cpu0: 40 GB/s\n  - cpu0 -> gpu0: 50 GB/s\n"
+    link = built(text).both_ways["gpu0 -> cpu0"].capacity
+    assert link.rate("measured") == pytest.approx(0.9 * 90e9)
+    slow = text.replace("40 GB/s", "1 GB/s")
+    assert built(slow).both_ways["gpu0 -> cpu0"].capacity.rate("measured") == pytest.approx(50e9)
+
+
+def test_less_than_one_way_is_refused_and_a_limit_both_ways_is_expected():
+    with pytest.raises(DescriptionError, match="less than one direction alone"):
+        built(f"{FAST_CARD}media: {{pcie 5: {{duplex: 40 %}}}}\n")
+    check = f"{FAST_CARD}expect:\n  - load via direct is limited by gpu0 <-> cpu0\n"
+    assert built(check).description.expectations[0].what == "gpu0 <-> cpu0"
+
+
+def test_all_to_all_over_two_uplinks_comes_to_what_is_measured():
+    # Eight GPUs behind two switches: 16 of the 56 pairs cross each uplink either way. Measured on
+    # such a machine: 179.0 GB/s in all, and 168.4 on another.
+    text = (
+        PARTS
+        + """
+devices:
+  cpu0: socket
+  ram0: dram
+  sw[0-1]: {part: pcie-switch-gen5, acs: off}
+  gpu[0-7]: accel
+links:
+  - ram0 -- cpu0: memory-bus
+  - sw -- cpu0: pcie 5 x16
+  - gpu -- sw in blocks: pcie 5 x16
+workloads:
+  everyone: {copy: 56 GB, from: gpu, to: gpu}
+"""
+    )
+    path = compare(built(text), via=("peer-pcie",), at="achievable")["peer-pcie"]
+    assert path.rate == pytest.approx(0.89 * 0.9 * ONE_WAY / 16 * 56)
+    assert path.rate == pytest.approx(179.0e9, rel=0.02)

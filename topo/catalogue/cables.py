@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, cast, get_args
 
 from topo.catalogue import values
-from topo.catalogue.fields import MEDIUM_FIELDS, RATIO
+from topo.catalogue.fields import MEDIUM_FIELDS
 from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Reach
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
@@ -21,7 +21,8 @@ from topo.units import parse_rate, parse_transfer_rate
 
 _MEDIUM_NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 LANES: Final = (1, 2, 4, 8, 16)
-_CABLE_KEYS: Final = ("medium", "efficiency", "p2p", "source")
+_CABLE_RATIOS: Final = ("efficiency", "duplex")
+_CABLE_KEYS: Final = ("medium", *_CABLE_RATIOS, "p2p", "source")
 _EXAMPLES: Final = "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`, `ethernet 400 Gb/s`"
 
 
@@ -54,11 +55,14 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
     node = values.rejoin(node, _CABLE_KEYS)
     refused = values.refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
     origin = values.origin_of(node, report=report)
-    efficiency = caps = None
-    if (stated := node.get("efficiency")) is not None:
-        efficiency = values.read_figure(
-            stated, RATIO, report=report, origin=origin, name="efficiency"
+    caps = None
+    ratios = {
+        key: values.read_figure(
+            stated, MEDIUM_FIELDS[key].quantity, report=report, origin=origin, name=key
         )
+        for key in _CABLE_RATIOS
+        if (stated := node.get(key)) is not None
+    }
     if (stated := node.get("p2p")) is not None:
         caps = values.read_caps(stated, report=report, origin=origin)
     medium = node.get("medium")
@@ -75,7 +79,12 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
     cable = read_cable(medium, media=media, report=report)
     if cable is None:
         return None
-    return replace(cable, efficiency=efficiency or cable.efficiency, p2p=caps)
+    return replace(
+        cable,
+        efficiency=ratios.get("efficiency") or cable.efficiency,
+        duplex=ratios.get("duplex") or cable.duplex,
+        p2p=caps,
+    )
 
 
 def parse_cable(
@@ -141,6 +150,7 @@ def _parse(text: str, media: Table[str, Medium], source: str, kind: FigureKind) 
         lanes=lanes,
         generation=int(generation) if re.fullmatch("[0-9]+", generation) else None,
         efficiency=medium.efficiency,
+        duplex=medium.duplex,
         text=shorthand,
     )
 
@@ -371,6 +381,7 @@ def read_medium(
         encoding=_encoding(node, start, report),
         bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
         efficiency=figures.get("efficiency") or start.efficiency,
+        duplex=figures.get("duplex") or start.duplex,
         title=_text(node, "title", report) or start.title,
         source=origin.source or start.source,
     )

@@ -119,6 +119,17 @@ RATIO: Final = Quantity(
     units.format_ratio,
     "ratio",
 )
+DUPLEX: Final = Quantity(
+    "duplex",
+    _either(
+        {"type": "number", "minimum": 0.5, "maximum": 1},
+        _pattern(rf"^{NUMBER_PATTERN} ?%?$", "90 %"),
+    ),
+    units.spell_ratio,
+    units.parse_duplex,
+    units.format_ratio,
+    "ratio",
+)
 TRANSFER_RATE: Final = Quantity(
     "transfer-rate",
     _pattern(rf"^{NUMBER_PATTERN} ?[MGT]?T/s$"),
@@ -192,6 +203,13 @@ FIELDS: Final = _table(
     Field("chips", COUNT, "switch chips inside", ("pcie-switch", "nvswitch")),
     Field("virtual", FLAG, "a part of the Broadcom switch that it hangs on", ("pcie-switch",)),
     Field("acs", FLAG, "ACS redirect: peer traffic goes by the root", ("pcie-switch", *CARDS)),
+    Field(
+        "posted-to-roots",
+        RATE,
+        "posted writes of all devices behind it, where they go to GPUs behind two or more root "
+        "ports",
+        ("pcie-switch",),
+    ),
     Field("fabric", PORTS, "GPU-to-GPU ports: `18x nvlink 4`", ("gpu", "nvswitch")),
     Field("fabric-efficiency", RATIO, "share of its GPU links' rate that is achievable", ("gpu",)),
     Field("memory", SIZE, "capacity of its memory", ("gpu",)),
@@ -239,6 +257,7 @@ FIELDS: Final = _table(
     Field("bus", RATE, "reads and writes together", MEMORIES, unlimited=True),
     Field("size", SIZE, "capacity", (*MEMORIES, *DRIVES)),
     Field("efficiency", RATIO, "share of the computed rate that is achievable", KINDS),
+    Field("duplex", DUPLEX, "what its PCIe link carries both ways at once, of twice one", _PCIE),
 )
 FIGURE_KEYS: Final = frozenset(field.name for field in FIELDS.values() if field.quantity.unit)
 FLAG_KEYS: Final = frozenset(
@@ -264,6 +283,7 @@ MEDIUM_FIELDS: Final = _table(
     Field("encoding", TEXT, "payload bits over line bits: `128/130`"),
     Field("bytes-per-transfer", COUNT, "bytes one transfer moves, where a cable says GT/s"),
     Field("efficiency", RATIO, "share of the rate that is achievable"),
+    Field("duplex", DUPLEX, "what both directions carry at once, of twice one: `90 %`"),
     *(Field(name, TEXT, PART_WORDS[name]) for name in ("title", "source", "source-kind")),
 )
 

@@ -130,6 +130,8 @@ class Medium:
         For media written with GT/s (``upi 16 GT/s``): bytes of one transfer, one direction.
     efficiency
         What protocol overhead leaves, as a ratio.
+    duplex
+        What both directions at once carry, as a ratio of twice one; `None` where it is twice.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Medium:
     encoding: str = ""
     bytes_per_transfer: Figure | None = None
     efficiency: Figure | None = None
+    duplex: Figure | None = None
     title: str = ""
     source: str = ""
 
@@ -151,8 +154,8 @@ class Cable:
 
     `rate` is of one cable and one direction, already computed (lanes times lane rate, or as
     stated); its value is `None` when unknown, and infinite for a memory bus, whose memory is the
-    limit. `efficiency` is the cable's own or its medium's. `medium` is the family alone where the
-    generation is unknown (``pcie unknown``).
+    limit. `efficiency` and `duplex` are the cable's own or its medium's. `medium` is the family
+    alone where the generation is unknown (``pcie unknown``).
     """
 
     medium: str
@@ -163,6 +166,7 @@ class Cable:
     lanes: int | None = None
     generation: int | None = None
     efficiency: Figure | None = None
+    duplex: Figure | None = None
     p2p: PeerCaps | None = None
     text: str = ""
 

@@ -318,7 +318,7 @@ def resolve_expectations(
         else:
             expectation = _with_path(expectation, node, workloads, report)
         if expectation.kind == "limited-by":  # `slot1/chip`, `slot1 -> cpu1`
-            for end in expectation.what.split(" -> "):
+            for end in expectation.what.replace(" <-> ", " -> ").split(" -> "):
                 names.select(end.partition("/")[0].strip(), node, report)
         _check_path(expectation.via, data_paths, node, report)
         if expectation.kind == "beats":

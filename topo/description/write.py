@@ -249,8 +249,10 @@ def _cable_value(cable: Cable, own_media: Mapping[str, Medium]) -> Any:
     """Return a cable: its shorthand, or a mapping where it has figures of its own."""
     medium = own_media.get(cable.medium) or catalogue().media.get(cable.medium)
     entries: Plain = {}
-    if cable.efficiency is not None and cable.efficiency != (medium.efficiency if medium else None):
-        entries["efficiency"] = _figure_value(cable.efficiency, fields.RATIO)
+    for key in ("efficiency", "duplex"):
+        ratio = getattr(cable, key)
+        if ratio is not None and ratio != (getattr(medium, key) if medium else None):
+            entries[key] = _figure_value(ratio, fields.MEDIUM_FIELDS[key].quantity)
     if cable.p2p is not None:
         entries["p2p"] = _caps(cable.p2p)
     return {"medium": cable.text, **entries} if entries else cable.text
@@ -266,6 +268,7 @@ def _medium_value(medium: Medium) -> Plain:
         "rate": medium.rate if not medium.encoding else None,
         "bytes-per-transfer": medium.bytes_per_transfer,
         "efficiency": medium.efficiency,
+        "duplex": medium.duplex,
     }
     for key, figure in figures.items():
         if figure is not None:

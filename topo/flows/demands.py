@@ -11,6 +11,7 @@ from topo.catalogue.part import Figure
 from topo.description.names import MOST
 from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
+from topo.routes.usage import joint_resources, joint_use
 from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
@@ -323,9 +324,16 @@ def use_matrix(
     for demand in demands:
         unmet = (name for name in demand.route.use if name not in used)
         used |= demand.route.resources(topology, unmet)
+    joint = joint_resources(topology, [demand.route for demand in demands], basis)
+    used |= joint
     shared_limits = {demand.workload: limit_resource(demand) for demand in demands}
     used |= {limit.id: limit for limit in shared_limits.values() if limit is not None}
     columns = {name: index for index, name in enumerate(used)}
+
+    def of_joint(route: Route) -> dict[int, float]:
+        weights = joint_use(topology, joint, route.use, route.subflows)
+        return {columns[name]: weight for name, weight in weights.items()}
+
     system = System.of(
         [
             math.inf if name in without else resource.capacity.rate(basis)
@@ -333,6 +341,7 @@ def use_matrix(
         ],
         [
             {columns[name]: weight for name, weight in demand.route.use.items()}
+            | (of_joint(demand.route) if joint else {})
             | ({columns[limit.id]: 1.0} if (limit := shared_limits[demand.workload]) else {})
             for demand in demands
         ],

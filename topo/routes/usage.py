@@ -7,14 +7,15 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from topo.catalogue.kinds import Kind
 from topo.catalogue.part import Figure
-from topo.description.description import DataPath, Measurement
-from topo.routes.route import Direction, Subflow, Transfer
+from topo.description.description import Basis, DataPath, Measurement
+from topo.routes.route import Direction, Route, Subflow, Transfer
 from topo.topology.topology import Capacity, Resource, Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
@@ -26,6 +27,7 @@ _SIDES: Final[Mapping[Kind, str]] = {
     "nvme": "",
     "hba": "",
 }
+_POSTED: Final = "posted-to-roots"
 _NO_LIMIT: Final = Figure(math.inf, "formula", "no limit of its own beyond its links")
 
 
@@ -39,15 +41,10 @@ def total_use(subflows: Iterable[Subflow]) -> dict[str, float]:
     return use
 
 
-def use_alone(subflows: Sequence[Subflow]) -> tuple[dict[str, float], float]:
-    """Return the use of some subflows as if they carried everything, and the links they walk."""
+def alone(subflows: Sequence[Subflow]) -> list[Subflow]:
+    """Return some subflows as if they carried everything."""
     whole = math.fsum(subflow.share for subflow in subflows)
-    alone = [replace(subflow, share=subflow.share / whole) for subflow in subflows]
-    links = math.fsum(
-        subflow.share * sum(len(transfer.walk) for transfer in subflow.transfers)
-        for subflow in alone
-    )
-    return total_use(alone), links
+    return [replace(subflow, share=subflow.share / whole) for subflow in subflows]
 
 
 def measured_pairs(topology: Topology) -> dict[tuple[str, str], Measurement]:
@@ -113,6 +110,74 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resour
             place=place,
         )
         yield capped, share
+
+
+# --- what several transfers fill together ---------------------------------------------------------
+
+
+def joint_resources(
+    topology: Topology, routes: Sequence[Route], basis: Basis
+) -> dict[str, Resource]:
+    """Return by their ids the resources that limit only what several transfers do at once.
+
+    A link both ways, beyond theory, where data goes either way. A switch's posted writes to root
+    ports, where devices behind it write to GPUs behind two or more.
+    """
+    joint: dict[str, Resource] = {}
+    if basis != "theoretical" and topology.both_ways:
+        used = dict.fromkeys(name for route in routes for name in route.use)
+        links = [topology.both_ways[name] for name in used if name in topology.both_ways]
+        ways = Counter(link.id for link in links)
+        joint = {link.id: link for link in links if ways[link.id] > 1}
+    if any(switch.part.figure(_POSTED) for switch in topology.of_kind("pcie-switch")):
+        ports: dict[str, set[str]] = {}
+        for route in routes:
+            for subflow in route.subflows:
+                for transfer in subflow.transfers:
+                    for cap, port in _posted_to_root(topology, transfer):
+                        ports.setdefault(cap, set()).add(port)
+        joint |= {cap: topology.resources[cap] for cap, to in ports.items() if len(to) > 1}
+    return joint
+
+
+def joint_use(
+    topology: Topology,
+    joint: Container[str],
+    use: Mapping[str, float],
+    subflows: Iterable[Subflow],
+) -> dict[str, float]:
+    """Return bytes through each of the `joint` resources for a payload byte.
+
+    `use` is that of `subflows` with their shares.
+    """
+    weights: dict[str, float] = {}
+    for name, weight in use.items() if topology.both_ways else ():
+        link = topology.both_ways.get(name)
+        if link is not None and link.id in joint:
+            weights[link.id] = weights.get(link.id, 0.0) + weight
+    for subflow in subflows:
+        for transfer in subflow.transfers:
+            for cap, _ in _posted_to_root(topology, transfer):
+                if cap in joint:
+                    weights[cap] = weights.get(cap, 0.0) + subflow.share
+    return weights
+
+
+def _posted_to_root(topology: Topology, transfer: Transfer) -> Iterator[tuple[str, str]]:
+    """Yield the caps of the switches by which a peer writes to another root port, and that port."""
+    if topology[transfer.target].kind != "gpu" or not is_peer(topology, transfer):
+        return
+    in_host = [topology[step.source].is_host for step in transfer.walk]
+    if not any(in_host):
+        return
+    down = len(in_host) - 1 - in_host[::-1].index(True)  # the last step out of a host
+    up = in_host.index(True) - 1
+    if transfer.walk[up].link is transfer.walk[down].link:  # sent up by ACS, and back
+        return
+    for step in transfer.walk[: up + 1]:
+        cap = f"{step.source}/{_POSTED}"
+        if cap in topology.resources:
+            yield cap, transfer.walk[down].link.name
 
 
 # --- the use of one route -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from topo.graph import components
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import Reason, Route, hops_range, links_range, merged
-from topo.routes.usage import use_alone
+from topo.routes.usage import alone, joint_use, total_use
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, Allocation
@@ -168,7 +168,13 @@ def chosen_split(
     storages = Counter(index for index, _ in parts)
 
     def branch(demand: Demand, places: list[int]) -> tuple[dict[int, float], float]:
-        use, links = use_alone([demand.route.subflows[place] for place in places])
+        subflows = alone([demand.route.subflows[place] for place in places])
+        links = math.fsum(
+            subflow.share * sum(len(transfer.walk) for transfer in subflow.transfers)
+            for subflow in subflows
+        )
+        use = total_use(subflows)
+        use |= joint_use(router.topology, order, use, subflows)
         limit = limit_resource(demand)
         use |= {limit.id: 1.0} if limit else {}
         return {order[name]: weight for name, weight in use.items()}, links

@@ -244,8 +244,16 @@ class Predictor:
             rates = (
                 resource.capacity.rate(basis) / weight for resource, weight in used if weight > 0
             )
-            rate = min(rates, default=math.inf)
-            return rate * (1 + both) if rate and math.isfinite(rate) else None
+            rate = min(rates, default=math.inf) * (1 + both)
+            if basis != "theoretical":
+                both_ways = self.topology.both_ways
+                links: dict[str, float] = {}  # bytes both ways
+                for resource, weight in used:
+                    if resource.id in both_ways:
+                        link = both_ways[resource.id]
+                        links[link.id] = links.get(link.id, 0.0) + weight
+                        rate = min(rate, link.capacity.rate(basis) / links[link.id])
+            return rate if rate and math.isfinite(rate) else None
 
         limit, _ = min(
             used, key=lambda use: use[0].capacity.rate("achievable") / use[1], default=(None, 0.0)

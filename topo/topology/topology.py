@@ -184,6 +184,31 @@ class Topology:
 
         return Tree(self)
 
+    @cached_property
+    def both_ways(self) -> Mapping[str, Resource]:
+        """What a link carries in both directions at once, by the ids of its two directions.
+
+        Only of links of which that is known to be less than twice one direction.
+        """
+        shared: dict[str, Resource] = {}
+        for link in self.links:
+            duplex = link.cable.duplex
+            if link.cable.family == "pcie":
+                parts = (self.devices[end.device].part for end in (link.a, link.b))
+                stated = filter(None, (part.figure("duplex") for part in parts))
+                duplex = min(stated, key=lambda ratio: ratio.value or 1.0, default=duplex)
+            if duplex is None or link.forward is None or link.backward is None:
+                continue
+            resource = _both_ways(link.forward, link.backward, duplex)
+            if resource is not None:
+                shared |= dict.fromkeys((link.forward.id, link.backward.id), resource)
+        return shared
+
+    @property
+    def all_resources(self) -> tuple[Resource, ...]:
+        """Every resource of the machine, at last what links carry both ways."""
+        return (*self.resources.values(), *dict.fromkeys(self.both_ways.values()))
+
     def replace(self, changes: Mapping[str, Override]) -> Topology:
         """Return the topology of the same text with something changed, as ``--set`` does.
 
@@ -367,6 +392,7 @@ _OF_KIND: Final[Mapping[Kind, tuple[tuple[str, ResourceClass, str], ...]]] = {
     "cpu": _COPY,
     "root-complex": _COPY,
     "gpu": (("hbm", "gpu-memory", ""),),
+    "pcie-switch": (("posted-to-roots", "peer-to-peer", ""),),
 }
 
 
@@ -456,6 +482,38 @@ def cable_capacity(
         source = f"{cable.count} x ({rate.source})"
         rate = replace(rate, value=rate.value * cable.count, source=source)
     return Capacity(theoretical=rate, achievable=_scaled(rate, efficiency)), limited_by
+
+
+def _both_ways(forward: Resource, backward: Resource, duplex: Figure) -> Resource | None:
+    """Return what two directions of a link carry at once, `None` where a rate is not known."""
+    capacities = (forward.capacity, backward.capacity)
+    twice = math.fsum(capacity.rate("theoretical") for capacity in capacities)
+    if duplex.value is None or math.isinf(twice):
+        return None
+
+    def at(basis: Basis) -> Figure:
+        """Return so much of both, and at least what one direction carries alone."""
+        assert duplex.value is not None
+        rates = [capacity.rate(basis) for capacity in capacities]
+        figures = [capacity.at(basis) for capacity in capacities]
+        return Figure(
+            value=max(duplex.value * math.fsum(rates), *rates),
+            kind="guess" if any(figure.kind == "guess" for figure in figures) else duplex.kind,
+            source=f"{duplex.value:.4g} of both directions at once: {duplex.source}",
+            at_most=any(figure.unknown for figure in figures),
+        )
+
+    return replace(
+        forward,
+        name=forward.name.replace(" -> ", " <-> "),
+        direction="",
+        limited_by="both directions at once",
+        capacity=Capacity(
+            theoretical=Figure(twice, "formula", "both directions, each with its own rate"),
+            achievable=at("achievable"),
+            measured=at("measured") if any(each.measured for each in capacities) else None,
+        ),
+    )
 
 
 # --- all memories together ------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def topology_document(topology: Topology, document: Mapping[str, Any]) -> Docume
     document
         What its file says, in the file's own shape: `topo.build` takes it back.
     """
-    resources = topology.resources.values()
+    resources = topology.all_resources
     return {
         "schema": "topo.show/1",
         "topology": topology.name,

@@ -308,7 +308,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Ports": ("count kind source medium rate:rate",),
     "Medium": (
         "name title? family reach rate:rate per_lane transfer_rate:transfer_rate encoding?",
-        "bytes_per_transfer efficiency source?",
+        "bytes_per_transfer efficiency duplex source?",
     ),
     "Part": ("kind title? source?", _facts, "slot:pcie ports fabric peer_caps"),
     "Device": (
@@ -316,7 +316,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Link": (
         "a b cable.medium cable.count:cables cable.lanes layer forward.id:forward",
-        "backward.id:backward cable.efficiency cable.p2p:peer_caps place",
+        "backward.id:backward cable.efficiency cable.duplex cable.p2p:peer_caps place",
     ),
     "Resource": ("name:resource direction? kind:class device",),
     # Data paths and routes.

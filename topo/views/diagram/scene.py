@@ -216,7 +216,8 @@ def _alarms(
 
     That is what binds the routes shown, or any where none is shown.
     """
-    resources = dict(scene.topology.resources)
+    both_ways = scene.topology.both_ways
+    resources = {**scene.topology.resources, **{link.id: link for link in both_ways.values()}}
     for route in scene.routes:
         resources |= {resource.id: resource for resource in route.route.extra}
     shown = [route.label for route in scene.routes] or list(limits)
@@ -225,6 +226,7 @@ def _alarms(
     alarms: set[WireKey | str] = set()
     for wire in scene.grouping.wires:
         directions = [side for link in wire.links for side in (link.forward, link.backward) if side]
+        directions += [both_ways[side.id] for side in directions if side.id in both_ways]
         full = [binding.pop(side.id) for side in directions if side.id in binding]
         if full and wire.key in labels:
             labels[wire.key] = (*_alarm_lines(full), *labels[wire.key])

@@ -56,7 +56,7 @@ def show_page(topology: Topology) -> Iterator[Block]:
     ]
     yield Text(f"Settings: {', '.join(settings) or 'none stated'}.")
     yield Heading("Resources: what transfers share")
-    yield _resources(topology.resources.values())
+    yield _resources(topology.all_resources)
     rate, headline = ram_rate(topology), ram_headline(topology)
     if rate is not None and headline is not None:
         words = f"System RAM in all: {format_rate(rate)}"
@@ -417,6 +417,7 @@ def _medium_facts(medium: Medium) -> Iterator[Row]:
         ("encoding", None),
         ("bytes-per-transfer", medium.bytes_per_transfer),
         ("efficiency", medium.efficiency),
+        ("duplex", medium.duplex),
     ):
         if figure is not None:
             quantity = MEDIUM_FIELDS[name].quantity
