@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, PARTS, SWITCHED, built, shipped
 from tests.random_machines import sketches
+from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path
 from topo.description.write import to_document, to_yaml
 from topo.errors import DescriptionError
@@ -233,3 +234,106 @@ workloads:
     path = compare(built(text), via=("peer-pcie",), at="achievable")["peer-pcie"]
     assert path.rate == pytest.approx(0.89 * 0.9 * ONE_WAY / 16 * 56)
     assert path.rate == pytest.approx(179.0e9, rel=0.02)
+
+
+# --- a quadrant of a CPU, and posted writes to several root ports ---------------------------------
+
+SWITCHES = (
+    PARTS.replace("{kind: cpu,", "{kind: cpu, quadrant: 70 GB/s,")
+    + """  fanout: {kind: pcie-switch, pcie: 5, acs: off, posted-to-roots: 3 GB/s, source: test}
+devices:
+  cpu0: SOCKET
+  ram0: {part: dram, bus: unlimited}
+  sw[0-2]: fanout
+  gpu[0-5]: accel
+  nvme[0-5]: {part: drive, pcie: 5 x16, read: unlimited, write: unlimited}
+links:
+  - ram0 -- cpu0: memory-bus
+  - sw0 -- cpu0FIRST: pcie 5 x16
+  - sw1 -- cpu0SECOND: pcie 5 x16
+  - sw2 -- cpu0/quadrant3: pcie 5 x16
+  - gpu -- sw in blocks: pcie 5 x16
+  - nvme -- sw in blocks: pcie 5 x16
+workloads:
+  load: {read: 100 GB, from: 'nvme[0-3]', to: 'gpu[0-3]'}
+  peers: {copy: 100 GB, from: 'gpu[0-1]', to: 'gpu[2-3]'}
+  two-roots: {copy: 100 GB, from: 'gpu[0-1]', to: 'gpu[2,4]'}
+  reads: {write: 100 GB, from: 'gpu[2,4]', to: 'nvme[0-1]'}
+"""
+)
+
+
+def switches(first, second, numa=""):
+    text = SWITCHES.replace("FIRST", first).replace("SECOND", second)
+    return built(text.replace("SOCKET", f"{{part: socket{numa}}}"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "numa", "rate", "at_most"),
+    [
+        # To RAM and from it again: a quadrant passes 70 GB/s either way, an uplink 63.
+        ("/quadrant0", "/quadrant0", "", 70, False),
+        ("/quadrant0", "/quadrant1", "", 126.03077, False),
+        ("/numa1", "/numa1", ", numa: 0-3", 70, False),
+        ("/numa0", "/numa0", ", numa: 0-1", 126.03077, True),
+        ("", "", "", 126.03077, True),
+    ],
+    ids=["one quadrant", "two quadrants", "a NUMA node each", "two NUMA nodes", "not stated"],
+)
+def test_the_roots_of_a_quadrant_share_its_way_to_the_rest(first, second, numa, rate, at_most):
+    machine = switches(first, second, numa)
+    path = compare(machine, workload="load", via=("odirect-pinned",))["odirect-pinned"]
+    assert path.rate == pytest.approx(rate * 1e9, rel=1e-6)
+    assert path.at_most == at_most
+    kinds = {bound.resource.kind for bound in path.bottlenecks}
+    assert kinds == ({"quadrant"} if rate == 70 else {"uplink"})
+    # What goes from one root to another of the quadrant stays inside.
+    peers = compare(machine, workload="peers", via=("peer-pcie",))["peer-pcie"]
+    assert {bound.resource.kind for bound in peers.bottlenecks} == {"uplink"}
+    assert not peers.at_most
+
+
+@pytest.mark.parametrize(
+    ("workload", "via", "rate"),
+    [
+        ("peers", "peer-pcie", 63.01538),  # to one root port
+        ("two-roots", "peer-pcie", 3),
+        ("two-roots", "peer-ram", 63.01538),
+        ("reads", "p2pdma", 63.01538),  # the drives read from GPUs: non-posted
+    ],
+)
+def test_posted_writes_behind_a_switch_to_two_root_ports(workload, via, rate):
+    machine = switches("/quadrant0", "/quadrant1")
+    path = compare(machine, workload=workload, via=(via,))[via]
+    assert path.rate == pytest.approx(rate * 1e9, rel=1e-6)
+    full = {bound.resource.id for bound in path.bottlenecks}
+    assert ("sw0/posted-to-roots" in full) == (rate == 3)
+
+
+@pytest.mark.parametrize("side", ["/quadrant4", "/quadrant12"])
+def test_a_quadrant_that_is_not_there(side):
+    with pytest.raises(DescriptionError, match="quadrants are 0 to 3"):
+        switches(side, "/quadrant0")
+
+
+def test_quadrants_are_of_a_cpu_and_survive_writing():
+    with pytest.raises(DescriptionError, match="of a CPU's PCIe links"):
+        built(
+            SWITCHES.replace("SOCKET", "socket")
+            .replace("gpu -- sw", "gpu -- sw/quadrant1")
+            .replace("FIRST", "")
+            .replace("SECOND", "")
+        )
+    machine = switches("/quadrant0", "/quadrant2")
+    again = built(to_yaml(to_document(machine.description)))
+    assert [name for name in again.resources if "quadrant" in name] == [
+        f"cpu0/quadrant{number} {way}" for number in (0, 2, 3) for way in ("in", "out")
+    ]
+    # Shipped with what was measured, and its source.
+    for part, key, rate in (
+        ("threadripper-pro-7955wx", "quadrant", 73e9),
+        ("pex-890xx", "posted-to-roots", 2.7e9),
+    ):
+        figure = catalogue().parts[part].figure(key)
+        assert (figure.value, figure.kind) == (rate, "measured")
+        assert "rtx6kpro" in figure.source

@@ -234,6 +234,13 @@ FIELDS: Final = _table(
     Field("cores", COUNT, "cores of one CPU", HOSTS),
     Field("core-copy", RATE, "what one core copies, bytes/s", HOSTS),
     Field("copy", RATE, "what all cores together copy, bytes/s", HOSTS),
+    Field(
+        "quadrant",
+        RATE,
+        "what all PCIe links of a quadrant pass to and from the rest of the CPU, each direction; a "
+        "link says which: `cpu0/quadrant1`",
+        ("cpu",),
+    ),
     Field("architecture", TEXT, "`x86` or `arm`", HOSTS, words=("x86", "arm")),
     Field("memory-channels", COUNT, "memory channels of one CPU", HOSTS),
     *(

@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RANGE = re.compile(r"(?P<stem>[^\[\]]*)\[(?P<items>[^\[\]]*)\]")
 _ITEM = re.compile(r"\s*([0-9]{1,12})\s*(?:-\s*([0-9]{1,12})\s*)?")
 _NUMBERED = re.compile(r"(.*?)([0-9]*)")
-_SIDE = re.compile(r"(p|numa)[0-9]{1,6}")
+_SIDE = re.compile(r"(p|numa|quadrant)[0-9]{1,6}")
 
 
 def stem_of(name: str) -> tuple[str, int]:
@@ -185,7 +185,7 @@ class Names:
         sides = _expanded(side.strip(), at, report)
         if any(not _SIDE.fullmatch(side) for side in sides):
             message = f"`{text}` names no side of a device"
-            advice = "a side is a port, `/p2`, or a NUMA node, `/numa3`"
+            advice = "a side is a port, `/p2`, a NUMA node, `/numa3`, or a quadrant, `/quadrant1`"
             report.add(at, "bad-name", message, help=advice)
             return ()
         ends = tuple(End(name, side) for name in names for side in sides)

@@ -7,7 +7,6 @@ buses, GPU memories, copying, stated peer-to-peer caps, measured pairs and share
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,6 +15,7 @@ from topo.catalogue.kinds import Kind
 from topo.catalogue.part import Figure
 from topo.description.description import Basis, DataPath, Measurement
 from topo.routes.route import Direction, Route, Subflow, Transfer
+from topo.topology.joint import quadrant_of
 from topo.topology.topology import Capacity, Resource, Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
@@ -112,6 +112,35 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resour
         yield capped, share
 
 
+# --- quadrants of a CPU ---------------------------------------------------------------------------
+
+
+def _quadrant_use(topology: Topology, transfer: Transfer) -> dict[str, float]:
+    """Return what a transfer passes between a quadrant's PCIe links and the rest of the CPU.
+
+    Of what enters by a quadrant the part that leaves by it stays inside.
+    """
+    passing: dict[str, dict[str, dict[str, float]]] = {}  # by CPU, direction and quadrant
+    for step, share in transfer.shares:
+        sides = ((step.target, "in", step.entry_side), (step.source, "out", step.exit_side))
+        for name, direction, side in sides:
+            cpu = topology[name]
+            if cpu.part.kind == "cpu" and cpu.part.figure("quadrant"):
+                quadrant = quadrant_of(cpu, side) if step.link.cable.family == "pcie" else ""
+                shares = passing.setdefault(name, {"in": {}, "out": {}})[direction]
+                shares[quadrant] = shares.get(quadrant, 0.0) + share
+    use: dict[str, float] = {}
+    for name, shares_by_direction in passing.items():
+        for direction, back in (("in", "out"), ("out", "in")):
+            returning = shares_by_direction[back]
+            whole = math.fsum(returning.values())
+            for quadrant, share in shares_by_direction[direction].items():
+                stays = returning.get(quadrant, 0.0) / whole if whole else 0.0
+                if quadrant and stays < 1:
+                    use[f"{name}/{quadrant} {direction}"] = share * (1 - stays)
+    return use
+
+
 # --- what several transfers fill together ---------------------------------------------------------
 
 
@@ -121,14 +150,24 @@ def joint_resources(
     """Return by their ids the resources that limit only what several transfers do at once.
 
     A link both ways, beyond theory, where data goes either way. A switch's posted writes to root
-    ports, where devices behind it write to GPUs behind two or more.
+    ports, where devices behind it write to GPUs behind two or more. Quadrants of a CPU that links
+    do not name, where together they pass more than one does.
     """
     joint: dict[str, Resource] = {}
-    if basis != "theoretical" and topology.both_ways:
+    of_directions = [topology.both_ways] if basis != "theoretical" else []
+    for shared in filter(None, (*of_directions, topology.unplaced)):
         used = dict.fromkeys(name for route in routes for name in route.use)
-        links = [topology.both_ways[name] for name in used if name in topology.both_ways]
-        ways = Counter(link.id for link in links)
-        joint = {link.id: link for link in links if ways[link.id] > 1}
+        rates: dict[str, list[float]] = {}
+        for name in used:
+            if name in shared:
+                rate = topology.resources[name].capacity.rate(basis)
+                rates.setdefault(shared[name].id, []).append(rate)
+        joint |= {
+            resource.id: resource
+            for resource in dict.fromkeys(shared[name] for name in used if name in shared)
+            if len(rates[resource.id]) > 1
+            and math.fsum(rates[resource.id]) > _least_of(topology, resource, basis)
+        }
     if any(switch.part.figure(_POSTED) for switch in topology.of_kind("pcie-switch")):
         ports: dict[str, set[str]] = {}
         for route in routes:
@@ -151,16 +190,25 @@ def joint_use(
     `use` is that of `subflows` with their shares.
     """
     weights: dict[str, float] = {}
-    for name, weight in use.items() if topology.both_ways else ():
-        link = topology.both_ways.get(name)
-        if link is not None and link.id in joint:
-            weights[link.id] = weights.get(link.id, 0.0) + weight
+    for shared in filter(None, (topology.both_ways, topology.unplaced)):
+        for name, weight in use.items():
+            resource = shared.get(name)
+            if resource is not None and resource.id in joint:
+                weights[resource.id] = weights.get(resource.id, 0.0) + weight
     for subflow in subflows:
         for transfer in subflow.transfers:
             for cap, _ in _posted_to_root(topology, transfer):
                 if cap in joint:
                     weights[cap] = weights.get(cap, 0.0) + subflow.share
     return weights
+
+
+def _least_of(topology: Topology, resource: Resource, basis: Basis) -> float:
+    """Return what a joint resource passes at the least: where it is unknown, one quadrant."""
+    figure = topology[resource.device].part.figure("quadrant")
+    if resource.kind != "quadrant" or figure is None or figure.value is None:
+        return resource.capacity.rate(basis)
+    return figure.value
 
 
 def _posted_to_root(topology: Topology, transfer: Transfer) -> Iterator[tuple[str, str]]:
@@ -208,6 +256,8 @@ class UseBuilder:
         self._direction = direction
         self._pairs = pairs
         self.extra: dict[str, Resource] = {}
+        cpus = topology.of_kind("cpu")
+        self._by_quadrants = any(cpu.part.figure("quadrant") for cpu in cpus)
 
     def with_use(self, subflow: Subflow) -> Subflow:
         """Return `subflow` with the use of each of its transfers filled in."""
@@ -217,6 +267,8 @@ class UseBuilder:
             for step, share in transfer.shares:
                 if step.resource is not None:  # a memory's link has none of its own
                     use[step.resource.id] = use.get(step.resource.id, 0.0) + share
+            if self._by_quadrants:
+                use |= _quadrant_use(self._topology, transfer)
             for resource, weight in self._weights(transfer, subflow):
                 if resource in self._topology.resources or resource in self.extra:
                     use[resource] = use.get(resource, 0.0) + weight

@@ -14,6 +14,7 @@ from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
+from topo.topology.joint import quadrant_resources
 from topo.topology.topology import (
     Layer,
     Link,
@@ -63,7 +64,8 @@ def build_topology(description: Description) -> Topology:
         for resource in (link.forward, link.backward)
         if resource is not None
     )
-    resources = chain(map(measured.over, of_devices), of_links)
+    of_quadrants = quadrant_resources(devices, links)
+    resources = chain(map(measured.over, of_devices), of_links, of_quadrants)
     return replace(
         described,
         links=links,

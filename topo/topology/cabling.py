@@ -20,6 +20,7 @@ from topo.document.nodes import Report
 from topo.errors import Place
 from topo.phrases import counted, listed
 from topo.records import dataclass
+from topo.topology.joint import QUADRANTS
 from topo.topology.topology import Link, Topology
 
 Cause = TypeVar("Cause", bound="Hashable")
@@ -385,7 +386,24 @@ def check_named_ports(topology: Topology, report: Report) -> None:
             message = f"{end} is one port, and here are {link.cable.count} cables"
             advice = f"write `{link.a.device} -- {link.b.device}: {link.cable.text}`"
             report.add(link.place, "port-taken", message, help=advice)
+    absent += [
+        (fault, end.device)
+        for link in topology.links
+        for end in (link.a, link.b)
+        if end.side.startswith("quadrant") and (fault := _absent_quadrant(topology, end, link))
+    ]
     _report_by_cause(report, "no-port", absent)
+
+
+def _absent_quadrant(topology: Topology, end: End, link: Link) -> _Fault | None:
+    """Return what is wrong where an end names a quadrant and is no PCIe link to one."""
+    if topology[end.device].kind != "cpu" or link.cable.family != "pcie":
+        lack = f"no {end.side} that {link.cable.family} plugs into"
+        advice = f"a quadrant is of a CPU's PCIe links; leave `/{end.side}` out"
+        return _Fault(link.place, lack, advice)
+    if int(end.side.removeprefix("quadrant")) < QUADRANTS:
+        return None
+    return _Fault(link.place, f"no {end.side}: quadrants are 0 to {QUADRANTS - 1}", "")
 
 
 def _absent_port(device: Device, end: End, link: Link) -> _Fault | None:

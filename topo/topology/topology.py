@@ -69,8 +69,13 @@ class Step:
 
     @property
     def entry_side(self) -> str:
-        """The port or NUMA node by which the step enters its target."""
+        """The port, NUMA node or quadrant by which the step enters its target."""
         return self.link.b.side if self.source == self.link.a.device else self.link.a.side
+
+    @property
+    def exit_side(self) -> str:
+        """The port, NUMA node or quadrant by which the step leaves its source."""
+        return self.link.a.side if self.source == self.link.a.device else self.link.b.side
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,24 +195,24 @@ class Topology:
 
         Only of links of which that is known to be less than twice one direction.
         """
-        shared: dict[str, Resource] = {}
-        for link in self.links:
-            duplex = link.cable.duplex
-            if link.cable.family == "pcie":
-                parts = (self.devices[end.device].part for end in (link.a, link.b))
-                stated = filter(None, (part.figure("duplex") for part in parts))
-                duplex = min(stated, key=lambda ratio: ratio.value or 1.0, default=duplex)
-            if duplex is None or link.forward is None or link.backward is None:
-                continue
-            resource = _both_ways(link.forward, link.backward, duplex)
-            if resource is not None:
-                shared |= dict.fromkeys((link.forward.id, link.backward.id), resource)
-        return shared
+        from topo.topology.joint import both_ways
+
+        return both_ways(self)
 
     @property
     def all_resources(self) -> tuple[Resource, ...]:
         """Every resource of the machine, at last what links carry both ways."""
         return (*self.resources.values(), *dict.fromkeys(self.both_ways.values()))
+
+    @cached_property
+    def unplaced(self) -> Mapping[str, Resource]:
+        """The quadrants of CPUs that links do not name, by the ids of the links' directions.
+
+        How much passes them is unknown, where each quadrant of the CPU has a stated rate.
+        """
+        from topo.topology.joint import unplaced_quadrants
+
+        return unplaced_quadrants(self)
 
     def replace(self, changes: Mapping[str, Override]) -> Topology:
         """Return the topology of the same text with something changed, as ``--set`` does.
@@ -298,6 +303,7 @@ ResourceClass = Literal[
     "c2c",
     "memory-bus",
     "cpu-copy",
+    "quadrant",
     "gpu-pcie",
     "gpu-memory",
     "gpu-fabric",
@@ -482,38 +488,6 @@ def cable_capacity(
         source = f"{cable.count} x ({rate.source})"
         rate = replace(rate, value=rate.value * cable.count, source=source)
     return Capacity(theoretical=rate, achievable=_scaled(rate, efficiency)), limited_by
-
-
-def _both_ways(forward: Resource, backward: Resource, duplex: Figure) -> Resource | None:
-    """Return what two directions of a link carry at once, `None` where a rate is not known."""
-    capacities = (forward.capacity, backward.capacity)
-    twice = math.fsum(capacity.rate("theoretical") for capacity in capacities)
-    if duplex.value is None or math.isinf(twice):
-        return None
-
-    def at(basis: Basis) -> Figure:
-        """Return so much of both, and at least what one direction carries alone."""
-        assert duplex.value is not None
-        rates = [capacity.rate(basis) for capacity in capacities]
-        figures = [capacity.at(basis) for capacity in capacities]
-        return Figure(
-            value=max(duplex.value * math.fsum(rates), *rates),
-            kind="guess" if any(figure.kind == "guess" for figure in figures) else duplex.kind,
-            source=f"{duplex.value:.4g} of both directions at once: {duplex.source}",
-            at_most=any(figure.unknown for figure in figures),
-        )
-
-    return replace(
-        forward,
-        name=forward.name.replace(" -> ", " <-> "),
-        direction="",
-        limited_by="both directions at once",
-        capacity=Capacity(
-            theoretical=Figure(twice, "formula", "both directions, each with its own rate"),
-            achievable=at("achievable"),
-            measured=at("measured") if any(each.measured for each in capacities) else None,
-        ),
-    )
 
 
 # --- all memories together ------------------------------------------------------------------------

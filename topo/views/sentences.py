@@ -46,6 +46,7 @@ CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
     "c2c": ("chip-to-chip link", "chip-to-chip links", ""),
     "memory-bus": ("RAM bus", "RAM buses", "bus"),
     "cpu-copy": ("CPU's copying", "CPUs' copying", "CPU"),
+    "quadrant": ("CPU's quadrant", "CPUs' quadrants", "quadrant"),
     "gpu-pcie": ("GPU's PCIe", "GPUs' PCIe", "GPU"),
     "gpu-memory": ("GPU's memory", "GPUs' memory", "GPU"),
     "gpu-fabric": ("GPU link", "GPU links", "link"),
