@@ -25,6 +25,8 @@ BASES: Final[tuple[Basis, ...]] = get_args(Basis)
 NOT_RAM: Final = ("storage", "peer", "gpu", "staging-gpu")
 # cuFile's routing policies, in the order that it ships with.
 ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
+FabricKind = Literal["rail-optimized", "fat-tree", "leaf-spine"]
+FABRIC_KINDS: Final[tuple[FabricKind, ...]] = get_args(FabricKind)
 # What a caller changes: a text as ``--set`` has it, or a node that knows where it was said.
 Override: TypeAlias = "str | Node"
 
@@ -72,6 +74,25 @@ class DescribedLink:
     a: End
     b: End
     cable: Cable
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class FabricTier:
+    """The switches of one tier of a fabric (`leaf`, `spine`, `core`), and the cables below them."""
+
+    role: str
+    switches: tuple[str, ...]
+    cables: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """A network that a file states by rule: what was made of it, from the cards up."""
+
+    name: str
+    kind: FabricKind
+    tiers: tuple[FabricTier, ...]
     place: Place
 
 
@@ -251,6 +272,8 @@ class Description:
 
     Parameters
     ----------
+    fabrics
+        What was made by rule; its switches and cables are among `devices` and `links`.
     parts, media, data_paths
         The file's own; the built-in ones are not in here.
     likes
@@ -271,6 +294,7 @@ class Description:
     title: str
     devices: tuple[Device, ...]
     links: tuple[DescribedLink, ...]
+    fabrics: tuple[Fabric, ...] = ()
     workloads: tuple[Workload, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     measurements: tuple[Measurement, ...] = ()

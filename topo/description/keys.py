@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from topo.catalogue.values import SENTENCES, rejoin
-from topo.description.description import ROUTING
+from topo.description.description import FABRIC_KINDS, ROUTING
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError
 from topo.phrases import did_you_mean, listed, near_names
@@ -94,6 +94,7 @@ TOP: Final = _table(
     Row("media", "media", "kinds of cable of your own, or figures that vary built-in ones"),
     Row("data-paths", "data-paths", "named ways of moving data, of your own"),
     Row("devices", "devices", "what the machine is made of, by name"),
+    Row("fabrics", "fabrics", "networks by rule: their switches and cables are made from counts"),
     Row("links", "links", "what is cabled to what: `- a -- b: cable`"),
     Row("measured", "measured", "rates that somebody measured: `- a -> b: 55 GB/s`"),
     Row("workloads", "workloads", "how many bytes go from where to where"),
@@ -109,6 +110,34 @@ DEVICE: Final = _table(
     Row("rdma", "text-list", "its RDMA name, one a PCI function: `mlx5_0`"),
     Row("numa", "numa-list", "the OS numbers of a CPU's NUMA nodes: `0-3`"),
     Row("outside", "flag", "a stand-in for what the machine is cabled to"),
+)
+
+FABRIC: Final = _table(
+    Row(
+        "kind",
+        "word",
+        "`rail-optimized` (a leaf for each rail of a unit), `fat-tree` or `leaf-spine`",
+        required=True,
+        example="rail-optimized",
+        words=FABRIC_KINDS,
+    ),
+    Row("of", "selection", "the network cards that it joins", required=True, example="nic"),
+    Row("rails", "count", "how many of them a node has, each on a rail; 1 when not said"),
+    Row("switch", "part-name", "the part that its switches are", required=True),
+    Row("spine-switch", "part-name", "the part that spines are, where it is another"),
+    Row("core-switch", "part-name", "the part that cores are, where it is another"),
+    Row("cable", "cable-text", "what joins a card with its leaf", required=True),
+    Row("uplink", "cable-text", "what joins switches; one of `cable` when not said"),
+    Row("levels", "count", "2 or 3; 3 when not said and 2 do not suffice"),
+    Row("unit", "count", "nodes that a leaf serves; as many as its ports allow when not said"),
+    Row(
+        "oversubscription",
+        "ratios",
+        "bandwidth below a leaf over that above it, `2` or `4:3`; a list goes on with the spines",
+    ),
+    Row("leaves", "count", "leaves in all; as many as the cards need when not said"),
+    Row("spines", "count", "spines in all; as few as the uplinks need when not said"),
+    Row("uplinks", "count", "cables from a leaf to spines; by `oversubscription` when not said"),
 )
 
 SETTINGS: Final = _table(
@@ -387,6 +416,18 @@ def _routing(node: Node, row: Row, what: str, report: Report) -> tuple[str, ...]
     return _words(node, row, what, report)
 
 
+def _ratios(node: Node, _row: Row, what: str, report: Report) -> tuple[float, ...] | None:
+    """Read one ratio of two sides, ``2`` or ``4:3``, or a list of them."""
+    texts = texts_of(node, what, report)
+    ratios = [value_of(text, what, _sides, report) for text in texts]
+    return None if not ratios or None in ratios else tuple(filter(None, ratios))
+
+
+def _sides(text: str) -> float:
+    below, colon, above = text.partition(":")
+    return parse_weight(below) / (parse_weight(above) if colon else 1.0)
+
+
 def _parsed(parse: Callable[[str], object]) -> Reader:
     return lambda node, _row, what, report: value_of(node, what, parse, report)
 
@@ -404,6 +445,7 @@ READERS: Final[MappingOf[str, Reader]] = {
     "rate": _parsed(partial(parse_rate, positive=True)),
     "ratio-range": _parsed(partial(parse_ratio_range, positive=True)),
     "weight": _parsed(parse_weight),
+    "ratios": _ratios,
 }
 """What reads a value, by what its key holds."""
 

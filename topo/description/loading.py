@@ -29,6 +29,7 @@ from topo.description.devices import (
     expand_devices,
     read_devices,
 )
+from topo.description.fabrics import lay_fabrics, read_fabrics
 from topo.description.keys import (
     SETTINGS,
     TOP,
@@ -51,7 +52,14 @@ from topo.description.links import (
     resolve_measured,
 )
 from topo.description.names import Names
-from topo.description.overrides import Changes, read_changes, sort_changes, split_copies, with_entry
+from topo.description.overrides import (
+    Changes,
+    made_changes,
+    read_changes,
+    sort_changes,
+    split_copies,
+    with_entry,
+)
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
@@ -311,6 +319,7 @@ def _with_overrides(
         entries={
             "parts": keys.get("parts", ()),
             "media": (*keys.get("media", ()), *catalogue().media),
+            "fabrics": keys.get("fabrics", ()),
             "workloads": keys.get("workloads", ()),
             "data-paths": (*keys.get("data-paths", ()), *built_in_files()),
         },
@@ -349,10 +358,11 @@ def _read_sections(
     }
     comment = takewhile(lambda line: line.startswith("#"), document.lines)
     data_paths, path_overrides = read_data_paths(sections.get("data-paths"), report)
+    shelf = Shelf(parts, media)
     description = Description(
         name=_line_of(sections.get("name"), "`name:`", report),
         title=(text_of(sections.get("title"), "`title:`", report) or "").strip().replace("\n", " "),
-        devices=read_devices(groups, changes.devices, Shelf(parts, media), report),
+        devices=read_devices(groups, changes.devices, shelf, report),
         links=(),
         settings=_read_settings(sections.get("settings"), report),
         parts=parts.own,
@@ -363,6 +373,7 @@ def _read_sections(
         comment="\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment),
         file=document.name,
     )
+    fabrics = read_fabrics(sections.get("fabrics"), shelf, report)
     cabled = read_links(
         read_lines(sections.get("links"), "links", report), media=media, report=report
     )
@@ -371,14 +382,24 @@ def _read_sections(
     claims = work.read_expectations(sections.get("expect"), report)
     report.stop(DescriptionError)
 
+    # A stem in `fabrics:` or `links:` means what the file names: a copy is cabled as its model is.
     devices = description.devices
-    names = _names(devices)
-    # A stem in `links:` means what the file names: a copy is cabled as its model is.
     named = _names(tuple(device for device in devices if device.name not in copies))
+    laid = lay_fabrics(fabrics, named, report)
+    if fabrics or changes.made:
+        report.stop(DescriptionError)
+        switches = tuple(group for fabric in laid for group in fabric.groups)
+        switch_names = Names((name for group in switches for name in group.names), {})
+        made = made_changes(changes.made, switch_names)
+        devices += read_devices(switches, made, shelf, report)
+        report.stop(DescriptionError)
+        named = _names(tuple(device for device in devices if device.name not in copies))
+    names = _names(devices)
     check_devices(devices, report)
     check_fallbacks(data_paths.values(), report)
     path_names = (*built_in_files(), *data_paths)
-    links = copied_links(copies, resolve_links(cabled, named, report))
+    of_fabrics = tuple(link for fabric in laid for link in fabric.links)
+    links = copied_links(copies, of_fabrics + resolve_links(cabled, named, report))
     workloads = work.resolve_workloads(
         drafts,
         names=names,
@@ -388,6 +409,8 @@ def _read_sections(
     )
     return replace(
         description,
+        devices=devices,
+        fabrics=tuple(fabric.fabric for fabric in laid),
         links=change_links(links, changes.links, names=names, media=media, report=report),
         workloads=workloads,
         expectations=work.resolve_expectations(

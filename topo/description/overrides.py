@@ -26,7 +26,7 @@ _FILE: Final = "--set"
 # Keys of devices, parts and media under which `{value: ..., source: ...}` may stand.
 _FIGURES: Final = frozenset(FIELDS) | {"rate"}
 _TITLES: Final = ("name", "title")
-_SECTIONS: Final = ("settings", "parts", "media", "workloads", "data-paths")
+_SECTIONS: Final = ("settings", "parts", "media", "fabrics", "workloads", "data-paths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Overrides by what they change: devices by name, sections by name, links in a list."""
+    """Overrides by what they change: devices by name, sections by name, links in a list.
+
+    `made` may be of switches that a fabric makes, which are not there yet (`made_changes`).
+    """
 
     devices: dict[str, list[Change]] = field(default_factory=dict)
     sections: dict[str, list[Change]] = field(default_factory=dict)
     links: list[Change] = field(default_factory=list)
+    made: list[Change] = field(default_factory=list)
 
 
 def split_copies(
@@ -148,6 +152,7 @@ def sort_changes(
         If a target is no device, workload, data path or section.
     """
     by_target = Changes()
+    fabrics = entries["fabrics"]
     unknown: list[Finding] = []
     for change in changes:
         if " -- " in change.target:
@@ -158,11 +163,34 @@ def sort_changes(
                 by_target.devices.setdefault(name, []).append(sourced)
         elif (section := _section_change(change, entries)) is not None:
             by_target.sections.setdefault(section.target, []).append(section)
+        elif change.keys and change.target.startswith(tuple(f"{name}-" for name in fabrics)):
+            by_target.made.append(change)
         else:
             unknown.append(_unknown(change, names, entries))
     if unknown:
         raise UnknownNameError(unknown)
     return by_target
+
+
+def made_changes(changes: Iterable[Change], switches: Names) -> dict[str, list[Change]]:
+    """Return the changes of each switch that a fabric made.
+
+    Raises
+    ------
+    UnknownNameError
+        If a target is none of `switches`.
+    """
+    by_name: dict[str, list[Change]] = {}
+    for change in changes:
+        matched = switches.matching(change.target)
+        if not matched:
+            message, advice = switches.absent([change.target])
+            raise UnknownNameError(
+                Finding("unknown-name", message, place=change.place, help=advice)
+            )
+        for name in matched:
+            by_name.setdefault(name, []).append(_sourced(change))
+    return by_name
 
 
 def _sourced(change: Change) -> Change:
@@ -188,14 +216,14 @@ def _section_change(change: Change, entries: MappingOf[str, tuple[str, ...]]) ->
         if keys[0].text not in entries[target] or len(keys) == 1:
             return None
         return _sourced(change) if target in ("parts", "media") else change
-    for section in ("workloads", "data-paths"):
+    for section in ("workloads", "data-paths", "fabrics"):
         if target in entries[section]:
             return Change(section, (Scalar(target, change.place), *keys), change.value)
     return None
 
 
 def _unknown(change: Change, names: Names, entries: MappingOf[str, tuple[str, ...]]) -> Finding:
-    words = [*names, *entries["workloads"], *entries["data-paths"], *_SECTIONS]
+    words = [*names, *entries["fabrics"], *entries["workloads"], *entries["data-paths"], *_SECTIONS]
     target = change.target
     if not change.keys and target in words:
         message = f"`{target}` is not something that one value can stand for"

@@ -16,6 +16,7 @@ from topo.description.keys import (
     CABLE,
     DATA_PATH,
     DEVICE,
+    FABRIC,
     MEASURED,
     MOVE,
     ON_OFF,
@@ -78,6 +79,12 @@ VALUES: Final[Mapping[str, Schema]] = {
         {"type": "number", "exclusiveMinimum": 0}, _text(f"^{fields.NUMBER_PATTERN}$")
     ),
     "count": fields.COUNT.schema,
+    "ratios": _or_list(
+        _either(
+            {"type": "number", "exclusiveMinimum": 0},
+            _text(f"^{fields.NUMBER_PATTERN} ?(: ?{fields.NUMBER_PATTERN})?$", "2", "4:3"),
+        )
+    ),
     "rate": _text(f"^{fields.RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
     "worker-rate": _text(f"^{fields.RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
     "duration": _text(rf"^{fields.NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
@@ -89,7 +96,10 @@ VALUES: Final[Mapping[str, Schema]] = {
     "pci-list": _either(_PCI, _list_of(_or_list(_PCI))),
     "numa-list": _either(_NUMA, _list_of(_or_list(_NUMA))),
     "part-name": _or_list(_ref("part-name")),
-    **{name: _ref(name) for name in ("settings", "parts", "media", "data-paths", "devices")},
+    **{
+        name: _ref(name)
+        for name in ("settings", "parts", "media", "data-paths", "devices", "fabrics")
+    },
     **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},
     "cable-text": _ref("cable-text"),
     "figure": _ref("ratio-figure"),
@@ -232,6 +242,7 @@ def _definitions() -> Schema:
         "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, move))),
         "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
         "device": device,
+        "fabrics": _named(f"^{_NAME}$", _object(FABRIC)),
         "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
         "cable-text": {
             "type": "string",
