@@ -241,7 +241,7 @@ def test_a_socket_links_label_stands_above_all_hops_that_cross_it(two_targets):
     ]
     ((_, x, y),) = [text for text in texts if text[0] == "128 GB/s"]
     crossing = [at for text, beside, at in texts if text == "2" and abs(beside - x) < 40]
-    assert len(crossing) == 2
+    assert len(crossing) == 1  # the hops of both far cards are one line with one number
     assert y + 10 < min(crossing)
 
 

@@ -161,11 +161,36 @@ links:
 """
 
 
-@pytest.mark.parametrize(
-    "text",
-    [UNDER_A_ROOT, TWO_TIERS, FIVE_NVSWITCHES],
-    ids=["cards-under-a-root-complex", "two-tiers-of-network-switches", "switches-for-each-gpu"],
-)
+EIGHT_SOCKETS = """
+topo: 1
+name: eight-sockets
+devices:
+  filer: {part: nvme-of-target, outside: yes}
+  cpu[0-7]: xeon-8480c
+  ram[0-7]: {part: ddr5-4800, channels: 8}
+  nic[0-7]: connectx-7
+  gpu[0-7]: h100-sxm-80gb
+  nvsw: nvswitch-3
+links:
+  - ram -- cpu: memory-bus
+  - cpu -- cpu all to all: upi 16 GT/s
+  - nic -- cpu: pcie 5 x16
+  - filer -- nic[0-1]: infiniband ndr
+  - gpu -- cpu: pcie 5 x16
+  - gpu -- nvsw: 18x nvlink 4
+workloads:
+  load: {read: 80 GB each, from: filer, to: gpu}
+"""
+
+AWKWARD = {
+    "cards-under-a-root-complex": UNDER_A_ROOT,
+    "two-tiers-of-network-switches": TWO_TIERS,
+    "switches-for-each-gpu": FIVE_NVSWITCHES,
+    "a-mesh-of-sockets-and-a-switch-of-gpus": EIGHT_SOCKETS,
+}
+
+
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 def test_a_wire_goes_round_what_is_in_its_way(text):
     for sheet in sheets(build_topology(loads(text))):
         for collapse in ("auto", False):

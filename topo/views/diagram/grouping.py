@@ -11,7 +11,7 @@ bar as wide as what hangs on it, so that links are straight lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # How much is drawn as one: 0 nothing; 1 cards, drives, memories, GPUs; 2 switches too; 3 whole
 # servers; 4 the network's first switches too.
 STRONGEST = 4
+_FEW_SOCKETS = 4  # their links are drawn one by one
 SERVERS = 3
 _SWITCHES, _LEAVES = 2, 4
 
@@ -217,9 +218,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """GPUs linked to each other without a switch: drawn as a bar below them."""
+    """GPUs, or many CPUs, linked to each other without a switch: drawn as a bar below them."""
 
     key: str
+    kind: str
     wires: tuple[Wire, ...]
     boxes: tuple[str, ...]
 
@@ -270,7 +272,7 @@ def sort_into_zones(grouping: Grouping) -> Zones:
         )
         loose = tuple(key for key in inside if key not in placed)
         servers.append(Server(name, boxes[inside[0]].servers, nodes, loose))
-    meshes = _meshes(grouping)
+    meshes = (*_meshes(grouping, "gpu"), *_meshes(grouping, "cpu", hosts))
     bars = {key: key for key in fabric} | {mesh.key: mesh.boxes[0] for mesh in meshes}
     return Zones(
         servers=tuple(servers),
@@ -359,18 +361,23 @@ def _network_rows(grouping: Grouping, network: list[str]) -> tuple[tuple[str, ..
     return tuple(tuple(row) for row in rows if row)
 
 
-def _meshes(grouping: Grouping) -> tuple[Mesh, ...]:
-    """Return the groups of GPUs that links between GPUs join."""
+def _meshes(grouping: Grouping, kind: str, row: Sequence[str] = ()) -> Iterator[Mesh]:
+    """Yield the groups of GPUs, or of CPUs in a `row`, that links between them join.
+
+    A few CPUs are no mesh, and neither are those that are linked in the order of their row.
+    """
     wires = [
-        wire for wire in grouping.wires if wire.layer == "gpu" and grouping.kinds(wire) == {"gpu"}
+        wire
+        for wire in grouping.wires
+        if grouping.kinds(wire) == {kind} and (wire.layer == "gpu" or kind != "gpu")
     ]
     ends = [end for wire in wires for end in (wire.a, wire.b)]
-    meshes = []
-    for gpus in components(ends, _neighbours(ends, wires).__getitem__):
-        boxes = tuple(key for key in grouping.boxes if key in gpus)
-        inside = tuple(wire for wire in wires if wire.a in gpus)
-        meshes.append(Mesh(f"mesh of {boxes[0]}", inside, boxes))
-    return tuple(meshes)
+    for members in components(ends, _neighbours(ends, wires).__getitem__):
+        boxes = tuple(key for key in grouping.boxes if key in members)
+        inside = tuple(wire for wire in wires if wire.a in members)
+        steps = (abs(row.index(wire.a) - row.index(wire.b)) for wire in inside)
+        if not row or (len(boxes) > _FEW_SOCKETS and max(steps) > 1):
+            yield Mesh(f"mesh of {boxes[0]}", kind, inside, boxes)
 
 
 # --- by which side of a box each wire leaves it ---------------------------------------------------
@@ -425,10 +432,11 @@ def wiring_of(grouping: Grouping, zones: Zones) -> Wiring:
         ranks.update(dict.fromkeys(server.loose, 500))
     ranks.update({node.box: depth for host in zones.hosts() for node, depth in host.walk()})
     ranks.update(dict.fromkeys(zones.fabric, 1000))
+    meshed = {wire.key for mesh in zones.meshes for wire in mesh.wires}
     wires = [
         _wire_ends(grouping, zones, ranks, wire)
         for wire in grouping.wires
-        if wire.a != wire.b and not (wire.layer == "gpu" and grouping.kinds(wire) == {"gpu"})
+        if wire.a != wire.b and wire.key not in meshed
     ]
     wires += [
         WireEnds((mesh.key, box), box, mesh.key, "bottom", "top")

@@ -8,6 +8,7 @@ three, however many links each of them walks.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # Boxes that a hop runs through in a lane of its own.
 BARS = (*HOSTS, "pcie-switch", "hba", "network-switch", "nvswitch", "mesh")
-_SUBFLOWS = 4  # subflows of one route that are drawn with arrows; more are only coloured
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,13 @@ def drawn_route(
                 links.add(id(step.link))
     hops: dict[object, Hop] = {}
     buffers: list[tuple[str, str, int]] = []
-    for subflow in route.subflows[:_SUBFLOWS]:
-        for hop in hops_of(topology, subflow):
-            ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
-            looks = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
-            hops.setdefault(looks, hop)
+    for subflow in route.subflows:
+        for variant in _variants(subflow):
+            for hop in hops_of(topology, variant):
+                ends = [hop.source, *(step.target for step in hop.steps), hop.target_buffer]
+                ends += [hop.onward.target] if hop.onward else []
+                looks = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
+                hops.setdefault(looks, hop)
         memories: dict[str, str] = {}  # by buffer, in the order in which the data fills them
         for transfer in subflow.transfers:
             move = transfer.move
@@ -141,6 +143,39 @@ def drawn_route(
             buffers.append((box, name, number))
     shown = (tuple(hops.values()), tuple(buffers))
     return DrawnRoute(label, look, route, *shown, frozenset(devices), frozenset(links))
+
+
+def _variants(subflow: Subflow) -> Iterator[Subflow]:
+    """Yield a subflow by so many of its equally good walks that each of their links is in one."""
+    every = [_walks(transfer) for transfer in subflow.transfers]
+    for place in range(max(map(len, every), default=0)):
+        yield replace(
+            subflow,
+            transfers=tuple(
+                replace(transfer, walk=walks[min(place, len(walks) - 1)])
+                for transfer, walks in zip(subflow.transfers, every, strict=True)
+            ),
+        )
+
+
+def _walks(transfer: Transfer) -> list[tuple[Step, ...]]:
+    """Return the walk of a transfer, and others until every step of equally good ones is in one."""
+    walks = [transfer.walk]
+    steps = [step for step, _ in transfer.shares]
+    onwards = {step.source: step for step in reversed(steps)}
+    before = {step.target: step for step in reversed(steps)}
+    walked = {(id(step.link), step.source) for step in transfer.walk}
+    for step in steps:
+        if (id(step.link), step.source) in walked:
+            continue
+        walk = [step]
+        while walk[0].source != transfer.source and walk[0].source in before:
+            walk.insert(0, before[walk[0].source])
+        while walk[-1].target != transfer.target and walk[-1].target in onwards:
+            walk.append(onwards[walk[-1].target])
+        walked |= {(id(step.link), step.source) for step in walk}
+        walks.append(tuple(walk))
+    return walks
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +210,10 @@ class DrawnHop:
     def port(self, *, into: bool) -> tuple[int, str, bool]:
         """Return where it ends at a buffer: hops with one number and one direction join there."""
         return (self.route.look, self.hop.label, into)
+
+    def lane(self, source: str = "") -> tuple[int, str, str]:
+        """Return which lane it has along a wire from a box, or in a bar: one number shares one."""
+        return (self.route.look, self.hop.label, source)
 
     def goes_on_in(self, following: DrawnHop) -> bool:
         """Whether its move goes on with `following`: subflows may share the latter."""

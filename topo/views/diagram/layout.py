@@ -215,6 +215,7 @@ class Columns:
         )
         width = max(room_west + middle + room_east, _row(widths))
         self.spans[node.box] = (left + room_west, left + width - room_east)
+        self.edges[node.box] = left + width - room_east + _REACH
         self._put_north(node.north, left + room_west, width - room_west - room_east)
         self._put_north(west, left, room_west - GAP)
         self._put_north(east, left + width - room_east + GAP, room_east - GAP)
@@ -266,7 +267,7 @@ class Columns:
             half = max(reach, self.column(box) / 2)
             wires = self.wiring.at(box, "top")
             above = {self.wiring.ends[wire].opposite(box) for wire in wires}
-            if len(above) > 1 and box not in self.zones.fabric:  # as far apart as what they lead to
+            if len(above) > 1 and side == "bottom":  # as far apart as what they lead to
                 widest = max(self.column(far) + 2 * GAP for far in above)
                 half = max(half, (len(wires) + 1) * widest / 2)
             self.spans[box] = (middle - half, middle + half)
@@ -326,8 +327,11 @@ class Plan:
             rows = self.columns.put_bars(level, "bottom", max(network.values(), default=-1) + 1)
             self.columns.nudge_tops(rows)
             network |= rows
-        bars = (*zones.fabric, *(mesh.key for mesh in zones.meshes))
-        fabric = self.columns.put_bars(bars, "top")
+        fabric: dict[str, int] = {}
+        sockets = tuple(mesh.key for mesh in zones.meshes if mesh.kind == "cpu")
+        gpus = tuple(mesh.key for mesh in zones.meshes if mesh.kind != "cpu")
+        for bars in ((*zones.fabric, *gpus), sockets):  # the CPUs' below the GPUs'
+            fabric |= self.columns.put_bars(bars, "top", max(fabric.values(), default=-1) + 1)
         self.rows = {box: ("net", row) for box, row in network.items()}
         for server in zones.servers:
             self.rows |= dict.fromkeys(server.loose, ("leaf", 0))

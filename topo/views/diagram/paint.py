@@ -75,14 +75,14 @@ class Painter:
     def _box(self, key: str) -> None:
         rect = self.scene.inner(key).moved(*self.at)
         lines, box = self.scene.lines[key], self.scene.grouping.boxes.get(key)
-        fill, border = self.theme.box(self.scene.grouping.kind(key))
+        mesh = next((mesh for mesh in self.scene.zones.meshes if mesh.key == key), None)
+        fill, border = self.theme.box(mesh.kind if mesh else self.scene.grouping.kind(key))
         attributes = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
         on = not self.scene.dimmed or key in self.scene.alarms  # or else it steps back
         if box:
             on = on or any(device.name in self.scene.devices for device in box.devices)
         else:
-            wires = (mesh.wires for mesh in self.scene.zones.meshes if mesh.key == key)
-            on = on or any(wire.key in self.scene.walked for wire in next(wires))
+            on = on or bool(mesh and any(wire.key in self.scene.walked for wire in mesh.wires))
         if not on:
             attributes |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
         if box and box.devices[0].outside:
@@ -157,10 +157,6 @@ class Painter:
         }
         if figure is None or figure.unknown:
             stroke["style"] = "dashed"
-        if key in self.scene.walked:  # by a route that is as good as the one whose hops are drawn
-            links = {id(link) for link in wire.links}
-            look = next(route.look for route in self.scene.routes if links & route.links)
-            stroke |= {"color": self.theme.routes[look].colour, "penwidth": "2"}
         return stroke
 
     # --- routes ---------------------------------------------------------------------------------
@@ -180,11 +176,15 @@ class Painter:
             if self.theme.routes[look].stroke == "hollow":
                 for place, polyline in joined:
                     self._polyline(polyline, f"hollow {polyline.label}.{place}", inside=True)
+        written = set()
         for place, polyline in numbered:
             look = self.theme.routes[polyline.look]
             tail = self._anchor(f"number {polyline.label}.{place}")
             head = self._name(polyline.target)
             for _, badge in polyline.badges:
+                if (polyline.look, polyline.label, badge) in written:
+                    continue
+                written.add((polyline.look, polyline.label, badge))
                 self.canvas.badge(tail, head, self._moved(badge), polyline.label, look)
 
     def _polyline(self, polyline: Polyline, key: str, *, inside: bool = False) -> None:
@@ -283,11 +283,13 @@ def label_blocks(
     if track.across:
         bottom = min([y, *(at[1] for at in badges)]) - (12 if busy else 5)
         # over the wire, where no upright one runs through the label
+        tracks = scene.layout.tracks.items()
+        passing = [track.points for wire, track in tracks if wire != key]
+        passing += [piece for polyline in polylines for piece in polyline.pieces]
         taken = tuple(
             x
-            for wire, passing in scene.layout.tracks.items()
-            if wire != key
-            for (x, y), (end_x, end_y) in pairwise(passing.points)
+            for points in passing
+            for (x, y), (end_x, end_y) in pairwise(points)
             if abs(x - end_x) < 1 and min(y, end_y) < bottom and max(y, end_y) > bottom - high
         )
         start, stop = min(x for x, _ in track.points), max(x for x, _ in track.points)

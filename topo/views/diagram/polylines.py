@@ -108,20 +108,19 @@ class _Tracer:
             for hop in scene.hops
         ]
         self.order: Order = {}
-        self.used: Counter[WireKey] = Counter()
-        self.lanes: Counter[tuple[str, str]] = Counter()
+        self.walkers = Counter(part.wire for hop in scene.hops for part in hop.stretches)
+        self.used: dict[Group, dict[Group, int]] = {}  # the place of each line in its group
 
     def polylines(self, order: Order) -> tuple[Polyline, ...]:
         """Return the polyline of every hop, with what is side by side in this order."""
         self.order = order
-        self.used, self.lanes = Counter(), Counter()
+        self.used = {}
         offsets: list[list[float]] = []  # how far beside each wire each hop runs
         for hop in self.scene.hops:
             offsets.append([])
-            for wire in (stretch.wire for stretch in hop.stretches):
-                place = _placed(order, ("wire", wire), self.used[wire])
-                offsets[-1].append((place - (self.scene.uses[wire] - 1) / 2) * ASIDE)
-                self.used[wire] += 1
+            for part in hop.stretches:
+                place = self._place(("wire", part.wire), hop.lane(part.source))
+                offsets[-1].append((place - (self.scene.uses[part.wire] - 1) / 2) * ASIDE)
         lines: list[list[tuple[Point, ...]]] = []
         for place, hop in enumerate(self.scene.hops):
             before = (line for line, to in zip(lines, self.onward, strict=False) if to == place)
@@ -158,7 +157,7 @@ class _Tracer:
         """Return a line moved a little to the side, where that saves a small bend in a bar."""
         (x, y), (end_x, end_y) = line[0], line[-1]
         rect = self.scene.layout.boxes[stretch.target]
-        alone = self.scene.uses[stretch.wire] == 1
+        alone = self.walkers[stretch.wire] == 1
         if not alone or self.scene.grouping.kind(stretch.source) not in BARS:
             return line
         fits = rect.x + 12 < entry[0] < rect.right - 12
@@ -196,14 +195,15 @@ class _Tracer:
         pieces: list[list[Point]] = [list(lines[0])]
         for (entry, leave), line in zip(pairwise(wires), lines[1:], strict=True):
             if (entry, leave) in passages:
-                pieces[-1] += self._through(passages[entry, leave], pieces[-1][-1], line[0])
+                passage = passages[entry, leave]
+                pieces[-1] += self._through(drawn, passage, pieces[-1][-1], line[0])
                 pieces[-1] += line
             else:
                 pieces.append(list(line))
         if drawn.onward and onward:
             passage = passages[wires[-1], drawn.onward.wire]
             start = onward[0][0]
-            pieces[-1] += [*self._through(passage, pieces[-1][-1], start), start]
+            pieces[-1] += [*self._through(drawn, passage, pieces[-1][-1], start), start]
         badges: list[tuple[WireKey | None, Point]] = []
         for wire, line in zip(wires, lines, strict=True):
             badges.append((wire, _badge(self.scene.layout.tracks[wire], line)))
@@ -218,12 +218,17 @@ class _Tracer:
             ends=not (drawn.onward and onward),
         )
 
-    def _through(self, passage: Passage, entry: Point, leave: Point) -> list[Point]:
+    def _place(self, group: Group, line: Group) -> int:
+        """Return the place of a line in its group; hops that are one line have one."""
+        numbers = self.used.setdefault(group, {})
+        return _placed(self.order, group, numbers.setdefault(line, len(numbers)))
+
+    def _through(
+        self, drawn: DrawnHop, passage: Passage, entry: Point, leave: Point
+    ) -> list[Point]:
         """Return the points inside a bar, between the ends of two wires at its border."""
         rect = self.scene.inner(passage.bar)
-        strip = (passage.bar, passage.strip)
-        lane = _placed(self.order, ("lanes", *strip), self.lanes[strip])
-        self.lanes[strip] += 1
+        lane = self._place(("lanes", passage.bar, passage.strip), drawn.lane())
         down = LANE * (lane + 0.5) + 2
         y = rect.y + down if passage.strip == "top" else rect.bottom - down
         if abs(entry[0] - leave[0]) < 1:
@@ -300,9 +305,11 @@ def _least_crossings(tracer: _Tracer) -> Order:
     if not least:
         return best
     scene = tracer.scene
-    lanes = Counter((passage.bar, passage.strip) for hop in scene.hops for passage in hop.passages)
     sizes: dict[Group, int] = {("buffers", box): len(names) for box, names in scene.buffers.items()}
-    sizes |= {("lanes", *strip): count for strip, count in lanes.items()}
+    for bar, counts in scene.lanes.items():
+        sizes |= {
+            ("lanes", bar, strip): n for strip, n in zip(("top", "bottom"), counts, strict=True)
+        }
     sizes |= {("wire", wire): count for wire, count in scene.uses.items()}
     sizes |= {("ports", *buffer): len(ports) for buffer, ports in scene.ports.items()}
     sizes = {group: size for group, size in sizes.items() if size > 1}

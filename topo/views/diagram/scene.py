@@ -12,6 +12,7 @@ from functools import cached_property
 from topo.catalogue.kinds import CARDS, HOSTS, MEMORIES, STORAGE
 from topo.catalogue.part import Figure
 from topo.description.description import Basis, Device
+from topo.phrases import and_more
 from topo.records import dataclass
 from topo.routes.route import Route
 from topo.topology.topology import Resource, Topology
@@ -66,7 +67,7 @@ _RATES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(MEMORIES, ("bus",)),
     **dict.fromkeys(STORAGE, ("read", "write")),
 }
-_UNLIMITED = "not modelled"
+_UNLIMITED, _UNKNOWN = "not modelled", "rate unknown"
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,21 @@ class Scene:
 
     @cached_property
     def uses(self) -> Counter[WireKey]:
-        """How many hops run along each wire."""
-        return Counter(stretch.wire for hop in self.hops for stretch in hop.stretches)
+        """How many lines of hops run along each wire: hops with one number are one line."""
+        lines = {
+            (part.wire, hop.lane(part.source)): None for hop in self.hops for part in hop.stretches
+        }
+        return Counter(wire for wire, _ in lines)
 
     @cached_property
     def lanes(self) -> Mapping[str, tuple[int, int]]:
         """How many lanes each bar has along its upper and its lower side."""
-        passages = (passage for hop in self.hops for passage in hop.passages)
-        counts = Counter((passage.bar, passage.strip) for passage in passages)
+        lines = {
+            (passage.bar, passage.strip, hop.lane()): None
+            for hop in self.hops
+            for passage in hop.passages
+        }
+        counts = Counter((bar, strip) for bar, strip, _ in lines)
         return {bar: (counts[bar, "top"], counts[bar, "bottom"]) for bar, _ in counts}
 
     @cached_property
@@ -221,31 +229,41 @@ def _alarms(
     for route in scene.routes:
         resources |= {resource.id: resource for resource in route.route.extra}
     shown = [route.label for route in scene.routes] or list(limits)
-    names = dict.fromkeys(name for label in shown for name in limits.get(label, ()))
-    binding = {name: resources[name] for name in names if name in resources}
+    whose: dict[str, list[str]] = {}  # by resource
+    for label in shown:
+        for name in limits.get(label, ()):
+            whose.setdefault(name, []).append(label)
+    if len(shown) == 1:
+        whose = {name: [] for name in whose}  # no need to say
+    binding = {name: resources[name] for name in whose if name in resources}
     alarms: set[WireKey | str] = set()
+    inside: dict[str, list[Resource]] = {}
     for wire in scene.grouping.wires:
         directions = [side for link in wire.links for side in (link.forward, link.backward) if side]
         directions += [both_ways[side.id] for side in directions if side.id in both_ways]
         full = [binding.pop(side.id) for side in directions if side.id in binding]
-        if full and wire.key in labels:
-            labels[wire.key] = (*_alarm_lines(full), *labels[wire.key])
+        if full and wire.key in scene.wiring.ends:
+            labels[wire.key] = (*_alarm_lines(full, whose), *labels.get(wire.key, ()))
             alarms.add(wire.key)
         elif full:
             mesh = next(mesh for mesh in scene.zones.meshes if wire in mesh.wires)
-            lines[mesh.key] = (*lines[mesh.key], *_alarm_lines(full, scene.basis))
-            alarms.add(mesh.key)
-    inside: dict[str, list[Resource]] = {}
+            inside.setdefault(mesh.key, []).extend(full)
     for resource in binding.values():
         if resource.device in scene.grouping.box_of:
             inside.setdefault(scene.grouping.box_of[resource.device], []).append(resource)
     for key, full in inside.items():
-        lines[key] = (*lines[key], *_alarm_lines(full, scene.basis))
+        lines[key] = (*lines[key], *_alarm_lines(full, whose, scene.basis))
     return frozenset(alarms | set(inside))
 
 
-def _alarm_lines(full: list[Resource], basis: Basis | None = None) -> tuple[Line, ...]:
-    """Return what cries out, with the rate at `basis` where it is not already written there."""
+def _alarm_lines(
+    full: list[Resource], whose: Mapping[str, list[str]], basis: Basis | None = None
+) -> tuple[Line, ...]:
+    """Return what cries out, with the rate at `basis` where it is not already written there.
+
+    `whose` are the routes that each resource binds, where several are shown.
+    """
+    routes = and_more(list(dict.fromkeys(label for side in full for label in whose[side.id])))
     names = tuple(dict.fromkeys(resource.name for resource in full))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
     figure = full[0].capacity.at(basis) if basis else None
@@ -253,7 +271,7 @@ def _alarm_lines(full: list[Resource], basis: Basis | None = None) -> tuple[Line
     if figure and figure.value is not None:
         rate = " at most" * figure.at_most + f" {format_rate(figure.value)}"
     return (
-        Line("BOTTLENECK", bold=True, tone="alarm"),
+        Line("BOTTLENECK" + (f" of {routes}" if routes else ""), bold=True, tone="alarm"),
         Line(f"{names[0]}{more}{rate}", bold=True, tone="alarm"),
     )
 
@@ -319,17 +337,20 @@ def _figures(topology: Topology, device: Device, basis: Basis) -> Iterator[str]:
 
 
 def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...]:
-    """Return the lines of the bar that stands for links between GPUs without a switch."""
+    """Return the lines of the bar that stands for links without a switch."""
     words = _wire_lines(topology, replace(mesh.wires[0], count=1), basis)
     joined = [(link.a.device, link.b.device) for wire in mesh.wires for link in wire.links]
     devices = {device for ends in joined for device in ends}
     links = sum(wire.count for wire in mesh.wires)
     pairs = {frozenset(ends) for ends in joined}
     full = len(pairs) == len(devices) * (len(devices) - 1) // 2 and len(devices) > 2  # noqa: PLR2004
-    shape = "every GPU to every other" if full else "GPU to GPU"
+    noun = mesh.kind.upper()
+    shape = f"every {noun} to every other" if full else f"{noun} to {noun}"
+    rate = words[-1].text
+    many = f"{links} links, {rate}" if rate == _UNKNOWN else f"{links} x {rate}"
     return (
         Line(words[0].text.split(" ")[0] if full else words[0].text, _NAME, bold=True),
-        Line(f"{shape}: {links} x {words[-1].text}", tone="soft"),
+        Line(f"{shape}: {many}", tone="soft"),
     )
 
 
@@ -352,7 +373,7 @@ def _wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...
         words.insert(0, f"{cable.count}x")
     figure = figure_of(topology, wire, basis)
     if figure is None or figure.value is None:
-        rate = "rate unknown"
+        rate = _UNKNOWN
     elif not math.isfinite(figure.value):
         rate = "unlimited"
     else:
