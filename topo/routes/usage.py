@@ -16,6 +16,7 @@ from topo.catalogue.part import Figure
 from topo.description.description import Basis, DataPath, Measurement
 from topo.routes.route import Direction, Route, Subflow, Transfer
 from topo.topology.joint import quadrant_of
+from topo.topology.locality import socket_of
 from topo.topology.topology import Capacity, Resource, Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
@@ -28,6 +29,7 @@ _SIDES: Final[Mapping[Kind, str]] = {
     "hba": "",
 }
 _POSTED: Final = "posted-to-roots"
+_WHOLE: Final = 1 - 1e-9  # shares that add up to so much are all
 _NO_LIMIT: Final = Figure(math.inf, "formula", "no limit of its own beyond its links")
 
 
@@ -110,6 +112,61 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resour
             place=place,
         )
         yield capped, share
+
+
+def over_pcie(topology: Topology, transfer: Transfer) -> bool:
+    """Whether a peer transfer meets its GPUs by PCIe; chip-to-chip links are the CPU's own."""
+    ends = ((transfer.source, transfer.walk[:1]), (transfer.target, transfer.walk[-1:]))
+    at_gpus = (step for name, steps in ends for step in steps if topology[name].kind == "gpu")
+    return all(step.link.cable.family == "pcie" for step in at_gpus)
+
+
+def hosts_between(topology: Topology, transfer: Transfer) -> tuple[str, ...]:
+    """Return the hosts by which a transfer goes from one root complex to another, or nothing.
+
+    Each PCIe link of a CPU is a root complex of its own, where no `root-complex` says otherwise.
+    """
+    steps = (*transfer.walk, *(step for step, _ in transfer.shares))
+    passed = (name for step in steps for name in (step.source, step.target))
+    hosts = tuple(dict.fromkeys(name for name in passed if topology[name].is_host))
+    if len(hosts) == 1:
+        (host,) = hosts
+        links = {id(step.link) for step in steps if host in (step.source, step.target)}
+        if topology[host].kind == "root-complex" or len(links) == 1:
+            return ()
+    return hosts
+
+
+def unstated_cap(
+    topology: Topology, transfer: Transfer, measured: Figure | None = None
+) -> Resource | None:
+    """Return the cap of a flow between root complexes that no place on its way states, if any.
+
+    Its rate is unknown, and `achievable` what the CPU's generation is taken for where somebody
+    published that. A flow is one DMA engine and one GPU, not the engine's own.
+    """
+    hosts = hosts_between(topology, transfer)
+    stated = math.fsum(share for _, share in stated_caps(topology, transfer))
+    if not hosts or stated > _WHOLE or not over_pcie(topology, transfer):
+        return None
+    from topo.topology.rules import peer_flow  # few machines need it
+
+    sockets = dict.fromkeys(socket_of(topology, host) for host in hosts)
+    posted = topology[transfer.target].kind == "gpu"
+    gpu, far = (transfer.target, transfer.source)[:: 1 if posted else -1]
+    way = hosts[0] if len(hosts) == 1 else f"{hosts[0]} -> {hosts[-1]}"
+    return Resource(
+        name=f"{way}/p2p ({transfer.engine}, {far if gpu == transfer.engine else gpu})",
+        direction="posted" if posted else "non-posted",
+        kind="peer-to-peer",
+        capacity=Capacity(
+            theoretical=Figure(None, "quoted", "no peer-to-peer cap is stated"),
+            achievable=peer_flow(topology, sockets),
+            measured=measured,
+        ),
+        device=hosts[0],
+        limited_by="peer-to-peer traffic between root complexes",
+    )
 
 
 # --- quadrants of a CPU ---------------------------------------------------------------------------
@@ -293,6 +350,10 @@ class UseBuilder:
         if is_peer(self._topology, transfer):
             for cap, share in stated_caps(self._topology, transfer):
                 yield self._add(cap), share
+            measured = (pair.rate for pair in self._measurements(transfer))
+            unstated = unstated_cap(self._topology, transfer, next(measured, None))
+            if unstated is not None:
+                yield self._add(unstated), 1.0
         if self._pairs:
             yield from self._measured(transfer)
         # The stage's own rate where the data path states one that all workers share.
@@ -324,14 +385,18 @@ class UseBuilder:
             if used is not None:
                 yield used.id, 1.0 / len(steps)
 
-    def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
-        """Yield the pairs with a measured rate that no single link stands for."""
+    def _measurements(self, transfer: Transfer) -> Iterator[Measurement]:
+        """Yield the rates that were measured between the ends of a transfer, or its engine."""
         ends = {
             (source, target): None
             for source in (transfer.source, transfer.engine)
             for target in (transfer.target, transfer.engine)
         }
-        for measured in (self._pairs[pair] for pair in ends if pair in self._pairs):
+        return (self._pairs[pair] for pair in ends if pair in self._pairs)
+
+    def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
+        """Yield the pairs with a measured rate that no single link stands for."""
+        for measured in self._measurements(transfer):
             resource = Resource(
                 name=f"{measured.source} -> {measured.target}",
                 direction="measured",

@@ -19,7 +19,7 @@ from topo.catalogue.kinds import CARDS, STORAGE, Kind
 from topo.description.description import DataPath, Device, Settings
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
-from topo.routes.usage import is_peer, stated_caps
+from topo.routes.usage import is_peer, over_pcie, stated_caps
 from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
 
@@ -260,14 +260,12 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
     if not hosts:
         yield Reason("same-switch", "fine", "peer-to-peer under one switch")
         return
-    # Chip-to-chip links are the CPU's own fabric.
-    at_gpus = [transfer.walk[-1 if transfer.target == gpu else 0] for gpu in gpus]
-    over_pcie = all(step.link.cable.family == "pcie" for step in at_gpus)
-    if over_pcie:
+    by_pcie = over_pcie(topology, transfer)
+    if by_pcie:
         for host in hosts:
             yield _host_bridge(topology, host)
         yield from _between_bridges(topology, transfer)
-    yield from _iommu(topology, hosts, over_pcie=over_pcie)
+    yield from _iommu(topology, hosts, over_pcie=by_pcie)
     if transfer.sent_up_by:
         yield Reason(
             "acs-redirect",
@@ -280,7 +278,7 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
     if len(sockets) > 1:
         fact = "peer-to-peer between sockets, over"
         yield Reason("cross-socket", "slower", fact, about=sockets)
-    if over_pcie and not any(stated_caps(topology, transfer)):
+    if by_pcie and not any(stated_caps(topology, transfer)):
         yield Reason(
             "peer-rate-unknown",
             "assumed",

@@ -100,14 +100,20 @@ def answer(
     serial_rate = None
     if len(path.moves) > 1:  # else nothing would change
         serial = replace(path, stages="serial", workers=1)
-        serial_rate = _rate_at(
+        serial_rate, _ = _rate_at(
             topology,
             [replace(each, route=replace(each.route, data_path=serial)) for each in demands],
             basis,
             sized=workload.sized,
         )
     figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
-    unknowns = tuple(name for name, figure in figures.items() if figure.unknown)
+    unknowns = unknowns_of(matrix, peaks_of(matrix, allocation, whole))
+    others = {
+        each: _rate_at(topology, demands, each, sized=workload.sized)
+        for each in _BASES
+        if each != basis
+    }
+    by_basis = {basis: (rate, unknowns), **others}
     return replace(
         routed,
         ram_floor=_floor(topology, routed.ram_traffic, basis),
@@ -129,10 +135,8 @@ def answer(
         bottlenecks=bottlenecks_of(matrix, allocation, whole),
         tied=_are_tied(matrix, whole),
         own_limits=tuple(own_limits),
-        by_basis={
-            each: rate if each == basis else _rate_at(topology, demands, each, sized=workload.sized)
-            for each in _BASES
-        },
+        by_basis={each: by_basis[each][0] for each in _BASES},
+        at_most_by_basis={each: bool(by_basis[each][1]) for each in _BASES},
         serial_rate=serial_rate,
         cores=_cores(topology, routed, rate),
         matrix=matrix,
@@ -393,11 +397,49 @@ def shared(system: System) -> Allocation:
     return max_min_by_class(system)
 
 
-def _rate_at(topology: Topology, demands: Sequence[Demand], basis: Basis, *, sized: bool) -> float:
-    """Return the total at a basis, where one worker's stages have other rates as well."""
+def _rate_at(
+    topology: Topology, demands: Sequence[Demand], basis: Basis, *, sized: bool
+) -> tuple[float, tuple[str, ...]]:
+    """Return the total at a basis, and what is unknown.
+
+    There one worker's stages have other rates as well.
+    """
     at = [at_basis(topology, demand, basis) for demand in demands]
     matrix = use_matrix(topology, at, basis=basis)
-    return completion(matrix, shared(matrix.system), sized=sized).rate
+    allocation = shared(matrix.system)
+    whole = completion(matrix, allocation, sized=sized)
+    return whole.rate, unknowns_of(matrix, peaks_of(matrix, allocation, whole))
+
+
+def peaks_of(matrix: UseMatrix, allocation: Allocation, whole: Completion) -> Sequence[float]:
+    """Return the most bytes/s that ever pass each resource, until all demands are done.
+
+    With many demands it is not kept what ran when, and then nothing bounds them.
+    """
+    if whole.rate == whole.start_rate:
+        return allocation.loads
+    return most_loads(matrix, whole.spans) if whole.spans else [math.inf] * len(matrix.resources)
+
+
+def most_loads(matrix: UseMatrix, spans: Iterable[Span]) -> list[float]:
+    """Return the most bytes/s that pass each resource in any of some spans."""
+    system, peaks = matrix.system, [0.0] * len(matrix.resources)
+    for span in spans:
+        loads = [0.0] * len(peaks)
+        for demand, rate in zip(span.demands, span.rates, strict=True):
+            for entry in range(system.starts[demand], system.starts[demand + 1]):
+                loads[system.resources[entry]] += rate * system.multiplicities[entry]
+        peaks = list(map(max, peaks, loads))
+    return peaks
+
+
+def unknowns_of(matrix: UseMatrix, loads: Sequence[float]) -> tuple[str, ...]:
+    """Return the ids of what nobody knows to let these bytes/s pass."""
+    return tuple(
+        resource.id
+        for resource, load in zip(matrix.resources, loads, strict=True)
+        if resource.capacity.unknown(matrix.basis, load)
+    )
 
 
 def _cores(topology: Topology, routed: PathAnswer, rate: float) -> CopyingCores | None:

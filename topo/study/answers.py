@@ -97,8 +97,8 @@ class PathAnswer:
         Whether several classes of them stop the same demands at once.
     own_limits
         What stops the demands that no full resource does, each once.
-    by_basis
-        The rate at each basis; see `rate_at`.
+    by_basis, at_most_by_basis
+        The rate at each basis, and whether it is an upper bound; see `rate_at`.
     hops_range, links_range
         The fewest and the most over all GPUs and branches.
     serial_rate
@@ -131,6 +131,7 @@ class PathAnswer:
     tied: bool = False
     own_limits: tuple[OwnLimit, ...] = ()
     by_basis: Mapping[Basis, float] = field(default_factory=dict)
+    at_most_by_basis: Mapping[Basis, bool] = field(default_factory=dict)
     serial_rate: float | None = None
     cores: CopyingCores | None = None
     matrix: UseMatrix | None = None
@@ -186,11 +187,6 @@ class PathAnswer:
         ):
             return None
         return self.by_basis[basis]
-
-    def at_most_at(self, basis: Basis) -> bool:
-        """Whether a capacity on the way is unknown at a basis."""
-        resources = self.matrix.resources if self.matrix else ()
-        return any(resource.capacity.at(basis).unknown for resource in resources)
 
     @property
     def logical_hops(self) -> int:
@@ -414,12 +410,13 @@ class Rung:
     """One step of the ladder: the total in bytes/s and the full resources, grouped by class.
 
     `time` is seconds until the last byte, and `rate` all bytes over it; without a size there is
-    only the rate while all run.
+    only the rate while all run. `at_most` is whether a capacity is unknown that might bind first.
     """
 
     rate: float
     time: float | None
     classes: tuple[tuple[str, tuple[Bottleneck, ...]], ...]
+    at_most: bool = False
 
     @property
     def resources(self) -> tuple[Resource, ...]:

@@ -13,7 +13,7 @@ from topo.flows.demands import UseMatrix, use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import bottlenecks_of, completion, shared
+from topo.study.answer import bottlenecks_of, completion, peaks_of, shared, unknowns_of
 from topo.study.answers import (
     Bottleneck,
     Comparison,
@@ -128,7 +128,8 @@ def _ladder(
         for full in binding:
             classes.setdefault(full.resource.kind, []).append(full)
         groups = tuple((kind, tuple(group)) for kind, group in classes.items())
-        rungs.append(Rung(whole.rate, whole.time, groups))
+        unknowns = unknowns_of(matrix, peaks_of(matrix, allocation, whole))
+        rungs.append(Rung(whole.rate, whole.time, groups, bool(unknowns)))
         kept = tuple(full.resource for full in binding if full.resource.kind in _NOT_FOR_SALE)
         kept_ids = {resource.id for resource in kept}
         raised = {full.resource.id for full in binding} - kept_ids

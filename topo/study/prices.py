@@ -16,7 +16,7 @@ from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
-from topo.study.answer import completion
+from topo.study.answer import completion, peaks_of
 from topo.topology.topology import Resource
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
@@ -364,17 +364,7 @@ class _Clock:
     def __init__(self, matrix: UseMatrix, allocation: Allocation) -> None:
         self._matrix = matrix
         self.whole = completion(matrix, allocation, sized=True)
-        # the most that ever passes each resource; with many demands it is not kept what ran when
-        self._peaks = list(allocation.loads)
-        if self.whole.rate != self.whole.start_rate:
-            self._peaks = [0.0 if self.whole.spans else math.inf for _ in matrix.resources]
-        system = matrix.system
-        for span in self.whole.spans:
-            loads = [0.0] * len(self._peaks)
-            for demand, rate in zip(span.demands, span.rates, strict=True):
-                for entry in range(system.starts[demand], system.starts[demand + 1]):
-                    loads[system.resources[entry]] += rate * system.multiplicities[entry]
-            self._peaks = list(map(max, self._peaks, loads))
+        self._peaks = peaks_of(matrix, allocation, self.whole)
 
     def price(self, steps: Mapping[int, float]) -> TimePrice:
         """Return the price of some resources, each raised by its steps of one GB/s, or lowered."""

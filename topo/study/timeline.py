@@ -18,7 +18,14 @@ from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.solve.fluid import Timeline, complete
 from topo.solve.system import TIE
-from topo.study.answer import chosen_split, naming_demands, reasons_of, unknown_capacity
+from topo.study.answer import (
+    chosen_split,
+    most_loads,
+    naming_demands,
+    reasons_of,
+    unknown_capacity,
+    unknowns_of,
+)
 from topo.study.answers import Comparison
 from topo.study.compare import taken_instead, usable
 from topo.study.question import chosen_workloads, joins, usual_paths
@@ -304,7 +311,7 @@ def _run(
             [demand.start for demand in demands],
             spans=True,
         )
-    unknowns = [resource.id for resource in matrix.resources if resource.capacity.at(at).unknown]
+    unknowns = unknowns_of(matrix, most_loads(matrix, timeline.spans))
     bounded = {
         demand.workload for demand in demands if not demand.route.use.keys().isdisjoint(unknowns)
     }
@@ -323,7 +330,7 @@ def _run(
         moments=tuple(_moments(matrix, timeline, bounded)),
         finishes=dict(zip(names, timeline.finishes, strict=True)),
         certified=timeline.certified,
-        unknowns=tuple(unknowns),
+        unknowns=unknowns,
     )
 
 

@@ -14,14 +14,14 @@ across NUMA nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
 from typing import Any, Final, Literal
 
 from topo.catalogue.kinds import CARDS
-from topo.catalogue.part import Cable
+from topo.catalogue.part import Cable, Figure
 from topo.description.description import Device
 from topo.document.nodes import plain
 from topo.document.parse import parse
@@ -35,6 +35,7 @@ from topo.topology.topology import Topology
 NEWEST: Final = "current"
 _NAMED: Final = re.compile(r"(intel|amd|zhaoxin|arm|power)-([0-9]+)-([0-9]+)")
 _PER_LANE: Final = 80.0  # 100 Mbit/s a lane into GB/s, eight bits in a byte
+_GIGA: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,22 @@ class NcclNumbers:
 
     def sockets(self, vendor: str, family: int, model: int) -> float:
         """Return what the link from one NUMA node to another counts as."""
+        row = self._row(vendor, family, model)
+        return float(row["rate"]) if row else self.inside
+
+    def of_generation(self, vendor: str, family: int, model: int) -> float | None:
+        """Return the same where it is a figure of the CPU's generation, not of all of a vendor."""
+        row = self._row(vendor, family, model)
+        return float(row["rate"]) if row and "model" in row else None
+
+    def _row(self, vendor: str, family: int, model: int) -> Mapping[str, str] | None:
         for row in self.between:
             of_any_family = "family" not in row
             if row["vendor"] == vendor and (
                 of_any_family or (int(row["family"]) == family and int(row["model"]) <= model)
             ):
-                return float(row["rate"])
-        return self.inside
+                return row
+        return None
 
 
 @cache
@@ -120,6 +130,21 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
             return vendor, int(family), int(model)
         name = topology.description.likes.get(name)
     return ("arm" if device.part.facts.get("architecture") == "arm" else "unknown", 0, 0)
+
+
+def peer_flow(topology: Topology, hosts: Iterable[str]) -> Figure | None:
+    """Return what one flow between root complexes of these CPUs is taken for where nobody knows.
+
+    It is the least of what NCCL takes their generations for, in bytes/s; `None` where it has no
+    figure of one of them.
+    """
+    numbers = nccl_numbers()
+    rates = [numbers.of_generation(*cpu_numbers(topology, topology[host])) for host in hosts]
+    known = [rate for rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return None
+    source = f"NCCL takes a flow between root complexes of this CPU for it: {numbers.source}"
+    return Figure(min(known) * _GIGA, "guess", source)
 
 
 @cache
@@ -243,7 +268,6 @@ def _order(path: Path) -> tuple[int, float, int]:
 _SWITCH: Final = "/switch"
 _BELOW: Final = "/below"
 _NVS: Final = "NVS"
-_GIGA: Final = 1e9
 
 
 def nccl_matrix(topology: Topology, *, release: str = NEWEST) -> dict[str, dict[str, Path | None]]:

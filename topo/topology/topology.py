@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 Layer = Literal["host", "memory", "network", "gpu"]
+_BELOW: Final = 1 - 1e-9  # what is so near is not below
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +334,15 @@ class Capacity:
     def used(self, basis: Basis) -> Basis:
         """Return which of the three `at` picks."""
         return self._pick(basis)[0]
+
+    def unknown(self, basis: Basis, load: float = math.inf) -> bool:
+        """Whether it is not known if `load` bytes/s pass it.
+
+        What nobody knows passes what stays below a guess that stands for it (`achievable`).
+        """
+        guess = self.achievable
+        passes = guess is not None and not guess.unknown and load < (guess.value or 0.0) * _BELOW
+        return self.at(basis).unknown and not passes
 
     def rate(self, basis: Basis) -> float:
         """Return bytes/s for a solver: an unknown capacity does not bind (`math.inf`)."""

@@ -352,7 +352,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "rates:rates_by_gpu_bytes_per_s",
         lambda path: {
             "rates_by_basis_bytes_per_s": {basis: path.rate_at(basis) for basis in path.by_basis},
-            "at_most_by_basis": {basis: path.at_most_at(basis) for basis in path.by_basis},
+            "at_most_by_basis": dict(path.at_most_by_basis),
         },
         "serial_rate",
         _cores,
@@ -363,7 +363,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "resource.limited_by? stops",
         lambda full: {"at_most": True} if full.figure.at_most else {},
     ),
-    "Rung": ("rate time", _rung_classes),
+    "Rung": ("rate time at_most", _rung_classes),
     "RoutingBound": (
         "rate reached",
         lambda bound: {"resources": [resource.name for resource in bound.resources]},

@@ -164,7 +164,7 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
         if other_basis != basis:
             rate = path.rate_at(other_basis)
             words = "nothing measured" if rate is None else format_rate(rate)
-            at_most = "at most " * (rate is not None and path.at_most_at(other_basis))
+            at_most = "at most " * (rate is not None and path.at_most_by_basis[other_basis])
             column[f"rate, {other_basis}"] = "" if refused else at_most + words
     return column
 
@@ -272,17 +272,13 @@ def _full_resources(path: PathAnswer) -> Table:
 
 def _rungs(ladder: Ladder) -> Table:
     timed = [right("time")] if ladder.answer.time is not None else []
-    at_most = ladder.answer.at_most
     return table(
         (right("step"), right("rate"), *timed, "limited by", wide("namely")),
         (
             (
                 "" if place else str(step),
-                "" if place else Cell("at most " * at_most + format_rate(rung.rate)),
-                *(
-                    "" if place else Cell("at least " * at_most + format_duration(rung.time or 0.0))
-                    for _ in timed
-                ),
+                "" if place else Cell("at most " * rung.at_most + format_rate(rung.rate)),
+                *("" if place else Cell(_at_least(rung.time or 0.0, rung)) for _ in timed),
                 class_words(kind, len(group)),
                 shortened(bottleneck.resource.name for bottleneck in group),
             )
@@ -388,7 +384,7 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
     yield basis_note(simulation.basis)
 
 
-def _at_least(seconds: float, bound: Run | Simulation | Outcome) -> str:
+def _at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
     """Return a time in words, "at least" where it is a bound."""
     return "at least " * bound.at_most + format_duration(seconds)
 
