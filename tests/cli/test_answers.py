@@ -522,7 +522,9 @@ def test_between_two_ends_nobody_says_a_size_so_there_are_rates_only(topo):
     assert "read, storage to gpu0; rates only, since no size is said" in page
     assert "4 bytes on the memory buses per payload byte" in page
     assert [word for word in ("1 GB,", "\ntime", "through RAM buffers") if word in page] == []
-    assert "50 GB/s in all: the card's chip binds." in topo("bottleneck", *words).out
+    # one GPU may get more than the 22 GB/s that a flow between root complexes is known for
+    at_most = "at most 50 GB/s in all: of what is known, the card's chip binds."
+    assert at_most in topo("bottleneck", *words).out
     (workload,) = topo("compare", "dgx-h100", "--workload", "load", "--json").document["workloads"]
     assert (workload["bytes"], workload["note"]) == (6.4e11, None)
 

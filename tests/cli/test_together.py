@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.machines import ONE_SOCKET, TWO_SOCKETS
+from tests.machines import ONE_SOCKET, TWO_SOCKETS, uncapped
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,8 @@ def test_a_bad_question(topo, words, code, said):
 
 
 def test_a_demand_that_nothing_limits(topo, tmp_path):
-    text = ONE_SOCKET.replace("pcie: 5 x16, ", "").replace("ports: 1x 400 Gb/s, ", "ports: 1, ")
+    text = uncapped(ONE_SOCKET)
+    text = text.replace("pcie: 5 x16, ", "").replace("ports: 1x 400 Gb/s, ", "ports: 1, ")
     (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
     words = ["--set", "nic0.chip=unknown", "--set", "gpu0.hbm=unknown"]
     words += ["--set", "storage.read=unlimited", "--set", "storage -- nic0=infiniband unknown"]

@@ -58,6 +58,7 @@ def test_direct_uses_each_direction_once():
         "nic0/chip in": 1.0,
         "nic0 -> cpu0": 1.0,
         "cpu0 -> gpu0": 1.0,
+        "cpu0/p2p posted": 1.0,
         "gpu0/hbm": 1.0,
     }
 
@@ -159,7 +160,8 @@ def test_a_card_writing_into_far_ram_uses_the_link_and_not_the_cap():
 
 
 def test_a_near_gpu_does_not_meet_the_cap():
-    assert not any("p2p" in name for name in laid(built(capped_link()), "direct", "gpu0").use)
+    use = laid(built(capped_link()), "direct", "gpu0").use
+    assert [name for name in use if "p2p" in name] == ["cpu0/p2p posted"]
 
 
 def test_a_cap_per_flow_is_one_engine_and_one_gpu_s():
@@ -269,7 +271,7 @@ def mirrored(name: str) -> str:
     if " -> " in name:
         source, target = name.split(" -> ")
         return f"{target} -> {source}"
-    return name.replace(" in", " out").replace("/read", "/write")
+    return name.replace(" in", " out").replace("/read", "/write").replace(" posted", " non-posted")
 
 
 def test_a_local_direct_read_is_one_drive_and_two_links():
@@ -277,5 +279,6 @@ def test_a_local_direct_read_is_one_drive_and_two_links():
         "nvme0/read": 1.0,
         "nvme0 -> cpu0": 1.0,
         "cpu0 -> gpu0": 1.0,
+        "cpu0/p2p posted": 1.0,
         "gpu0/hbm": 1.0,
     }

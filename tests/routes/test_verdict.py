@@ -13,6 +13,7 @@ from tests.machines import (
     TWO_SOCKETS,
     built,
     shipped,
+    uncapped,
 )
 from tests.routes.laying import codes, laid
 from topo.catalogue.parts import catalogue
@@ -139,7 +140,7 @@ def test_two_root_complexes_of_an_old_xeon_are_two_host_bridges():
 @pytest.mark.parametrize("iommu", ["off", "on"])
 @pytest.mark.parametrize("architecture", ["x86", "arm"])
 def test_a_root_complex_inside_a_cpu_is_that_cpu_s(forwards, iommu, architecture):
-    text = LOCAL_DRIVES.replace("forwards-p2p: yes", f"forwards-p2p: {forwards}")
+    text = uncapped(LOCAL_DRIVES).replace("forwards-p2p: yes", f"forwards-p2p: {forwards}")
     text = text.replace("x86", architecture).replace("iommu: off", f"iommu: {iommu}")
     inside = text.replace("devices:", "devices:\n  rc0: root-complex").replace(
         "nvme -- cpu0: pcie 4 x4", "rc0 -- cpu0: pcie unknown\n  - nvme -- rc0: pcie 4 x4"
@@ -283,7 +284,7 @@ def test_two_root_complexes_of_one_socket_are_one_socket():
 
 
 def test_a_rate_that_no_cap_states_is_said_once_for_all_hosts():
-    route = laid(built(TWO_SOCKETS), "direct", "gpu1")
+    route = laid(built(uncapped(TWO_SOCKETS)), "direct", "gpu1")
     assert reason(route, "peer-rate-unknown").text == (
         "peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1"
     )

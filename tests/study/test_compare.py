@@ -15,6 +15,7 @@ from tests.machines import (
     built,
     cluster,
     shipped,
+    uncapped,
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
@@ -255,7 +256,8 @@ def test_a_measured_pair_is_not_unlimited_in_theory():
 
 
 def test_a_machine_in_which_nothing_limits_says_so():
-    text = LOCAL_DRIVES.replace("read: 7 GB/s", "read: unlimited").replace("hbm: 3000 GB/s, ", "")
+    text = uncapped(LOCAL_DRIVES).replace("hbm: 3000 GB/s, ", "")
+    text = text.replace("read: 7 GB/s", "read: unlimited")
     text = text.replace("pcie: 4 x4, ", "").replace("gpu, pcie: 5 x16", "gpu")
     text = text.replace("pcie 4 x4\n", "pcie unknown\n").replace("pcie 5 x16\n", "pcie unknown\n")
     with pytest.raises(UnboundedError):
@@ -422,17 +424,25 @@ def test_a_finding_is_said_once_for_all_gpus_and_workloads():
 
 
 def test_a_finding_names_what_it_holds_for_in_any_workload():
-    found = compare(built(TWO_SOCKETS), via=["direct"])
+    found = compare(built(uncapped(TWO_SOCKETS)), via=["direct"])
     assert [one.message for one in found.findings] == [
-        "direct: peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1"
+        (
+            "rates by direct are at most: unknown is how much passes cpu0/p2p (nic0, gpu0) posted, "
+            "cpu0 -> cpu1/p2p (nic0, gpu1) posted and cpu1 -> cpu0/p2p (nic0, gpu1) non-posted"
+        ),
+        "direct: peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1",
     ]
 
 
 def test_paths_that_rest_on_the_same_share_a_finding():
-    text = UNKNOWN.replace("settings: {iommu: off}\n", "")
+    text = uncapped(UNKNOWN).replace("settings: {iommu: off}\n", "")
     found = compare(built(text), via=["legacy", "direct", "compat", "p2pdma"])
     assert [one.message for one in found.findings] == [
         "rates by legacy and compat are at most: unknown is how much passes ram0/bus",
+        (
+            "rates by direct are at most: unknown is how much passes "
+            "cpu0/p2p (nic0, gpu0) posted and cpu0/p2p (nic0, gpu0) non-posted"
+        ),
         "direct: assumes the IOMMU off or in passthrough",
         "direct: peer-to-peer rate unknown here: no cap is stated for cpu0",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import topo
-from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
+from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped, uncapped
 from topo.errors import DescriptionError, NoRouteError, UnboundedError, UnknownNameError
 from topo.study.timeline import at_once, simulate_each
 from topo.views.sentences import at_once_sentence
@@ -157,7 +157,11 @@ def test_at_once_knows_which_paths_meet_an_unknown():
 def test_a_demand_that_nothing_stops():
     unknown = {"nic0.chip": "unknown", "gpu0.hbm": "unknown", "storage.read": "unlimited"}
     links = {"storage -- nic0": "infiniband unknown", "nic0 -- cpu0": "pcie unknown"}
-    unsaid = ONE_SOCKET.replace("pcie: 5 x16, ", "").replace("ports: 1x 400 Gb/s, ", "ports: 1, ")
+    unsaid = (
+        uncapped(ONE_SOCKET)
+        .replace("pcie: 5 x16, ", "")
+        .replace("ports: 1x 400 Gb/s, ", "ports: 1, ")
+    )
     machine = built(unsaid, {**unknown, **links, "gpu0 -- cpu0": "pcie unknown"})
     with pytest.raises(UnboundedError, match="load gpu0"):
         topo.simulate(machine, workloads=machine.description.workloads[:1], via="direct")

@@ -337,7 +337,9 @@ def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
     if any(resource.capacity.measured for matrix in matrices for resource in matrix.resources):
         rates = (path.by_basis["measured"], rival.by_basis["measured"])
         result = _result(*rates)
-        if result != _result(path.rate, rival.rate):
+        bounds = [side.at_most_by_basis["measured"] for side in (path, rival)]
+        proven = not any({"faster": bounds[:1], "slower": bounds[1:], "same": bounds}[result])
+        if proven and result != _result(path.rate, rival.rate):
             yield MeasuredOtherwise(path, rival, rates, result)
 
 

@@ -214,7 +214,12 @@ def _slower_cards(fact: answers.SlowerCards) -> str:
 @sentence.register
 def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
     path, rival = fact.path, fact.rival
-    known = "By the known capacities alone, " * (path.at_most or rival.at_most)
+    if isinstance(fact, answers.Faster) and path.at_most:
+        against = f"{rate_words(path)} against {rate_words(rival)}"
+        return f"Whether {path.name} is faster than {rival.name} is not known: {against}."
+    # a bound proves that a path loses, and never that one wins
+    unproven = rival.at_most or (path.at_most and isinstance(fact, answers.NoFaster))
+    known = "By the known capacities alone, " * unproven
     if isinstance(fact, answers.NoFaster):
         end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
         also = ""
@@ -228,11 +233,12 @@ def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
         by = f": it stops at {why}" if why else ""
         apart = path.finish_apart or rival.finish_apart  # then no moment has these rates
         figures = " against ".join(
-            format_duration(side.time or 0.0) if apart else _rate(side) for side in (path, rival)
+            time_words(side) if apart else rate_words(side) for side in (path, rival)
         )
         return f"{known}{path.name} loses to {rival.name}, {figures}{by}."
     by = f", which stops at {why}" if why else ""
-    return f"{known}{path.name} is {fact.ratio:.2f} times as fast as {rival.name}{by}."
+    ratio = f"{'at least ' * rival.at_most}{fact.ratio:.2f}"
+    return f"{path.name} is {ratio} times as fast as {rival.name}{by}."
 
 
 def _rate(path: answers.PathAnswer) -> str:
@@ -242,7 +248,9 @@ def _rate(path: answers.PathAnswer) -> str:
 @sentence.register
 def _measured_otherwise(fact: answers.MeasuredOtherwise) -> str:
     does = {"faster": "beats", "same": "is no faster than", "slower": "loses to"}[fact.result]
-    rates = " against ".join(map(format_rate, fact.rates))
+    bounds = (path.at_most_by_basis["measured"] for path in (fact.path, fact.rival))
+    words = zip(fact.rates, bounds, strict=True)
+    rates = " against ".join("at most " * bound + format_rate(rate) for rate, bound in words)
     return (
         f"By what was measured, {fact.path.name} {does} {fact.rival.name}: {rates} (--at measured)."
     )
@@ -274,14 +282,17 @@ def _cores_busy(fact: answers.CoresBusy) -> str:
     kind = cores.source.partition(":")[0]
     sort = {"guess": "a guess", "formula": "computed"}.get(kind, kind)
     per_core = format_rate(cores.rate_per_core)
-    return f"{fact.path.name} keeps about {words} busy copying ({per_core} a core, {sort})."
+    most = "at most " * fact.path.at_most
+    return f"{fact.path.name} keeps {most}about {words} busy copying ({per_core} a core, {sort})."
 
 
 @sentence.register
 def _serial_worker(fact: answers.SerialWorker) -> str:
+    most, least = "at most " * fact.path.at_most, "at least " * fact.path.at_most
+    faster = f"; {fact.direct.name} is {least}{fact.ratio:.1f} times as fast"
     return (
         f"With one worker a GPU that does one stage after the other, {fact.path.name} reaches "
-        f"{format_rate(fact.rate)}; {fact.direct.name} is {fact.ratio:.1f} times as fast."
+        f"{most}{format_rate(fact.rate)}{'' if fact.direct.at_most else faster}."
     )
 
 
@@ -509,11 +520,14 @@ def at_once_sentence(together: AtOnce) -> str:
     done = _done(best)
     if not slower:
         return f"Run together by {name}, {done}."
-    if together.result == "same":
+    # a bound proves that a path loses, and never that one wins
+    same = together.result == "same"
+    unproven = bool(together.at_most) if same else best.at_most
+    start = "Run together, " + "by the known capacities alone " * unproven
+    if same:
         names = listed((name for name, _ in together.runs), most=_MOST)
-        return f"Run together, {names} are done at the same time: {done}."
-    start = f"{name} wins: " if together.result == "wins" else f"by {name}, "
-    clauses = [f"Run together, {start}{done}"]
+        return f"{start}{names} are done at the same time: {done}."
+    clauses = [start + (f"{name} wins: " if together.result == "wins" else f"by {name}, ") + done]
     for path, simulation in slower:
         sharing = f", sharing {classes_of(simulation.bound)}" if simulation.bound else ""
         clauses.append(f"by {path}, {_done(simulation)}{sharing}")

@@ -46,7 +46,7 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer
+    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer, Rung
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
@@ -143,7 +143,8 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
     }
     if len(path.rates) > 1:
         slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
-        column["each GPU"] = slowest if slowest == fastest else f"{slowest} to {fastest}"
+        each = slowest if slowest == fastest else f"{slowest} to {fastest}"
+        column["each GPU"] = "at most " * path.at_most + each
     if path.start_rate is not None and path.finish_apart:
         column["rate while all run"] = "at most " * path.at_most + format_rate(path.start_rate)
     if workload.efficiency is not None:
@@ -157,9 +158,12 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
     if cores is not None:
         kind = cores.source.partition(":")[0]
         per_core = format_rate(cores.rate_per_core)
-        column["cores busy copying"] = f"{cores.cores:.3g} ({kind}: {per_core} a core)"
+        most = "at most " * path.at_most
+        column["cores busy copying"] = f"{most}{cores.cores:.3g} ({kind}: {per_core} a core)"
     serial = path.serial_rate
-    column["one worker a GPU"] = "" if serial is None else format_rate(serial)
+    column["one worker a GPU"] = (
+        "" if serial is None else "at most " * path.at_most + format_rate(serial)
+    )
     for other_basis in BASES:
         if other_basis != basis:
             rate = path.rate_at(other_basis)
@@ -227,7 +231,8 @@ def bottleneck_page(
         together = " together (a tie)" if path.tied else ""
         if not path.tied and len({resource.kind for resource in bound}) > 1:
             together = ", each some of the time or some of the GPUs"
-        yield Text(f"{outcome}: {limit_words(path)} {binds(bound)}{together}.")
+        known = "of what is known, " * path.at_most
+        yield Text(f"{outcome}: {known}{limit_words(path)} {binds(bound)}{together}.")
     else:
         yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
