@@ -19,7 +19,7 @@ from tests.machines import (
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy
-from topo.study.answers import SlowerCards
+from topo.study.answers import IdleLinks, SlowerCards
 from topo.study.compare import compare
 from topo.study.question import ask
 from topo.views.sentences import sentences
@@ -577,3 +577,41 @@ def test_sentences_name_many_alike_as_a_range_and_a_guess_as_one():
     said = sentences(compare(shipped("dgx-a100"), workload="local").workloads[0].insights)
     assert "both stop at the drives' reads (nvme[0-7]/read), 54.4 GB/s" in said[0]
     assert "legacy keeps about 5.4 cores busy copying (10 GB/s a core, a guess)." in said
+
+
+# --- cables that stay idle ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cables", "rate", "idle"),
+    [
+        (("storage -- nic0: infiniband hdr", "storage -- nic0: infiniband edr"), 25, ("nic0/p2",)),
+        (("storage -- nic0: infiniband hdr", "storage -- nic0: infiniband hdr"), 50, ()),
+        (
+            (
+                "storage -- leaf0: infiniband ndr",
+                "storage -- leaf1: infiniband ndr",
+                "leaf0 -- nic0: infiniband edr",
+                "leaf1 -- nic0: infiniband hdr",
+            ),
+            25,
+            ("storage -- leaf0", "nic0/p1"),
+        ),
+    ],
+    ids=["card and target", "equal", "two switches"],
+)
+def test_a_slower_cable_that_carries_nothing_is_said(cables, rate, idle):
+    text = ONE_SOCKET.replace("ports: 1x", "ports: 2x").replace(
+        "  - storage -- nic0: infiniband ndr\n", "".join(f"  - {cable}\n" for cable in cables)
+    )
+    text = text.replace(
+        "devices:\n", "devices:\n  leaf[0-1]: quantum-2\n" if "leaf" in text else "devices:\n", 1
+    )
+    answered = compare(built(text), via=("direct",)).workloads[0]
+    assert answered.paths[0].rate == pytest.approx(rate * 1e9)
+    facts = [fact for fact in answered.insights if isinstance(fact, IdleLinks)]
+    assert len(facts) == bool(idle)
+    for fact in facts:
+        assert len(fact.links) == len(idle)
+        assert all(part in name for part, name in zip(idle, fact.links, strict=True))
+        assert "nothing" in sentences([fact])[0]

@@ -52,13 +52,15 @@ class EqualCostPaths:
     """Every equally good walk between two devices, as shares of the traffic on each step.
 
     `example` is the first walk by name; `count` is how many there are; `width` is the least
-    theoretical rate along each of them, in bytes/s.
+    theoretical rate along each of them, in bytes/s. `idle` are steps of walks as short that carry
+    nothing, since they are narrower.
     """
 
     shares: tuple[tuple[Step, float], ...]
     example: tuple[Step, ...]
     count: int
     width: float
+    idle: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Transfer:
 
     `walk` is one walk to show; `shares` are the steps of all equally good ones with the share of
     the transfer's bytes on each. `use` is bytes through each resource (by id) for a payload byte of
-    this subflow. `sent_up_by` is the device whose ACS redirect sends the transfer by the root.
+    this subflow. `sent_up_by` is the device whose ACS redirect sends the transfer by the root;
+    `idle` are the steps that carry nothing beside wider ones.
     """
 
     move: Move
@@ -79,6 +82,7 @@ class Transfer:
     alternatives: int = 1
     use: Mapping[str, float] = field(default_factory=dict)
     sent_up_by: str = ""
+    idle: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

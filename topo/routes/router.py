@@ -308,6 +308,7 @@ class Router:
             shares=tuple(shared for hop in joined for shared in hop.shares),
             alternatives=prod(hop.count for hop in joined),
             sent_up_by=sent_up_by,
+            idle=tuple(step for hop in joined for step in hop.idle),
         )
 
     def _peer_hops(self, engine: str, target: str) -> tuple[tuple[EqualCostPaths | None, ...], str]:

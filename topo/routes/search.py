@@ -105,9 +105,14 @@ class Search:
             example = _first_by_name(shares, source, target)
             if self._adds_up:
                 shares = _with_narrower_siblings(shares, steps)
-            if not self._spread:
+            idle: tuple[Step, ...] = ()
+            if self._spread:
+                used = {step.resource.id for step, _ in shares if step.resource}
+                unused = (step for step in steps if step.resource)
+                idle = tuple(s for s in unused if s.resource and s.resource.id not in used)
+            else:
                 shares, count = tuple((step, 1.0) for step in example), 1
-            paths = EqualCostPaths(shares, example, count, width)
+            paths = EqualCostPaths(shares, example, count, width, idle)
         self._paths[source, target] = paths
         return paths
 

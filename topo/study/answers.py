@@ -240,6 +240,13 @@ class SlowerCards:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleLinks:
+    """Links by their names that carry nothing, since others as short are wider."""
+
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoFaster:
     """Two paths are equally fast: the full resources of `rival` that `path` has full as well.
 
@@ -329,6 +336,7 @@ Insight: TypeAlias = (
     | NotKnown
     | OkSlower
     | SlowerCards
+    | IdleLinks
     | NoFaster
     | Faster
     | Slower

@@ -20,6 +20,7 @@ from topo.study.answers import (
     Comparison,
     CoresBusy,
     Faster,
+    IdleLinks,
     Insight,
     MeasuredOtherwise,
     NoFaster,
@@ -268,9 +269,20 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
             serial, direct_rate = path.serial_rate, direct and direct.rate
             if direct and serial and direct_rate and direct_rate > serial * (1 + _AS_FAST):
                 yield SerialWorker(path, direct, serial, direct_rate / serial)
-        facts = tuple(_unlimited(topology, path))
+        facts = (*_idle_links(path), *_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
+
+
+def _idle_links(path: PathAnswer) -> Iterator[IdleLinks]:
+    """Yield the links that a path leaves idle beside wider ones and uses for nothing else."""
+    transfers = [
+        transfer for route in path.routes for flow in route.subflows for transfer in flow.transfers
+    ]
+    idle = {step.link.name: None for transfer in transfers for step in transfer.idle}
+    used = {step.link.name for transfer in transfers for step, _ in transfer.shares}
+    if names := tuple(name for name in idle if name not in used):
+        yield IdleLinks(names)
 
 
 def _slower_cards(

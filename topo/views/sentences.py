@@ -212,6 +212,15 @@ def _slower_cards(fact: answers.SlowerCards) -> str:
 
 
 @sentence.register
+def _idle_links(fact: answers.IdleLinks) -> str:
+    carry = "carries" if len(fact.links) == 1 else "carry"
+    return (
+        f"{listed(fact.links, most=_MOST)} {carry} nothing: of ways that are equally short, data "
+        "takes the widest."
+    )
+
+
+@sentence.register
 def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
     path, rival = fact.path, fact.rival
     if isinstance(fact, answers.Faster) and path.at_most:
