@@ -318,6 +318,19 @@ class SerialWorker:
 
 
 @dataclass(frozen=True, slots=True)
+class AllAtOnce:
+    """Hosts have less of a path when all ask at once than one by itself would have.
+
+    `each` and `alone` are bytes/s of one host, the one with the least of `hosts`.
+    """
+
+    path: PathAnswer
+    hosts: int
+    each: float
+    alone: float
+
+
+@dataclass(frozen=True, slots=True)
 class NotModelled:
     """Storages whose own rates the user took as unlimited."""
 
@@ -344,6 +357,7 @@ Insight: TypeAlias = (
     | ThroughRam
     | CoresBusy
     | SerialWorker
+    | AllAtOnce
     | NotModelled
     | TakenAsUnlimited
 )

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Literal, Protocol, TypeVar
 
 from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, UnboundedError
-from topo.flows.demands import at_basis, demands_of, use_matrix
+from topo.flows.demands import Demand, at_basis, demands_of, use_matrix
 from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Verdict, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import answer, chosen_split, completion, reasons_of, shared, unknown_capacity
 from topo.study.answers import (
+    AllAtOnce,
     Comparison,
     CoresBusy,
     Faster,
@@ -39,6 +41,7 @@ from topo.study.answers import (
     WorkloadAnswer,
 )
 from topo.study.question import ask, chosen_workloads, usual_paths
+from topo.topology.hosts import host_numbers
 from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"
@@ -259,6 +262,8 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
         if path.verdict == "ok-slower":
             yield OkSlower(topology, path)
         yield from _slower_cards(router, result.workload, path, basis)
+    if solved:
+        yield from _all_at_once(topology, min(solved, key=lambda path: path.counts.ram_traversals))
     direct = next((path for path in solved if not path.counts.ram_traversals), None)
     unlimited: set[Insight] = set()
     for path in solved:
@@ -327,6 +332,29 @@ def _slower_cards(
         best_router = Router(topology, replace(router.policy, nics="best"))
         best = answer(best_router, workload, path.data_path, basis=basis)
         yield SlowerCards(path, tuple(left_out), without, best.rate or without)
+
+
+def _all_at_once(topology: Topology, path: PathAnswer) -> Iterator[AllAtOnce]:
+    """Yield what a host has when all ask at once, where by itself it would have more."""
+    matrix = path.matrix
+    if matrix is None or not topology.of_kind("network-switch"):
+        return
+    host_of = host_numbers(topology)
+    by_host: dict[int, list[Demand]] = {}
+    for demand in matrix.demands:
+        by_host.setdefault(host_of[demand.endpoint], []).append(demand)
+    if len(by_host) == 1:
+        return
+    each, demands = min(
+        (
+            (math.fsum(path.rates[demand.endpoint] for demand in of_host), of_host)
+            for of_host in by_host.values()
+        ),
+        key=itemgetter(0),
+    )
+    alone = math.fsum(shared(use_matrix(topology, demands, basis=matrix.basis).system).rates)
+    if alone > each * (1 + _AS_FAST):
+        yield AllAtOnce(path, len(by_host), each, alone)
 
 
 def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:

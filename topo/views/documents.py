@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.topology.tiers import networks
 from topo.topology.topology import Resource, Topology, ram_headline, ram_rate
 from topo.views.json import Document, figure_keys, keys_of, size_keys
 
@@ -35,7 +36,7 @@ def findings_document(findings: Iterable[Finding]) -> Document:
 
 
 def topology_document(topology: Topology, document: Mapping[str, Any]) -> Document:
-    """Return ``topo.show/1``: devices, links and resources, each figure with kind and source.
+    """Return ``topo.show/1``: devices, links, tiers and resources, figures with kind and source.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ def topology_document(topology: Topology, document: Mapping[str, Any]) -> Docume
         "title": topology.title,
         "devices": tuple(topology.devices.values()),
         "links": topology.links,
+        "fabrics": topology.description.fabrics,
+        "networks": networks(topology),
         "resources": [
             {"id": resource.id, **keys_of(resource), **keys_of(resource, "limited_by? *capacity")}
             for resource in resources

@@ -318,6 +318,11 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "a b cable.medium cable.count:cables cable.lanes layer forward.id:forward",
         "backward.id:backward cable.efficiency cable.duplex cable.p2p:peer_caps place",
     ),
+    "Fabric": ("name kind tiers place",),
+    "Tier": (
+        "switches below:below_bytes_per_s above:above_bytes_per_s storage:storage_bytes_per_s",
+        "oversubscription highest:highest_oversubscription",
+    ),
     "Resource": ("name:resource direction? kind:class device",),
     # Data paths and routes.
     "Policy": ("nics routes", lambda policy: {"buffers": dict(policy.buffers)}),

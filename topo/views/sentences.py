@@ -296,6 +296,16 @@ def _cores_busy(fact: answers.CoresBusy) -> str:
 
 
 @sentence.register
+def _all_at_once(fact: answers.AllAtOnce) -> str:
+    at_most = "at most " * fact.path.at_most
+    return (
+        f"All at once, each of {fact.hosts} hosts has {at_most}{format_rate(fact.each)} by "
+        f"{fact.path.name}; one alone has {format_rate(fact.alone)} "
+        f"({fact.alone / fact.each:.3g}:1)."
+    )
+
+
+@sentence.register
 def _serial_worker(fact: answers.SerialWorker) -> str:
     most, least = "at most " * fact.path.at_most, "at least " * fact.path.at_most
     faster = f"; {fact.direct.name} is {least}{fact.ratio:.1f} times as fast"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
+from topo.topology.tiers import Network, Tier, networks
 from topo.topology.topology import Resource, ram_headline, ram_rate
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import (
@@ -30,12 +31,14 @@ from topo.views.text.page import (
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Figure, Medium, Part, PeerCaps, Ports
-    from topo.description.description import Basis, Device, Workload
+    from topo.description.description import Basis, Device, Fabric, Workload
     from topo.routes.route import Route, Subflow, Transfer
     from topo.study.answers import PathRoutes
     from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block, Row, Table
 
+
+_ALIKE: Final = 1e-9  # ratios of one tier that differ by less are one
 
 # --- show ---------------------------------------------------------------------------------------
 
@@ -49,6 +52,13 @@ def show_page(topology: Topology) -> Iterator[Block]:
         (wide("link"), "cable", "layer"),
         ((Cell(shortened(link.name for link in group)), *cells) for cells, group in links.items()),
     )
+    if topology.description.fabrics:
+        yield Heading("Fabrics: what was made by rule")
+        yield _fabrics(topology.description.fabrics)
+    tiered = [network for network in networks(topology) if len(network.tiers) > 1]
+    if tiered:
+        yield Heading("Networks: what meets at each tier, from the cards up")
+        yield _tiers(tiered)
     settings = [
         f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
         for key in SETTINGS
@@ -123,6 +133,67 @@ def _devices(topology: Topology) -> Table:
             for cells, group in groups.items()
         ),
     )
+
+
+def _fabrics(fabrics: Iterable[Fabric]) -> Table:
+    """Return the tiers of each fabric: its switches, and the cables that lead up to them."""
+    rows: list[Row] = []
+    for fabric in fabrics:
+        rows += [
+            (
+                "" if place else Cell(fabric.name),
+                "" if place else fabric.kind,
+                tier.role,
+                str(len(tier.switches)),
+                shortened(tier.switches),
+                str(tier.cables),
+            )
+            for place, tier in enumerate(fabric.tiers)
+        ]
+    columns = ("fabric", "kind", "tier", right("switches"), wide(), right("cables below"))
+    return table(columns, rows)
+
+
+def _tiers(tiered: Iterable[Network]) -> Table:
+    """Return the tiers of networks: bandwidth of the cables below and above, and their ratio."""
+    rows: list[Row] = [
+        (
+            Cell(str(number)),
+            shortened(tier.switches),
+            _bandwidth(tier.below),
+            _bandwidth(tier.above),
+            _bandwidth(tier.storage),
+            Cell(_oversubscription(tier)),
+        )
+        for network in tiered
+        for number, tier in enumerate(network.tiers, start=1)
+    ]
+    return table(
+        (
+            right("tier"),
+            wide("switches"),
+            right("below"),
+            right("above"),
+            right("to storage"),
+            "oversubscription",
+        ),
+        rows,
+    )
+
+
+def _bandwidth(rate: float | None) -> str:
+    if rate is None:
+        return "unknown"
+    return format_rate(rate) if rate else "-"
+
+
+def _oversubscription(tier: Tier) -> str:
+    """Return the ratio of a tier as people write it, ``2:1``, and that of its worst switch."""
+    ratio = tier.oversubscription
+    if ratio is None:
+        return "unknown" if None in (tier.below, tier.above) else "-"
+    worst = tier.highest or ratio
+    return f"{ratio:.3g}:1" + f", up to {worst:.3g}:1" * (worst > ratio * (1 + _ALIKE))
 
 
 def _cable(link: Link) -> str:
