@@ -272,6 +272,32 @@ def test_draw_writes_what_the_suffix_says(topo, box, tmp_path, name, start):
     assert (tmp_path / name).read_bytes().lstrip().startswith(start)
 
 
+def test_draw_takes_the_size_of_a_png(topo, box, tmp_path):
+    sizes = []
+    for words in ([], ["--scale", "3"], ["--width", "900"]):
+        topo("draw", box, "-o", "a.png", *words)
+        sizes.append(int.from_bytes((tmp_path / "a.png").read_bytes()[16:20], "big"))
+    assert sizes[1] == pytest.approx(2 * sizes[0], abs=2)
+    assert sizes[2] == pytest.approx(900, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        ("-o a.svg --width 900", 2, "--width and --scale are for a .png"),
+        ("--scale 2", 2, "--width and --scale are for a .png"),
+        ("-o a.png --scale 2 --width 900", 2, "give one"),
+        ("-o a.png --width 2", 2, "2 is not in the range"),
+        ("-o a.png --width 99999", 1, "picture-size"),
+    ],
+)
+def test_draw_refuses_a_size_that_cannot_be(topo, box, tmp_path, words, code, reason):
+    done = topo("draw", box, *words.split())
+    assert done.code == code
+    assert reason in done.err
+    assert not list(tmp_path.glob("a.*"))
+
+
 def test_draw_on_standard_output_is_svg(topo, box):
     svg = topo("draw", box).out
     assert svg.startswith("<?xml")

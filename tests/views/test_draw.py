@@ -24,7 +24,7 @@ from topo.topology.topology import Topology
 from topo.views.diagram import picture as pictures
 from topo.views.diagram.hops import hops_of
 from topo.views.diagram.paint import BAND, Painter, bands, label_blocks
-from topo.views.diagram.picture import THEMES, Canvas, Picture
+from topo.views.diagram.picture import THEMES, Canvas, Picture, looks_of
 from topo.views.diagram.polylines import crossings, hop_lines
 from topo.views.diagram.sheet import WIDEST, Sheet, arranged, draw, legend_rows, legend_signs
 
@@ -587,9 +587,61 @@ def test_texts_and_lines_stand_out(theme):
         assert contrast(theme.ink, fill) >= 7
         assert contrast(theme.soft, fill) >= 4.5
     assert contrast(theme.alarm, theme.paper) >= 4.5
-    assert contrast(theme.faint, theme.faint_fill) >= 2.5
+    grounds = (theme.paper, theme.panel, theme.server, theme.socket)
+    for text in (theme.ink, theme.soft, theme.faint):  # titles, labels, what steps back
+        for ground in (*grounds, theme.faint_fill):
+            assert contrast(text, ground) >= 4.5, (text, ground)
     for look in theme.routes:
-        assert contrast(look.colour, theme.paper) >= 3
+        assert contrast(look.colour, theme.paper) >= 4.5  # the number of a hop
+        assert all(contrast(look.colour, ground) >= 3 for ground in grounds)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_text_of_a_picture_stands_out_from_what_it_stands_on(theme):
+    topology = build_topology(load("dgx-h100"))
+    picture = draw(topology, routes=routes_of(topology, "legacy", "direct"), theme=theme)
+    known = THEMES[theme]
+    written = {*re.findall(r'<FONT[^>]* COLOR="(#\w{6})"', picture.dot)} - {known.paper}
+    assert written <= {known.ink, known.soft, known.faint}
+    assert known.faint in written
+
+
+def looks_drawn(topology, *paths, theme="light", **options):
+    """Return ``colour, stroke`` of the legend's line for each data path."""
+    known = routes_of(topology, *paths)
+    sheet = Sheet(topology, known, {}, {}, "theoretical", side_by_side=True)
+    return {
+        route.label: THEMES[theme].routes[route.look]
+        for panel in sheet.panels("auto")
+        for route in panel.scene.routes
+    }
+
+
+def test_a_data_path_looks_the_same_whatever_is_drawn_beside_it(small):
+    alone = {name: looks_drawn(small, name)[name] for name in ("legacy", "direct", "mmap")}
+    assert alone["legacy"] != alone["direct"]
+    for names in (
+        ["legacy", "direct"],
+        ["direct", "legacy"],
+        ["mmap", "direct"],
+        ["direct", "mmap"],
+    ):
+        assert looks_drawn(small, *names) == {name: alone[name] for name in names}
+
+
+def test_looks_of_one_picture_differ_as_long_as_there_are_some():
+    names = ["compat", "legacy-pageable", "odirect-pinned", "mmap", "direct", "legacy"]
+    assert sorted(looks_of(names)) == list(range(6))
+    assert looks_of(names)[-2:] == looks_of(["direct", "legacy"])
+    assert len(looks_of([*names, "p2pdma", "direct"])) == 8
+    assert set(looks_of(["direct", "direct"])) > set(looks_of(["direct"]))
+
+
+def test_all_strokes_can_be_drawn(small):
+    names = ("legacy", "direct", "compat", "legacy-pageable", "odirect-pinned", "mmap")
+    svg = draw(small, routes=routes_of(small, *names), side_by_side=False).svg()
+    assert svg.count('stroke-dasharray="') > 0
+    assert len({look.stroke for look in looks_drawn(small, *names).values()}) == len(names)
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
@@ -659,11 +711,50 @@ def test_the_same_machine_gives_the_same_bytes():
 # --- files and engines ----------------------------------------------------------------------------
 
 
+def pixels(data):
+    """Return width and height of a PNG, by its header."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", data[16:24])
+
+
 @pytest.mark.parametrize("width", [1600, 800])
 def test_a_png_has_the_width_asked_for(both, width):
-    data = both.png(width=width)
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    assert abs(struct.unpack(">I", data[16:20])[0] - width) <= 1
+    assert abs(pixels(both.png(width=width))[0] - width) <= 1
+
+
+@pytest.mark.parametrize(("asked", "scale"), [({}, 1.5), ({"scale": 0.5}, 0.5), ({"scale": 3}, 3)])
+def test_a_png_has_so_many_pixels_a_point(both, asked, scale):
+    wide, high = pixels(both.png(**asked))
+    assert wide == pytest.approx(both.width * scale, abs=2)
+    assert high == pytest.approx(both.height * scale, abs=2)
+
+
+def test_the_smallest_text_of_a_png_has_fifteen_pixels_however_wide_the_machine():
+    cpus = "  cpu[0-15]: xeon-8480c\n  ram[0-15]: {part: ddr5-4800, channels: 8}"
+    text = f"topo: 1\nname: wide\ndevices:\n{cpus}\nlinks:\n  - ram -- cpu: memory-bus\n"
+    picture = draw(machine(text))
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', picture.svg())]
+    wide, _ = pixels(picture.png())
+    assert picture.width > WIDEST
+    assert min(sizes) * wide / picture.width >= 14.9
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"width": 20_000}, "20000 x .*; a side of a PNG has 1 to 16384 pixels"),
+        ({"width": 0}, "0 x 0 pixels"),
+        ({"scale": 1e9}, "a side of a PNG"),
+        ({"scale": -1}, "a side of a PNG"),
+        ({"scale": float("nan")}, "a side of a PNG"),
+        ({"width": 16_000}, "at most 100 million pixels"),
+    ],
+)
+def test_a_png_of_too_many_pixels_is_refused(both, asked, reason, tmp_path):
+    square = Picture(both.dot, both.width, max(both.height, both.width))
+    with pytest.raises(DrawError, match=reason):
+        square.write(tmp_path / "large.png", **asked)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,15 @@ from topo.files import STANDARD_INPUT, spare_inputs
     metavar="FILE",
     help="Where to: .svg, .png, .dot, or .pdf with a system Graphviz; - is SVG on standard output.",
 )
+@click.option(
+    "--width", type=click.IntRange(16), metavar="PIXELS", help="Of a .png, instead of its scale."
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(0.05, 20),
+    metavar="NUMBER",
+    help="Pixels a point of a .png: 1.5 unless said; the smallest text is 10 points high.",
+)
 @click.option("--no-routes", is_flag=True, help="The machine alone.")
 @click.option("--together", is_flag=True, help="All routes over one machine, not side by side.")
 @verb.choice("--theme", verb.THEMES)
@@ -46,6 +55,8 @@ def command(
     question: verb.Question,
     how: verb.How,
     output: str | None,
+    width: int | None,
+    scale: float | None,
     no_routes: bool,
     together: bool,
     theme: str,
@@ -65,6 +76,10 @@ def command(
     output = output or STANDARD_INPUT
     if output == STANDARD_INPUT and as_json:
         raise click.UsageError("the picture and --json cannot both go to standard output")
+    if width and scale:
+        raise click.UsageError("--width and --scale both say how large the picture is: give one")
+    if (width or scale) and Path(output).suffix.lower() != ".png":
+        raise click.UsageError("--width and --scale are for a .png; other formats have no pixels")
     from topo.views.diagram.sheet import draw
 
     topology = machine.load()
@@ -88,7 +103,7 @@ def command(
     if output == STANDARD_INPUT:
         return verb.put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)
     spare_inputs(output, machine.files)
-    picture.write(output, engine=engine)
+    picture.write(output, engine=engine, width=width, scale=scale)
     if as_json:
         from topo.views.documents import picture_document
 

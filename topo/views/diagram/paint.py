@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, free_place, height, widest
+from topo.views.diagram.picture import INSIDE
 from topo.views.diagram.polylines import Polyline, hop_lines
 from topo.views.diagram.scene import LANE, Scene, figure_of
 
@@ -68,9 +69,14 @@ class Painter:
                     self.buffers[key][buffer].moved(*self.at),
                     self.canvas.html(lines),
                     fillcolor=self.theme.paper,
-                    color=self.theme.routes[self.scene.routes[0].look].colour,
+                    color=self.theme.routes[self._look_of_buffer(key, buffer)].colour,
                     penwidth="2",
                 )
+
+    def _look_of_buffer(self, memory: str, buffer: str) -> int:
+        """Return the look of the first route that fills a buffer."""
+        filled = ((route, part) for route in self.scene.routes for part in route.buffers)
+        return next(route.look for route, part in filled if part[:2] == (memory, buffer))
 
     def _box(self, key: str) -> None:
         rect = self.scene.inner(key).moved(*self.at)
@@ -173,7 +179,7 @@ class Painter:
             joined = list(group)
             for place, polyline in joined:
                 self._polyline(polyline, f"hop {polyline.label}.{place}")
-            if self.theme.routes[look].stroke == "hollow":
+            if self.theme.routes[look].stroke in INSIDE:
                 for place, polyline in joined:
                     self._polyline(polyline, f"hollow {polyline.label}.{place}", inside=True)
         written = set()
@@ -214,7 +220,7 @@ def _upright(x: float, end_x: float, rect: Rect) -> bool:
 def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
     """Draw a piece of a route that explains it."""
     _line(canvas, (name, name), points, look)
-    if look.stroke == "hollow":
+    if look.stroke in INSIDE:
         _line(canvas, (name, name), points, look, inside=True)
 
 
@@ -229,7 +235,7 @@ def _line(
 ) -> None:
     """Draw a route's line in its own stroke, with an arrow's head or to its end without one.
 
-    The `inside` of a hollow line ends at its arrow's head, and is drawn after all lines that join.
+    The `inside` of a line ends at its arrow's head, and is drawn after all lines that join.
     """
     if not inside:
         style = look.stroke if look.stroke in ("dashed", "dotted") else "solid"
@@ -242,7 +248,8 @@ def _line(
         length = max(abs(end_x - x), abs(end_y - y), 1e-9)
         part = max(1 - _HEAD / length, 0.0)
         points = [*points[:-1], (x + (end_x - x) * part, y + (end_y - y) * part)]
-    canvas.line(*ends, points, color=canvas.theme.paper, penwidth=f"{_PEN * 0.4:g}")
+    colour, thin = canvas.theme.paper, f"{_PEN * 0.4:g}"
+    canvas.line(*ends, points, color=colour, penwidth=thin, style=INSIDE[look.stroke])
 
 
 def bands(scene: Scene, polylines: tuple[Polyline, ...], key: WireKey) -> list[tuple[Point, ...]]:

@@ -3,8 +3,9 @@
 The text asks for Graphviz's engine `nop2`, which draws what has its place and moves nothing: any
 Graphviz program makes the same picture of it (``dot -Tsvg picture.dot``).
 
-Route colours are Okabe and Ito's, chosen so that people who are colour-blind can tell them apart;
-each route also has a stroke of its own, for those who print in grey.
+Route colours are Okabe and Ito's, chosen so that people who are colour-blind can tell them apart,
+and darkened until a number in white can be read on them; each route of a picture also has a stroke
+of its own, for those who print in grey. A data path looks the same in every picture.
 
 Reference: Okabe and Ito, "Color Universal Design", https://jfly.uni-koeln.de/color/
 """
@@ -18,7 +19,8 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
+from zlib import crc32
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
@@ -27,12 +29,16 @@ from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, height, widest
 
 Engine = Literal["graphviz-pure", "dot"]
-Stroke = Literal["hollow", "solid", "dashed", "dotted"]
+Stroke = Literal["hollow", "solid", "dashed", "dotted", "striped", "beaded"]
+# What is drawn inside a line in the paper's colour, by stroke.
+INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "dotted"}
 
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
 _SECONDS = 120  # that an engine may take
 _FONT = "Arial"
 _ROUND = 7.0  # radius of a corner
+SCALE = 1.5  # pixels a point, where nobody asks for more or less: the smallest text has 15 pixels
+MOST_PIXELS, _MOST_IN_ALL = 16_384, 100_000_000  # of a PNG: at a side, and together
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +67,31 @@ class Picture:
         """
         return _render(self.dot, "svg", engine).decode()
 
-    def png(self, *, engine: Engine = "graphviz-pure", width: int = 1600) -> bytes:
-        """Return the picture as PNG, `width` pixels wide.
+    def png(
+        self,
+        *,
+        engine: Engine = "graphviz-pure",
+        width: int | None = None,
+        scale: float | None = None,
+    ) -> bytes:
+        """Return the picture as PNG, `width` pixels wide or with `scale` pixels a point.
 
         Raises
         ------
         DrawError
-            If the engine is missing or fails.
+            If it would have too many pixels or none, or if the engine is missing or fails.
         """
-        resolution = 72.0 * width / self.width
-        return _render(self.dot, "png", engine, f"-Gdpi={resolution:.4f}")
+        scale = width / self.width if width is not None else SCALE if scale is None else scale
+        wide, high = self.width * scale, self.height * scale
+        if not (1 <= wide <= MOST_PIXELS and 1 <= high <= MOST_PIXELS):
+            limit = f"a side of a PNG has 1 to {MOST_PIXELS} pixels"
+        elif wide * high > _MOST_IN_ALL:
+            limit = f"a PNG has at most {_MOST_IN_ALL / 1e6:g} million pixels"
+        else:
+            return _render(self.dot, "png", engine, f"-Gdpi={72.0 * scale:.4f}")
+        message = f"the picture would have {wide:.0f} x {high:.0f} pixels; {limit}"
+        help_text = "another --width or --scale, less of the machine (--collapse), or .svg"
+        raise DrawError(Finding("picture-size", message, help=help_text))
 
     def pdf(self, *, engine: Engine = "dot") -> bytes:
         """Return the picture as PDF, which a system Graphviz alone makes.
@@ -85,8 +106,17 @@ class Picture:
             raise DrawError(Finding("engine-cannot", f"{engine} makes no PDF", help=help_text))
         return _render(self.dot, "pdf", engine)
 
-    def write(self, path: str | Path, *, engine: Engine | None = None, width: int = 1600) -> Path:
+    def write(
+        self,
+        path: str | Path,
+        *,
+        engine: Engine | None = None,
+        width: int | None = None,
+        scale: float | None = None,
+    ) -> Path:
         """Write the picture in the format that the suffix of `path` says, whole or not at all.
+
+        `width` and `scale` are those of a PNG, in pixels and in pixels a point.
 
         Raises
         ------
@@ -100,7 +130,7 @@ class Picture:
             case ".svg":
                 data = self.svg(engine=engine or "graphviz-pure").encode()
             case ".png":
-                data = self.png(engine=engine or "graphviz-pure", width=width)
+                data = self.png(engine=engine or "graphviz-pure", width=width, scale=scale)
             case ".pdf":
                 data = self.pdf(engine=engine or "dot")
             case suffix:
@@ -203,12 +233,9 @@ def _boxes(
     }
 
 
-def _looks(hollow: str, solid: str, dashed: str, dotted: str) -> tuple[RouteLook, ...]:
-    return (
-        RouteLook(hollow, "hollow"),
-        RouteLook(solid, "solid"),
-        RouteLook(dashed, "dashed"),
-        RouteLook(dotted, "dotted"),
+def _looks(*colours: str) -> tuple[RouteLook, ...]:
+    return tuple(
+        RouteLook(colour, stroke) for colour, stroke in zip(colours, get_args(Stroke), strict=True)
     )
 
 
@@ -221,7 +248,7 @@ THEMES: dict[str, Theme] = {
         frame="#A9B1BC",
         ink="#15191E",
         soft="#4A535E",
-        faint="#8A929C",
+        faint="#656E78",
         faint_fill="#F7F8F9",
         wire="#5B6570",
         alarm="#A3001E",
@@ -233,7 +260,7 @@ THEMES: dict[str, Theme] = {
             ("#DDF0E4", "#2B7A4B"),
             ("#ECECEC", "#6A6A6A"),
         ),
-        routes=_looks("#D55E00", "#0072B2", "#007A5A", "#A8487F"),
+        routes=_looks("#B94F00", "#0072B2", "#007A5A", "#A8487F", "#5B4FA8", "#7A5C00"),
     ),
     "dark": Theme(
         paper="#14181D",
@@ -243,7 +270,7 @@ THEMES: dict[str, Theme] = {
         frame="#55606C",
         ink="#F2F4F6",
         soft="#BAC3CC",
-        faint="#75808B",
+        faint="#929DA8",
         faint_fill="#1D232A",
         wire="#97A2AD",
         alarm="#FF5A6E",
@@ -255,11 +282,28 @@ THEMES: dict[str, Theme] = {
             ("#1F4230", "#79CF9B"),
             ("#33363A", "#A9AFB5"),
         ),
-        routes=_looks("#E69F00", "#56B4E9", "#35C795", "#E59AC4"),
+        routes=_looks("#E69F00", "#56B4E9", "#35C795", "#E59AC4", "#B9A6F2", "#F0E442"),
     ),
 }
 
-LOOKS = min(len(theme.routes) for theme in THEMES.values())  # after so many, they repeat
+_LOOKS = len(get_args(Stroke))  # after so many in one picture, they repeat
+_OWN_LOOKS = {"legacy": 0, "direct": 1}
+
+
+def looks_of(data_paths: Sequence[str]) -> list[int]:
+    """Return the look of each data path in one picture: its own, or the next that is free.
+
+    The looks of legacy and direct are theirs alone; those of others follow from their names.
+    """
+    given = [_OWN_LOOKS.get(name) for name in data_paths]
+    looks: list[int] = []
+    for place, (name, own) in enumerate(zip(data_paths, given, strict=True)):
+        others = _LOOKS - len(_OWN_LOOKS)
+        first = own if own is not None else len(_OWN_LOOKS) + crc32(name.encode()) % others
+        later = given[place + 1 :]
+        turns = [(first + step) % _LOOKS for step in range(_LOOKS)]
+        looks.append(next((n for n in turns if n not in looks and n not in later), first))
+    return looks
 
 
 def theme_named(name: str) -> Theme:

@@ -19,10 +19,11 @@ from topo.topology.topology import Topology
 from topo.views.diagram.geometry import Line, Point, Rect, height, wrapped
 from topo.views.diagram.grouping import SERVERS, STRONGEST
 from topo.views.diagram.paint import Painter, sample
-from topo.views.diagram.picture import LOOKS, Canvas, Picture, Theme, theme_named
+from topo.views.diagram.picture import Canvas, Picture, Theme, looks_of, theme_named
 from topo.views.diagram.scene import Scene, lay_out, scene_of
 
-# At most so many points wide, the smallest text is 10 pixels high in a picture of 1600 pixels.
+# So many points wide a picture may be before more is drawn as one: the smallest text is then 10
+# pixels high on a page or a screen that is 1600 pixels wide.
 WIDEST = 1600.0
 _MARGIN = 16.0
 _BETWEEN = 16.0
@@ -167,7 +168,8 @@ class Sheet:
     def panels_at(self, level: int) -> tuple[Panel, ...]:
         """Return the panels with so much drawn as one (see `grouping`)."""
         alone = frozenset(route.endpoint for route in self.routes.values())
-        looks = {label: place % LOOKS for place, label in enumerate(self.routes)}
+        given = looks_of([route.data_path.name for route in self.routes.values()])
+        looks = dict(zip(self.routes, given, strict=True))
         groups = [[label] for label in self.routes] if self.apart else [list(self.routes)]
         scenes = lay_out(
             tuple(
@@ -314,7 +316,8 @@ def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
     if signs:
         signs.append(Sign("hop", "hop, in order of travel", signs[0].look))
     if any(scene.buffers for scene in scenes):
-        signs.append(Sign("buffer", "buffer in system RAM"))
+        first = next(route.look for route in routes if route.buffers)
+        signs.append(Sign("buffer", "buffer in system RAM", first))
     if any(scene.alarms for scene in scenes):
         signs.append(Sign("alarm", "bottleneck"))
     if any(len(box.devices) > 1 for box in boxes):

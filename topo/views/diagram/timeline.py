@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topo.topology.topology import Resource
 
 
-_WIDE = 960.0  # of the picture, in points: ten of them are 16 pixels of 1600
+_WIDE = 960.0  # of the picture, in points
 _MARGIN = 18.0
 _LABEL, _SCALE, _AFTER = 138.0, 62.0, 66.0  # left of the bars, their scale, and right of them
 _LANE, _GAP = 62.0, 14.0
