@@ -41,6 +41,18 @@ def test_data_of_a_raid_card_lies_evenly_on_the_drives_behind_it(via, direction)
         assert ways["write" if direction == "read" else "read"].format(drive) not in use
 
 
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_drives_behind_a_switch_of_a_raid_card_are_the_cards(direction):
+    text = RAID.replace("raid: {", "sw0: pcie-switch-gen4\n  raid: {")
+    text = text.replace("nvme -- raid:", "sw0 -- raid: pcie 4 x8\n  - nvme -- sw0:")
+    use = laid(built(text), "direct", storage="raid", direction=direction).use
+    above = {"read": "sw0 -> raid", "write": "raid -> sw0"}[direction]
+    below = {"read": "nvme{} -> sw0", "write": "sw0 -> nvme{}"}[direction]
+    assert use[above] == 1.0
+    assert [use[below.format(drive)] for drive in (0, 1)] == [0.5, 0.5]
+    assert [use[f"nvme{drive}/{direction}"] for drive in (0, 1)] == [0.5, 0.5]
+
+
 def test_a_card_without_drives_has_its_own_rate_alone():
     text = RAID.replace("nvme -- raid", "nvme -- cpu0")
     assert not any("nvme" in name for name in laid(built(text), "direct", storage="raid").use)

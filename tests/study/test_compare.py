@@ -579,6 +579,13 @@ def test_sentences_name_many_alike_as_a_range_and_a_guess_as_one():
     assert "legacy keeps about 5.4 cores busy copying (10 GB/s a core, a guess)." in said
 
 
+def test_what_a_refused_path_would_assume_is_no_finding():
+    machine = built(SWITCHED, {"gpu.gdr": "no", "settings.iommu": "off"})
+    found = compare(machine, workload="load", via=("direct",))
+    assert found["direct"].verdict == "refused"
+    assert not {"acs-not-said", "peer-rate-unknown"} & set(codes(found))
+
+
 # --- cables that stay idle ------------------------------------------------------------------------
 
 

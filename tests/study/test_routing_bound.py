@@ -15,6 +15,7 @@ from topo.study.bottleneck import RoutingBound, routing_bound
 from topo.study.compare import compare
 from topo.topology.build import load
 
+
 TWO_UNLIKE_CARDS = """
 topo: 1
 devices:
@@ -45,6 +46,30 @@ def bound_of(machine, workload: str, via: str, policy: Policy | None = None):
 
 def names(bound: RoutingBound) -> list[str]:
     return [resource.name for resource in bound.resources]
+
+
+def test_the_drives_behind_a_raid_card_bound_any_routing():
+    text = (
+        TWO_UNLIKE_CARDS.split("links:", maxsplit=1)[0].replace(
+            "gpu0:",
+            "raid: {part: raid-card-gen5, read: unlimited, write: unlimited}\n  "
+            "nvme[0-3]: {part: nvme-gen4-3.84tb, read: 6 GB/s}\n  gpu0:",
+        )
+        + """links:
+  - raid -- cpu0: pcie 5 x16
+  - nvme -- raid: pcie 4 x4
+  - ram0 -- cpu0: memory-bus
+  - gpu0 -- cpu0: pcie 5 x16
+settings: {iommu: off}
+workloads:
+  load: {read: 80 GB, from: raid, to: gpu}
+"""
+    )
+    text = text.replace("  nic0: connectx-7\n  nic1: connectx-7\n", "").replace(
+        "  storage: {part: nvme-of-target, outside: yes}\n", ""
+    )
+    rate, bound = bound_of(built(text), "load", "legacy")
+    assert rate == bound.rate == pytest.approx(24e9)
 
 
 @pytest.mark.parametrize(

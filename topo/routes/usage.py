@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from topo.catalogue.kinds import Kind
@@ -57,6 +58,17 @@ def measured_pairs(topology: Topology) -> dict[tuple[str, str], Measurement]:
         if rate.source in topology
         and all(step.target != rate.target for step in topology.steps[rate.source])
     }
+
+
+def drives_behind(topology: Topology, card: str) -> dict[str, tuple[str, ...]]:
+    """Return the drives behind a RAID card, each with the devices from it up to the card."""
+    drives: dict[str, tuple[str, ...]] = {}
+    for drive in topology.of_kind("nvme"):
+        attachment = topology.tree.attachment(drive.name)
+        if attachment is not None and card in attachment.bridges:
+            above = attachment.bridges.index(card) + 1
+            drives[drive.name] = attachment.bridges[:above]
+    return drives
 
 
 # --- peer to peer ---------------------------------------------------------------------------------
@@ -372,18 +384,15 @@ class UseBuilder:
         """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""
         if self._topology[name].kind != "hba":
             return
-        steps = [s for s in self._topology.steps[name] if self._topology[s.target].kind == "nvme"]
-        drives = dict.fromkeys(step.target for step in steps)
-        for drive in drives:
+        drives = drives_behind(self._topology, name)
+        for drive, bridges in drives.items():
             yield f"{drive}/{self._direction}", 1.0 / len(drives)
-        for step in steps:
-            # Walked from the card: a read comes the other way.
-            link = step.link
-            to_drive = step.resource
-            from_drive = link.backward if to_drive is link.forward else link.forward
-            used = from_drive if self._direction == "read" else to_drive
-            if used is not None:
-                yield used.id, 1.0 / len(steps)
+            for below, above in pairwise((drive, *bridges)):
+                start, end = (below, above) if self._direction == "read" else (above, below)
+                steps = [step for step in self._topology.steps[start] if step.target == end]
+                for step in steps:
+                    if step.resource is not None:
+                        yield step.resource.id, 1.0 / len(drives) / len(steps)
 
     def _measurements(self, transfer: Transfer) -> Iterator[Measurement]:
         """Yield the rates that were measured between the ends of a transfer, or its engine."""

@@ -11,6 +11,7 @@ from topo.description.description import Basis, DataPath, Device, Move, Workload
 from topo.errors import Place, UnboundedError
 from topo.flows.demands import UseMatrix, use_matrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
+from topo.routes.usage import drives_behind
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
 from topo.study.answer import bottlenecks_of, completion, peaks_of, shared, unknowns_of
@@ -296,12 +297,25 @@ class _FlowNetwork:
         rate = math.inf if least is None else least.capacity.rate(self.basis)
         self.arcs.append((tail, head, rate, least))
 
+    def _drives_behind(self, device: Device) -> Iterator[Resource]:
+        """Yield the slowest drive of a RAID card, of which each has its even part, for all."""
+        if device.kind != "hba":
+            return
+        names = drives_behind(self.topology, device.name)
+        sides = [self.topology.resources.get(f"{name}/{self.storage_side}") for name in names]
+        for side in filter(None, sides):
+            figure = side.capacity.at(self.basis)
+            if figure.value is not None:
+                together = replace(figure, value=figure.value * len(names))
+                yield replace(side, capacity=Capacity(together))
+
     def _add_device(self, device: Device) -> None:
         """Add what a device is to the flow: an end, a card with a chip, or something to pass."""
         name, resources = device.name, self.topology.resources
         caps = [self._cap(name, name, device.part.peer_caps, device.place)]
         if name in self.starts or name in self.ends:
             sides = [resources.get(f"{name}/{side}") for side in (self.storage_side, "bus", "hbm")]
+            sides += self._drives_behind(device)
             if name in self.starts:
                 self._add(self.START, (name, "out"), [*sides, *caps])
             else:

@@ -231,7 +231,8 @@ def _findings(answers: tuple[WorkloadAnswer, ...], basis: Basis) -> Iterator[Fin
     for name, paths in by_path.items():
         unknowns = tuple(dict.fromkeys(unknown for path in paths for unknown in path.unknowns))
         paths_by_unknowns.setdefault(unknowns, []).append(name)
-        for reason in merged(reason for path in paths for reason in path.reasons):
+        possible = (path for path in paths if path.verdict != "refused")
+        for reason in merged(reason for path in possible for reason in path.reasons):
             if reason.effect == "assumed":
                 paths_by_reason.setdefault(reason, []).append(name)
     for unknowns, names in paths_by_unknowns.items():
