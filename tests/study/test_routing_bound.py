@@ -15,7 +15,6 @@ from topo.study.bottleneck import RoutingBound, routing_bound
 from topo.study.compare import compare
 from topo.topology.build import load
 
-
 TWO_UNLIKE_CARDS = """
 topo: 1
 devices:
