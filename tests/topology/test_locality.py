@@ -17,7 +17,17 @@ from tests.machines import (
     shipped,
 )
 from topo.errors import UnknownNameError
-from topo.topology.locality import locality, matrix, matrix_devices, pci_functions, rank, socket_of
+from topo.topology.locality import (
+    LARGEST_MATRIX,
+    locality,
+    matrix,
+    matrix_devices,
+    matrix_rows,
+    pci_functions,
+    rank,
+    socket_of,
+)
+from topo.topology.rules import gds_ranking
 
 
 def test_dgx_h100_is_what_nvidia_smi_shows():
@@ -208,3 +218,50 @@ def test_the_matrix_is_symmetric(name):
 def test_an_unknown_device_is_named_with_advice():
     with pytest.raises(UnknownNameError, match="no device gpu9; gpu0 and gpu1 exist"):
         locality(built(TWO_SOCKETS), "gpu9", "gpu0")
+
+
+def test_a_matrix_of_many_servers_is_one_servers():
+    servers = LARGEST_MATRIX // 2
+    text = (
+        PARTS
+        + f"""
+devices:
+  cpu[0-{servers - 1}]: socket
+  gpu[0-{2 * servers - 1}]: accel
+  nic[0-{servers - 1}]: card
+links:
+  - gpu -- cpu in blocks: pcie 5 x16
+  - nic -- cpu: pcie 5 x16
+"""
+    )
+    topology = built(text)
+    rows, findings = matrix_rows(topology)
+    assert [device.name for device in rows] == ["gpu0", "gpu1", "nic0"]
+    assert [finding.code for finding in findings] == ["matrix-cut"]
+    assert "3 of 384 devices" in findings[0].message
+    assert matrix(topology, devices=rows)["gpu0"] == {"gpu0": "X", "gpu1": "NODE", "nic0": "NODE"}
+    assert locality(topology, "gpu0", "gpu2") == ""  # of another server
+    assert len(matrix_rows(topology, every=True)[0]) == 3 * servers
+    ranking = gds_ranking(topology)
+    assert [peer.name for peer in ranking["gpu3"]] == ["nic1"]  # another server's is no peer
+    assert matrix_rows(shipped("dgx-h100"))[1] == ()
+
+
+def test_a_matrix_of_one_large_server_is_cut():
+    count = LARGEST_MATRIX + 1
+    text = (
+        PARTS
+        + f"""
+  switch: {{kind: pcie-switch, source: test}}
+devices:
+  cpu0: socket
+  sw0: switch
+  gpu[0-{count - 1}]: accel
+links:
+  - sw0 -- cpu0: pcie 5 x16
+  - gpu -- sw0: pcie 5 x16
+"""
+    )
+    rows, findings = matrix_rows(built(text))
+    assert len(rows) == LARGEST_MATRIX
+    assert "--all" in findings[0].help

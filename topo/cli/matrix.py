@@ -16,13 +16,21 @@ from topo.cli import verb
     "Whose eyes: nvidia-smi's classes, NCCL's types and GB/s, the GDS driver's distances.",
 )
 @click.option("--release", metavar="NAME", help="Of NCCL, whose numbers to use: current, ...")
+@click.option("--all", "every", is_flag=True, help="Every device, however many there are.")
 @verb.asks_json
 def command(
-    machine: verb.Machine, functions: bool, rules: str, release: str | None, as_json: bool
+    *,
+    machine: verb.Machine,
+    functions: bool,
+    rules: str,
+    release: str | None,
+    every: bool,
+    as_json: bool,
 ) -> int:
     """Print the locality of every pair, as `nvidia-smi topo -m` does.
 
-    GPUs first, then network cards, each in the order of their PCI addresses.
+    GPUs first, then network cards, each in the order of their PCI addresses. Of many servers the
+    first one's are shown, unless --all asks for the others.
     """
     if release is not None and rules != "nccl":
         raise click.UsageError("--release goes with --rules nccl.")
@@ -38,24 +46,26 @@ def command(
         if as_json:
             return verb.put_document(gds_document(topology, ranking), topology.findings)
         return verb.put_page(gds_page(ranking), topology.findings)
+    from topo.topology.locality import matrix, matrix_rows, numa_nodes
+
+    devices, findings = matrix_rows(topology, every=every)
+    findings = (*topology.findings, *findings)
     if rules == "nccl":
         from topo.topology.rules import NEWEST, nccl_matrix, nccl_numbers
         from topo.views.documents import nccl_document
         from topo.views.text.locality import nccl_page
 
         numbers = nccl_numbers(release or NEWEST)
-        paths = nccl_matrix(topology, release=numbers.release)
+        paths = nccl_matrix(topology, devices=devices, release=numbers.release)
         if as_json:
-            return verb.put_document(nccl_document(topology, paths, numbers), topology.findings)
-        return verb.put_page(nccl_page(paths, numbers), topology.findings)
-    from topo.topology.locality import matrix, numa_nodes
-
-    classes = matrix(topology, functions=functions)
+            return verb.put_document(nccl_document(topology, paths, numbers), findings)
+        return verb.put_page(nccl_page(paths, numbers), findings)
+    classes = matrix(topology, devices=devices, functions=functions)
     numa = {row: numa_nodes(topology, row.partition("/")[0]) for row in classes}
     if as_json:
         from topo.views.documents import matrix_document
 
-        return verb.put_document(matrix_document(topology, classes, numa=numa), topology.findings)
+        return verb.put_document(matrix_document(topology, classes, numa=numa), findings)
     from topo.views.text.locality import matrix_page
 
-    return verb.put_page(matrix_page(topology, classes, numa=numa), topology.findings)
+    return verb.put_page(matrix_page(topology, classes, numa=numa), findings)

@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS
-from topo.graph import breadth_first
+from topo.errors import Finding
+from topo.graph import breadth_first, components
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CLASSES: Final = ("X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 
+LARGEST_MATRIX: Final = 256  # rows: more are no table that anybody reads
 _NODE: Final = "numa"  # what the name of a NUMA node begins with
 
 
@@ -103,6 +105,18 @@ class Tree:
             lambda name: [step.target for step in steps[name] if step.link.cable.family == "pcie"],
         )
 
+    @cached_property
+    def servers(self) -> Mapping[str, int]:
+        """The number of the server that each CPU and root complex is in: linked ones are in one."""
+        hosts = [host.name for host in self._topology.of_kind(*HOSTS)]
+        parts = components(hosts, lambda name: _hosts_beside(self._topology, name))
+        return {host: number for number, part in enumerate(parts) for host in part}
+
+    def server_of(self, name: str) -> int | None:
+        """Return the number of the server that a device hangs in, `None` where it is in none."""
+        attachment = self.attachment(name)
+        return self.servers[attachment.root] if attachment else None
+
     def _at_root(self, root: str, bridges: tuple[str, ...], node: str) -> Attachment:
         """Return the attachment with the CPU that a root complex belongs to.
 
@@ -177,12 +191,11 @@ def numa_nodes(topology: Topology, name: str) -> tuple[int, ...]:
 
 def linked_hosts(topology: Topology, host: str) -> Mapping[str, int]:
     """Return the CPUs and root complexes of one machine, by links between them from `host` on."""
-    return breadth_first(
-        [host],
-        lambda name: [
-            step.target for step in topology.steps[name] if topology[step.target].is_host
-        ],
-    )
+    return breadth_first([host], lambda name: _hosts_beside(topology, name))
+
+
+def _hosts_beside(topology: Topology, host: str) -> list[str]:
+    return [step.target for step in topology.steps[host] if topology[step.target].is_host]
 
 
 def _node(step: Step) -> str:
@@ -267,7 +280,8 @@ def _tree_class(topology: Topology, a: tuple[str, Attachment], b: tuple[str, Att
     if of_a.root == of_b.root and topology[of_a.root].kind == "root-complex":
         return "PHB"
     if of_a.socket != of_b.socket:
-        return "SYS" if of_b.socket in linked_hosts(topology, of_a.socket) else ""
+        servers = topology.tree.servers
+        return "SYS" if servers[of_a.socket] == servers[of_b.socket] else ""
     apart = of_a.node and of_b.node and of_a.node != of_b.node
     return "SYS" if apart else "NODE"
 
@@ -291,6 +305,36 @@ def matrix_devices(topology: Topology) -> tuple[Device, ...]:
     )
 
 
+def matrix_rows(
+    topology: Topology, *, every: bool = False
+) -> tuple[tuple[Device, ...], tuple[Finding, ...]]:
+    """Return the rows of a matrix that can be read, and a note of what is left out.
+
+    Where there are more than `LARGEST_MATRIX`, they are those of the first row's server, since the
+    pairs are the square of the rows and between servers nothing is told.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    every
+        All rows, however many they are.
+    """
+    devices = matrix_devices(topology)
+    if every or len(devices) <= LARGEST_MATRIX:
+        return devices, ()
+    tree = topology.tree
+    server = tree.server_of(devices[0].name)
+    rows = [device for device in devices if tree.server_of(device.name) == server]
+    rows = rows[:LARGEST_MATRIX]
+    message = (
+        f"{len(rows)} of {len(devices)} devices are shown, those of the server of {rows[0].name}: "
+        f"all of them make {len(devices) ** 2:,} pairs"
+    )
+    note = Finding("matrix-cut", message, severity="note", help="--all shows every device")
+    return tuple(rows), (note,)
+
+
 def pci_functions(device: Device) -> tuple[str, ...]:
     """Return the names of a card's PCI functions: ``slot1/f0``, ``slot1/f1``; one has no suffix."""
     figure = device.part.figure("functions")
@@ -298,17 +342,21 @@ def pci_functions(device: Device) -> tuple[str, ...]:
     return tuple(f"{device.name}/f{n}" for n in range(count)) if count > 1 else (device.name,)
 
 
-def matrix(topology: Topology, *, functions: bool = False) -> dict[str, dict[str, str]]:
+def matrix(
+    topology: Topology, *, devices: Sequence[Device] = (), functions: bool = False
+) -> dict[str, dict[str, str]]:
     """Return ``{row: {column: class}}`` for GPUs and network cards.
 
     Parameters
     ----------
     topology
         The machine.
+    devices
+        The rows; `matrix_devices` where none are given.
     functions
         Show each PCI function of a card: two functions of one card are ``PIX``.
     """
-    devices = matrix_devices(topology)
+    devices = devices or matrix_devices(topology)
     rows = [
         (name, device.name)
         for device in devices

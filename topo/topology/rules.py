@@ -14,7 +14,7 @@ across NUMA nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -270,13 +270,17 @@ _BELOW: Final = "/below"
 _NVS: Final = "NVS"
 
 
-def nccl_matrix(topology: Topology, *, release: str = NEWEST) -> dict[str, dict[str, Path | None]]:
+def nccl_matrix(
+    topology: Topology, *, devices: Sequence[Device] = (), release: str = NEWEST
+) -> dict[str, dict[str, Path | None]]:
     """Return NCCL's path between every two GPUs and network cards, `None` where there is none.
 
     Parameters
     ----------
     topology
         The machine.
+    devices
+        The rows; `matrix_devices` where none are given.
     release
         Whose numbers to use, one of `nccl_releases`.
 
@@ -286,7 +290,7 @@ def nccl_matrix(topology: Topology, *, release: str = NEWEST) -> dict[str, dict[
         If there are no numbers of that release.
     """
     graph = nccl_graph(topology, release=release)
-    names = [device.name for device in matrix_devices(topology)]
+    names = [device.name for device in devices or matrix_devices(topology)]
     paths = {name: paths_from(graph, name) if name in graph.kinds else {} for name in names}
     return {row: {column: paths[row].get(column) for column in names} for row in names}
 
@@ -458,12 +462,16 @@ def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
     Parameters
     ----------
     topology
-        The machine; what hangs on no host has no rank.
+        The machine; what hangs on no host, or in another server, has no rank.
     """
-    peers = topology.of_kind(*CARDS, "nvme")
+    tree = topology.tree
+    peers: dict[int | None, list[Device]] = {}
+    for device in topology.of_kind(*CARDS, "nvme"):
+        peers.setdefault(tree.server_of(device.name), []).append(device)
     ranking: dict[str, tuple[GdsPeer, ...]] = {}
     for gpu in topology.of_kind("gpu"):
-        ranked = (_ranked(topology, gpu, peer) for peer in peers)
+        beside = peers.get(tree.server_of(gpu.name), ())
+        ranked = (_ranked(topology, gpu, peer) for peer in beside)
         of_gpu = [peer for peer in ranked if peer is not None]
         ranking[gpu.name] = tuple(sorted(of_gpu, key=lambda peer: peer.rank))
     return ranking
