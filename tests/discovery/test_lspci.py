@@ -264,14 +264,23 @@ def test_a_tree_without_names_is_no_machine_alone():
     assert "lspci -tv" in finding.help
 
 
-def test_a_tree_without_names_places_what_another_source_names():
-    sources = [discover(None, text.encode(), "x.txt") for text in (PLACES, WHAT)]
+@pytest.mark.parametrize("texts", [(PLACES, WHAT), (WHAT, PLACES)], ids=["tree", "names"])
+def test_a_tree_without_names_places_what_another_source_names(texts):
+    sources = [discover(None, text.encode(), "x.txt") for text in texts]
     topology = build_topology(import_together(sources).description)
     assert locality(topology, "gpu0", "nic0") == "PIX"
     assert locality(topology, "gpu1", "nic0") == "NODE"
 
 
 # --- lists --------------------------------------------------------------------------------------
+
+
+def test_a_list_of_endpoints_tells_no_tree():
+    assert "no-tree" in codes(read(WHAT))
+    domains = WHAT.replace("0000:83", "0001:00").replace("0000:84", "0002:00")
+    domains = domains.replace("0000:85", "0003:00")  # bus 00 is a root's
+    assert "no-tree" not in codes(read(domains))
+
 
 LIST = """\
 00:00.0 Host bridge: Intel Corporation Device 09a2

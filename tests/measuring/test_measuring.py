@@ -296,6 +296,13 @@ def test_perftest_writes_mib_and_calls_them_mb(unit, rate, expected):
     assert lines(found) == {("nic0", "storage"): pytest.approx(expected, rel=1e-5)}
 
 
+def test_a_table_of_perftest_without_its_head_says_what_is_missing():
+    rows = perftest(380).partition(b"#bytes")
+    with pytest.raises(TopoError, match="without the head that names the test") as caught:
+        measure(built(ONE_PORT), rows[1] + rows[2])
+    assert "whole output" in caught.value.findings[0].help
+
+
 @pytest.mark.parametrize(
     ("title", "above", "out"),
     [

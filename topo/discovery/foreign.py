@@ -53,10 +53,9 @@ class FileKind:
     @property
     def recognised(self) -> bool:
         """Whether anything in the file told what it is."""
-        return self.words != _NOTHING
+        return self is not _UNKNOWN
 
 
-_NOTHING: Final = "no file that topo knows"
 _ROOT: Final = re.compile(rb"<\s*([A-Za-z_][\w:.-]{0,60})")
 _PROLOG: Final = re.compile(rb"\s*(<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
 _ROOTS: Final = {
@@ -176,7 +175,7 @@ def file_kind(data: bytes) -> FileKind:
 
 _JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*["}]|\[\s*(?:["\[\]{\d-]|true|false|null))')
 _JSON_FILE: Final = FileKind("", "a JSON file")
-_UNKNOWN: Final = FileKind("", _NOTHING)
+_UNKNOWN: Final = FileKind("", "a text of no kind that topo knows")
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -211,7 +211,9 @@ def read_blocks(lines: list[str]) -> Listing | None:
     ids = {function.id for function in functions}
     detailed = any(function.most or function.current for function in functions)
     findings = []
-    if not bridges and any(function.is_bridge for function in functions):
+    # Behind a bus that is no root's there is a bridge, listed or not.
+    cut = not roots and any(bus != "00" for _, bus in places)
+    if not bridges and (cut or any(function.is_bridge for function in functions)):
         message = "the list does not tell what hangs on which bridge: switches are missing"
         help = "`lspci -tv` draws the tree, `sudo lspci -vvv` tells it with speeds"
         findings.append(Finding("no-tree", message, severity="warning", help=help))

@@ -369,6 +369,10 @@ def _perftest(data: bytes, name: str) -> Results:
     """Read what perftest's bandwidth tests print."""
     text = "\n".join(read_lines(data, name))
     titles = list(_TITLE.finditer(text))
+    if not titles and _TABLE.search(text):
+        message = f"`{name}` has a table of perftest without the head that names the test"
+        help = "which way the data went stands there: paste the whole output"
+        raise ExchangeError(Finding("no-results", message, help=help))
     results: list[Result] = []
     left_out: list[str] = []
     start = 0
