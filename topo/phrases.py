@@ -254,5 +254,24 @@ def nearest_names(name: str, names: Iterable[str]) -> str:
     return f"the nearest of {len(candidates)} are {listed(nearest)}"
 
 
+def terminal_width(text: str) -> int:
+    r"""Return how many columns of a terminal a text takes: wide characters two, marks none.
+
+    Examples
+    --------
+    >>> terminal_width("topo"), terminal_width("\u62d3\u6251"), terminal_width("e\u0301")
+    (4, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, combining, east_asian_width
+
+    return sum(
+        2 if east_asian_width(character) in "WF" else 1
+        for character in text
+        if not combining(character) and category(character) not in ("Mn", "Me", "Cf")
+    )
+
+
 def _hyphenated(name: str) -> str:
     return name.strip().lower().replace("_", "-").replace(" ", "-")

@@ -28,7 +28,6 @@ stages: serial
 workers: 8
 needs: [peer-to-peer, rdma]
 falls-back-to: legacy
-code: B
 source: our notes
 x-note: ours
 """
@@ -54,7 +53,7 @@ def test_everything_that_a_data_path_may_say():
     assert (second.rate.value, second.per_worker) == (7.98e9, True)
     assert second.rate.source == "own.yaml:4"
     assert (path.stages, path.workers, path.needs) == ("serial", 8, ("peer-to-peer", "rdma"))
-    assert (path.falls_back_to, path.code, path.source) == ("legacy", "B", "our notes")
+    assert (path.falls_back_to, path.source) == ("legacy", "our notes")
     assert path.title == "SPDK into pinned memory"
 
 

@@ -138,8 +138,6 @@ class DataPath:
     needs
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
         ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
-    code
-        A short name to cite it by, which topo itself does nothing with.
     """
 
     name: str
@@ -149,7 +147,6 @@ class DataPath:
     workers: int = 1
     needs: tuple[str, ...] = ()
     falls_back_to: str = ""
-    code: str = ""
     source: str = ""
     place: Place | None = None
 

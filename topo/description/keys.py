@@ -214,7 +214,6 @@ DATA_PATH: Final = _table(
     Row("workers", "count", "workers for each GPU, for `serial`"),
     Row("needs", "word-list", "facts it cannot do without: `peer-to-peer`", words=_NEEDS),
     Row("falls-back-to", "text", "the data path taken where this one is refused"),
-    Row("code", "text", "the letter of its row in the documentation's table"),
     Row("source", "text", "where this is described"),
 )
 

@@ -105,7 +105,6 @@ def _data_path(path: DataPath) -> Plain:
             "workers": path.workers if path.workers != 1 else 0,
             "needs": list(path.needs),
             "falls-back-to": path.falls_back_to,
-            "code": path.code,
             "source": path.source,
         }
     )

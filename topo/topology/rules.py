@@ -97,11 +97,9 @@ def nccl_numbers(release: str = NEWEST) -> NcclNumbers:
     """
     table = _read("nccl")
     if release not in table:
-        message, advice = (
-            f"no numbers of NCCL's release `{release}`",
-            f"there are {', '.join(table)}",
-        )
-        raise UnknownNameError(Finding("unknown-name", message, help=advice))
+        message = f"no numbers of NCCL's release `{release}`"
+        help = f"there are {', '.join(nccl_releases())}"
+        raise UnknownNameError(Finding("unknown-name", message, help=help))
     changed: dict[str, Any] = table[release]
     row = {**table.get(changed.get("like", ""), {}), **changed}
     return NcclNumbers(

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from topo.phrases import counted, visible
+from topo.phrases import counted, terminal_width, visible
 
 if TYPE_CHECKING:
     from topo.errors import Finding, Place, Severity
@@ -31,7 +31,6 @@ _CUT: Final = "..."
 _TAB: Final = 4
 _SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 # Unicode's categories of marks and invisible characters.
-_NO_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
 # Colours are those that rustc and ruff taught people to read.
 _STYLES: Final[dict[str, str]] = {
     "error": "1;31",
@@ -126,7 +125,7 @@ def _marked(line: str, place: Place) -> tuple[str, str, str]:
     indent, marks = columns, 0
     for position in range(first, len(line)):
         piece = _glyph(line[position], columns)
-        width = _columns(piece)
+        width = terminal_width(piece)
         if columns + width > _WIDTH:
             text += _CUT
             break
@@ -144,17 +143,6 @@ def _glyph(char: str, column: int) -> str:
     if unicodedata.category(char) in {"Cc", "Cs", "Co", "Cn"} or visible(char) != char:
         return "\ufffd"
     return char
-
-
-def _columns(text: str) -> int:
-    """Return how many terminal columns `text` takes: wide characters two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    columns = 0
-    for char in text:
-        if not unicodedata.combining(char) and unicodedata.category(char) not in _NO_WIDTH:
-            columns += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-    return columns
 
 
 def _printable(text: str) -> str:

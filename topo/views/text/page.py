@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from topo.catalogue.fields import RATE, Quantity
-from topo.phrases import shortened, visible
+from topo.phrases import shortened, terminal_width, visible
 from topo.records import dataclass
 from topo.units import format_size
 
@@ -275,7 +275,7 @@ def _table_lines(table: Table, width: int, *, color: bool) -> Iterator[str]:
             pieces = []
             for place, column in enumerate(table.columns):
                 text = lines[place][number] if number < len(lines[place]) else ""
-                space = " " * (widths[place] - _cells(text))
+                space = " " * (widths[place] - terminal_width(text))
                 text = _painted(text, _STYLES[cells[place].tone], color=color)
                 pieces.append(f"{space}{text}" if column.right else f"{text}{space}")
             yield (" " * _GAP).join(pieces)
@@ -290,7 +290,7 @@ def _narrowest(table: Table, place: int) -> int:
         pieces = ["x" * _BREAKS_AT]
     else:
         pieces = [line for text in texts for line in text.splitlines()]
-    return max(map(_cells, [*pieces, *column.title.split()]), default=0)
+    return max(map(terminal_width, [*pieces, *column.title.split()]), default=0)
 
 
 def _column_widths(
@@ -304,7 +304,7 @@ def _column_widths(
     for row in rows:
         for place, cell in enumerate(row):
             text = cell.text if isinstance(cell, Cell) else cell
-            natural[place] = max(natural[place], *map(_cells, text.split("\n")))
+            natural[place] = max(natural[place], *map(terminal_width, text.split("\n")))
     gaps = [_GAP] * (len(columns) - 1) + [0]
     widths = [min(wide + gap, limit) for wide, gap in zip(natural, gaps, strict=True)]
     breaking = [place for place, column in enumerate(columns) if column.breaks]
@@ -327,16 +327,16 @@ def _broken(line: str, width: int) -> list[str]:
     used = 0
     for match in _WORD.finditer(line):
         word = match[0]
-        length = _cells(word.rstrip())
+        length = terminal_width(word.rstrip())
         if used + length <= width:
-            used += _cells(word)
+            used += terminal_width(word)
             continue
         start = match.start()
         pieces = _chopped(word, width) if length > width else [word]
         for piece in pieces:
             starts.append(start)
             start += len(piece)
-        used = _cells(pieces[-1])
+        used = terminal_width(pieces[-1])
     starts = list(dict.fromkeys(starts))
     return [line[start:end] for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
 
@@ -345,19 +345,7 @@ def _chopped(word: str, width: int) -> list[str]:
     """Return a word in pieces of at most `width`."""
     pieces = [""]
     for character in word:
-        if _cells(pieces[-1] + character) > width:
+        if terminal_width(pieces[-1] + character) > width:
             pieces.append("")
         pieces[-1] += character
     return pieces
-
-
-def _cells(text: str) -> int:
-    """Return how many cells of a terminal a text takes: wide letters two, combining marks none."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(
-        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
-        for character in text
-    )
