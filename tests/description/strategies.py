@@ -166,7 +166,6 @@ _OWN = st.builds(
         needs=st.just(["rdma", "c2c"]),
         falls_back_to=st.just("legacy"),
         source=st.just("notes"),
-        code=st.just("Z"),
         title=st.just("mine"),
     ),
 )

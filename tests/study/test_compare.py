@@ -18,9 +18,9 @@ from tests.machines import (
     uncapped,
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
-from topo.routes.route import Policy
+from topo.routes.route import Policy, links_range
 from topo.study.answers import IdleLinks, SlowerCards
-from topo.study.compare import compare
+from topo.study.compare import compare, paths
 from topo.study.question import ask
 from topo.views.sentences import sentences
 
@@ -622,3 +622,12 @@ def test_a_slower_cable_that_carries_nothing_is_said(cables, rate, idle):
         assert len(fact.links) == len(idle)
         assert all(part in name for part, name in zip(idle, fact.links, strict=True))
         assert "nothing" in sentences([fact])[0]
+
+
+def test_paths_keep_the_routes_that_are_asked_for():
+    topology = shipped("dgx-h100")
+    for whole, brief in zip(paths(topology), paths(topology, routes=False), strict=True):
+        for routed, shortened in zip(whole.workloads, brief.workloads, strict=True):
+            assert len(routed.routes) == 8
+            assert shortened.routes == routed.routes[:1]
+            assert shortened.links == routed.links == links_range(routed.routes)

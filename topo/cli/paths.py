@@ -25,7 +25,8 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
     arguments = question.arguments()
     if question.by_ends and not question.via:
         arguments["via"] = usual_paths(topology, ask(topology, question.source, question.target))
-    answers = paths(topology, **arguments, **how.arguments(topology))
+    how_arguments = how.arguments(topology)
+    answers = paths(topology, **arguments, **how_arguments, routes=question.by_ends)
     if as_json:
         from topo.views.documents import paths_document
 

@@ -410,11 +410,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class RoutedPath:
-    """A data path laid for one workload: the worst verdict, every reason, one route a GPU."""
+    """A data path laid for one workload: the worst verdict, every reason, one route a GPU.
+
+    `links` are the fewest and the most links walked. Of the routes there is the first alone where
+    nobody asked for them.
+    """
 
     workload: Workload
     verdict: Verdict
     reasons: tuple[Reason, ...]
+    links: tuple[int, int]
     routes: tuple[Route, ...]
 
 

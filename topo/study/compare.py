@@ -13,7 +13,7 @@ from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, UnboundedError
 from topo.flows.demands import Demand, at_basis, demands_of, use_matrix
 from topo.phrases import listed
-from topo.routes.route import Policy, Reason, Verdict, merged
+from topo.routes.route import Policy, Reason, Verdict, links_range, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import answer, chosen_split, completion, reasons_of, shared, unknown_capacity
@@ -414,6 +414,7 @@ def paths(
     target: str = "",
     at: Basis = "theoretical",
     policy: Policy | None = None,
+    routes: bool = True,
 ) -> tuple[PathRoutes, ...]:
     """Lay data paths for the workloads of a topology, or between two ends.
 
@@ -432,6 +433,9 @@ def paths(
         Which figure of each capacity decides the best division over cards.
     policy
         How cards, memories and equal walks are wanted.
+    routes
+        Whether every route is kept, and not the first alone: those of thousands of GPUs by every
+        data path fill gigabytes.
     """
     if source or target or not (topology.description.workloads or workload):
         workloads: tuple[Workload, ...] = (ask(topology, source, target),)
@@ -447,9 +451,10 @@ def paths(
 
     def routed(workload: Workload, path: DataPath) -> RoutedPath:
         demands = chosen_split(router, demands_of(router, workload, path, basis=at), at)
-        routes = tuple(demand.route for demand in demands)
-        reasons = reasons_of(topology, workload, path, routes)
-        return RoutedPath(workload, verdict_of(reasons), reasons, routes)
+        laid = tuple(demand.route for demand in demands)
+        reasons = reasons_of(topology, workload, path, laid)
+        kept = laid if routes else laid[:1]
+        return RoutedPath(workload, verdict_of(reasons), reasons, links_range(laid), kept)
 
     return tuple(
         PathRoutes(path, count(path), tuple(routed(workload, path) for workload in workloads))

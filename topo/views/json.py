@@ -196,13 +196,11 @@ def _cores(path: PathAnswer) -> Document:
 
 
 def _routed_length(routed: RoutedPath) -> Document:
-    from topo.routes.route import links_range
-
     refused, first = routed.verdict == "refused", routed.routes[0]
     return {
         "logical_hops": None if refused else first.logical_hops,
         "physical_links": None if refused else first.physical_links,
-        "physical_links_range": None if refused else links_range(routed.routes),
+        "physical_links_range": None if refused else routed.links,
     }
 
 
