@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TOPO := $(BIN)/python -m topo
 READY := $(VENV)/.ready
+LOCK := requirements-dev.lock
 
 # For `make bench`: the source tree of the installed libsimgrid, and its times stand beside ours
 # (apt-get install libsimgrid-dev python3-simgrid g++, then apt-get source simgrid).
@@ -23,16 +24,24 @@ JOBS ?= auto
 export HYPOTHESIS_PROFILE ?= ci
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench renders clean
+.PHONY: help setup lock demo test lint format bench renders clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '%-16s %s\n' "$$name" "$$what"; done
 
-setup: $(READY)  ## make .venv and install topo there (again only when pyproject.toml changed)
+setup: $(READY)  ## make .venv and install topo there (again only when pyproject.toml or the lock changed)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(LOCK)
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=$(LOCK) $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+lock:  ## write the newest versions that fit into requirements-dev.lock, for `make test` to try
+	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	(sed -n '/^#/p' $(LOCK); $(BIN)/python -m pip freeze --exclude-editable) > $(LOCK).new
+	mv $(LOCK).new $(LOCK)
 	@touch $(READY)
 
 demo: setup  ## compare the legacy path with the direct one on the textbook server, and draw it
