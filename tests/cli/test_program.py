@@ -367,6 +367,37 @@ def test_no_color_is_heard(monkeypatch, name, value):
     assert _in_color(Terminal()) is False
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("matrix", "dgx-h100"),
+        ("paths", "dgx-h100"),
+        ("simulate", "gds-textbook"),
+        ("import", "x.txt"),
+    ],
+)
+def test_what_takes_long_shows_progress_on_a_terminal(topo, tmp_path, monkeypatch, words):
+    from topo.cli import verb
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    matrix = "\tGPU0\tGPU1\nGPU0\t X \tPIX\nGPU1\tPIX\t X \n"
+    (tmp_path / "x.txt").write_text(matrix, encoding="utf-8")
+    quick = topo(*words)
+    monkeypatch.setattr(verb, "_PATIENCE", -1.0)
+    assert topo(*words) == quick  # nobody watches
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert topo(*words).out == quick.out
+    assert "%" in terminal.getvalue()
+    monkeypatch.setattr(verb, "_PATIENCE", 60.0)
+    monkeypatch.setattr(sys, "stderr", other := Terminal())
+    topo(*words)
+    assert "%" not in other.getvalue()  # it took no time
+
+
 def test_main_reads_the_process_words(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["topo", "--version"])
     assert main() == 0

@@ -92,13 +92,15 @@ def command(
     from topo.discovery.importing import discover, discover_folder, import_together
 
     machines = []
-    for kind, file in sources:
-        if file != STANDARD_INPUT and Path(file).is_dir():
-            machines.append(discover_folder(kind or None, Path(file), file))
-        else:
-            name = "<stdin>" if file == STANDARD_INPUT else file
-            machines.append(discover(kind or None, read_file(file), name))
-    imported = import_together(machines, storage=verb.lists(storage))
+    with verb.progress("sources") as progress:
+        for kind, file in sources:
+            if file != STANDARD_INPUT and Path(file).is_dir():
+                machines.append(discover_folder(kind or None, Path(file), file))
+            else:
+                name = "<stdin>" if file == STANDARD_INPUT else file
+                machines.append(discover(kind or None, read_file(file), name))
+            progress(len(machines), len(sources) + 1)  # and what is made of them
+        imported = import_together(machines, storage=verb.lists(storage))
     if output:
         spare_inputs(output, (file for _, file in sources))
         write_file(output, imported.yaml)

@@ -60,7 +60,8 @@ def command(
         if as_json:
             return verb.put_document(nccl_document(topology, paths, numbers), findings)
         return verb.put_page(nccl_page(paths, numbers), findings)
-    classes = matrix(topology, devices=devices, functions=functions)
+    with verb.progress("pairs") as progress:
+        classes = matrix(topology, devices=devices, functions=functions, progress=progress)
     numa = {row: numa_nodes(topology, row.partition("/")[0]) for row in classes}
     if as_json:
         from topo.views.documents import matrix_document

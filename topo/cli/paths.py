@@ -25,8 +25,9 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
     arguments = question.arguments()
     if question.by_ends and not question.via:
         arguments["via"] = usual_paths(topology, ask(topology, question.source, question.target))
-    how_arguments = how.arguments(topology)
-    answers = paths(topology, **arguments, **how_arguments, routes=question.by_ends)
+    arguments |= how.arguments(topology)
+    with verb.progress("data paths") as progress:
+        answers = paths(topology, **arguments, routes=question.by_ends, progress=progress)
     if as_json:
         from topo.views.documents import paths_document
 

@@ -50,7 +50,9 @@ def command(
         data_paths = {workload.strip(): path.strip() for workload, _, path in pairs}
     else:
         raise click.UsageError("give one --via for all, or --via WORKLOAD=PATH for each.")
-    simulation = simulate(topology, via=data_paths, **how.arguments(topology))
+    arguments = how.arguments(topology)
+    with verb.progress("workloads") as progress:
+        simulation = simulate(topology, via=data_paths, **arguments, progress=progress)
     findings = (*topology.findings, *simulation.findings)
     if output:
         from topo.views.diagram.timeline import draw_timeline

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import PurePath
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from topo.views.text.page import Block
 
 _Verb: TypeAlias = Callable[..., int]
+_PATIENCE = 1.0  # seconds without a word
 THEMES = ("light", "dark")
 RULES = ("nvidia-smi", "nccl", "gds")
 _WIDTH = 100  # of pages that no terminal shows
@@ -350,3 +352,26 @@ def _in_color(stream: TextIO | None) -> bool:
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield what is told how much of the work is done, and of how much.
+
+    It is shown on standard error where that is a terminal, and where the work takes long.
+    """
+    began, shown = time.monotonic(), ExitStack()
+    bars: list[Any] = []
+
+    def tell(done: int, total: int) -> None:
+        if sys.stderr is None or not sys.stderr.isatty():
+            return
+        if not bars and time.monotonic() - began > _PATIENCE:
+            bar = click.progressbar(length=total, label=label, file=sys.stderr)
+            bars.append(shown.enter_context(bar))
+        for bar in bars:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+    with shown:
+        yield tell

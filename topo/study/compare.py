@@ -405,7 +405,7 @@ def _unlimited(topology: Topology, path: PathAnswer) -> Iterator[Insight]:
 # --- without asking how fast ----------------------------------------------------------------------
 
 
-def paths(
+def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology: Topology,
     *,
     workload: str | None = None,
@@ -415,6 +415,7 @@ def paths(
     at: Basis = "theoretical",
     policy: Policy | None = None,
     routes: bool = True,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[PathRoutes, ...]:
     """Lay data paths for the workloads of a topology, or between two ends.
 
@@ -436,6 +437,8 @@ def paths(
     routes
         Whether every route is kept, and not the first alone: those of thousands of GPUs by every
         data path fill gigabytes.
+    progress
+        Is told how many data paths are laid, and of how many.
     """
     if source or target or not (topology.description.workloads or workload):
         workloads: tuple[Workload, ...] = (ask(topology, source, target),)
@@ -456,7 +459,10 @@ def paths(
         kept = laid if routes else laid[:1]
         return RoutedPath(workload, verdict_of(reasons), reasons, links_range(laid), kept)
 
-    return tuple(
-        PathRoutes(path, count(path), tuple(routed(workload, path) for workload in workloads))
-        for path in wanted
-    )
+    surveys: list[PathRoutes] = []
+    for path in wanted:
+        laid = tuple(routed(workload, path) for workload in workloads)
+        surveys.append(PathRoutes(path, count(path), laid))
+        if progress is not None:
+            progress(len(surveys), len(wanted))
+    return tuple(surveys)

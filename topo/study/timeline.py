@@ -137,6 +137,7 @@ def simulate(
     via: str | Mapping[str, str] = "",
     at: Basis = "theoretical",
     policy: Policy | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Simulation:
     """Run workloads together, max-min fair at every moment, until each has its bytes.
 
@@ -153,6 +154,8 @@ def simulate(
         Which figure of each capacity to use.
     policy
         How cards, memories and equal walks are chosen.
+    progress
+        Is told how many workloads are laid, and of how many; the run itself counts as one.
 
     Raises
     ------
@@ -176,7 +179,7 @@ def simulate(
             Finding("unknown-name", f"no workload {wrong[0]}", help=f"known: {', '.join(names)}")
         )
     stated = _by_workload(topology, running, via) if isinstance(via, str) else via
-    return _Runner(topology, running, at, policy).run(stated=stated)
+    return _Runner(topology, running, at, policy).run(stated=stated, progress=progress)
 
 
 def simulate_each(
@@ -265,14 +268,18 @@ class _Runner:
         return by
 
     def run(
-        self, *, stated: Mapping[str, str] | None = None, first: Mapping[str, str] | None = None
+        self,
+        *,
+        stated: Mapping[str, str] | None = None,
+        first: Mapping[str, str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Simulation:
         """Run each workload by the data path stated for it, or by one that is not refused."""
         stated, first = stated or {}, first or {}
         demands: list[Demand] = []
         paths: dict[str, str] = {}
         notes_of_all: list[Finding] = []
-        for workload in self._workloads:
+        for done, workload in enumerate(self._workloads, 1):
             name = workload.name
             laid, notes = usable(
                 self._topology,
@@ -290,6 +297,8 @@ class _Runner:
             paths[name] = laid.data_path.name
             demands += laid.demands
             notes_of_all += notes
+            if progress is not None:
+                progress(done, len(self._workloads) + 1)
         split = chosen_split(self._router, tuple(demands), self._at)
         simulation = _run(self._topology, self._workloads, paths, split, self._at)
         return replace(simulation, notes=tuple(notes_of_all))

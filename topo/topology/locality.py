@@ -10,7 +10,7 @@ Reference: the legend that `nvidia-smi topo -m` prints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -343,7 +343,11 @@ def pci_functions(device: Device) -> tuple[str, ...]:
 
 
 def matrix(
-    topology: Topology, *, devices: Sequence[Device] = (), functions: bool = False
+    topology: Topology,
+    *,
+    devices: Sequence[Device] = (),
+    functions: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return ``{row: {column: class}}`` for GPUs and network cards.
 
@@ -355,6 +359,8 @@ def matrix(
         The rows; `matrix_devices` where none are given.
     functions
         Show each PCI function of a card: two functions of one card are ``PIX``.
+    progress
+        Is told how many rows are done, and of how many.
     """
     devices = devices or matrix_devices(topology)
     rows = [
@@ -362,9 +368,11 @@ def matrix(
         for device in devices
         for name in (pci_functions(device) if functions else (device.name,))
     ]
-    classes = {
-        (a.name, b.name): locality(topology, a.name, b.name) for a in devices for b in devices
-    }
+    classes: dict[tuple[str, str], str] = {}
+    for done, a in enumerate(devices, 1):
+        classes |= {(a.name, b.name): locality(topology, a.name, b.name) for b in devices}
+        if progress is not None:
+            progress(done, len(devices))
     return {
         name: {
             column: ("X" if name == column else "PIX" if device == peer else classes[device, peer])
