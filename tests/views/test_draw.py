@@ -378,6 +378,77 @@ def test_identical_servers_are_drawn_once():
     assert len(node_names(picture)) < 60
 
 
+def flat_servers(count, prefix):
+    """Return so many servers in one file, each with names of its own or all numbered through."""
+    devices = ["filer: {part: nvme-of-target, outside: yes}"]
+    links = []
+    if not prefix:
+        devices += [
+            f"cpu[0-{count - 1}]: xeon-8480c",
+            f"ram[0-{count - 1}]: {{part: ddr5-4800, channels: 8}}",
+            f"nic[0-{count - 1}]: connectx-7",
+            f"gpu[0-{4 * count - 1}]: h100-sxm-80gb",
+        ]
+        links = ["ram -- cpu: memory-bus", "nic -- cpu: pcie 5 x16"]
+        links += ["gpu -- cpu in blocks: pcie 5 x16", "filer -- nic: infiniband ndr"]
+    for number in range(count if prefix else 0):
+        name = f"{prefix}{number}-"
+        devices += [
+            f"{name}cpu: xeon-8480c",
+            f"{name}ram: {{part: ddr5-4800, channels: 8}}",
+            f"{name}nic: connectx-7",
+            f"{name}gpu[0-3]: h100-sxm-80gb",
+            f"{name}switch: nvswitch-3",
+        ]
+        links += [
+            f"{name}ram -- {name}cpu: memory-bus",
+            f"{name}nic -- {name}cpu: pcie 5 x16",
+            f"{name}gpu -- {name}cpu: pcie 5 x16",
+            f"{name}gpu -- {name}switch: 18x nvlink 4",
+            f"filer -- {name}nic: infiniband ndr",
+        ]
+    lines = [*(f"  {device}" for device in devices), "links:", *(f"  - {link}" for link in links)]
+    return machine("\n".join(["topo: 1", "name: flat", "devices:", *lines]))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "gpu", "opened", "alike"),
+    [
+        ("n", "n3-gpu1", "n3", "n0-2, n4-99: 99 servers alike"),
+        ("", "gpu13", "cpu3", "cpu0-2, cpu4-99: 99 servers alike"),
+        ("rack-", "rack-3-gpu1", "rack-3", "rack-0-2, rack-4-99: 99 servers alike"),
+    ],
+    ids=["named-by-server", "numbered-through", "named-with-a-hyphen"],
+)
+def test_servers_of_one_file_that_are_alike_are_one_box_beside_the_one_of_the_route(
+    prefix, gpu, opened, alike
+):
+    topology = flat_servers(100, prefix)
+    routes = routes_of(topology, "direct", gpu=gpu, storage="filer")
+    picture = draw(topology, routes=routes)
+    shown = texts(picture)
+    assert alike in shown
+    assert opened in shown
+    assert "99 x IB NDR" in shown
+    assert gpu.removeprefix(f"{opened}-") in shown
+    assert picture.width <= WIDEST
+    assert "100 servers alike" in " ".join(texts(draw(topology)))
+
+
+def test_a_server_with_a_card_more_is_not_like_the_others():
+    alike = flat_servers(100, "n")
+    more = replace(alike.devices["n7-nic"], name="n7-nic2")
+    links = (*alike.links, replace(alike.links[0], a=End("n7-nic2"), b=End("n7-cpu")))
+    topology = Topology(
+        description=alike.description,
+        devices={**alike.devices, more.name: more},
+        links=links,
+        resources={},
+    )
+    shown = texts(draw(topology))
+    assert {"n7", "n0-6, n8-99: 99 servers alike"} <= set(shown)
+
+
 # --- readable -------------------------------------------------------------------------------------
 
 
@@ -732,7 +803,7 @@ def test_a_png_has_so_many_pixels_a_point(both, asked, scale):
 def test_the_smallest_text_of_a_png_has_fifteen_pixels_however_wide_the_machine():
     cpus = "  cpu[0-15]: xeon-8480c\n  ram[0-15]: {part: ddr5-4800, channels: 8}"
     text = f"topo: 1\nname: wide\ndevices:\n{cpus}\nlinks:\n  - ram -- cpu: memory-bus\n"
-    picture = draw(machine(text))
+    picture = draw(machine(text), collapse=False)
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', picture.svg())]
     wide, _ = pixels(picture.png())
     assert picture.width > WIDEST

@@ -208,3 +208,15 @@ def test_a_line_that_turns_ends_at_its_two_boxes():
             rect = layout.boxes[box]
             assert rect.x <= x <= rect.right
             assert y in (rect.y, rect.bottom)
+
+
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+def test_hops_side_by_side_leave_a_box_within_its_sides(text):
+    for sheet in sheets(build_topology(loads(text))):
+        for panel in sheet.panels("auto"):
+            boxes, tracks = panel.scene.layout.boxes, panel.scene.layout.tracks
+            for polyline in hop_lines(panel.scene).polylines:
+                for wire, points in polyline.lines:
+                    ends = (boxes[tracks[wire].a], boxes[tracks[wire].b])
+                    for x, _ in (points[0], points[-1]):
+                        assert any(rect.x <= x <= rect.right for rect in ends), polyline

@@ -22,6 +22,7 @@ _OVER_LABEL = 80.0  # and so is a way through the text beside another wire
 _ALONGSIDE = 3  # so many wires of one box run side by side before further ones join them
 _NARROW = 15.0  # and between two boxes that are near each other, and along a frame
 _SMALL = 1e-6
+_INSET = 7.0  # what the spans of a wire's ends leave free at a box's corner, and a bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class Courses:
         for (span, left), at_corner in corners.items():
             room = 0.0
             for x in sorted(at_corner, reverse=not left):
-                step = min(room, span[1] - span[0])
+                step = min(max(room + at_corner[x] / 2 - _INSET, 0.0), span[1] - span[0])
                 ends[span, x] = span[0] + step if left else span[1] - step
                 room += at_corner[x]
         lines = []

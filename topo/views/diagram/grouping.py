@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
@@ -32,6 +34,7 @@ SERVERS = 3
 _SWITCHES, _LEAVES = 2, 4
 
 _NETWORK = ("storage", "network-switch")
+_INSIDE = ("host", "memory")  # the layers of links inside a host
 _FORWARDING = (*HOSTS, *CARDS, "pcie-switch", "hba")
 _ENDS = (*CARDS, *DRIVES, *MEMORIES)
 # From the outer side of a socket to the inner one.
@@ -103,19 +106,20 @@ class Grouping:
 
 def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -> Grouping:
     """Return boxes and wires of `topology`; devices of `alone` are never drawn with others."""
+    homes = _homes(topology, level)
     classes = refine(
-        {name: _by_itself(topology, name, level, alone) for name in topology.devices},
+        {name: _by_itself(topology, name, level, alone, homes) for name in topology.devices},
         lambda name, classes: tuple(
             sorted((_cable(step.link), classes[step.target]) for step in topology.steps[name])
         ),
     )
     boxes: dict[str, Box] = {}
     for members in groups(classes):
-        names = [name.rpartition(".") for name in members]
-        servers = tuple(dict.fromkeys(server for server, _, _ in names))
+        servers = tuple(dict.fromkeys(homes[name].server for name in members))
+        first = [name for name in members if homes[name].server == servers[0]]
         boxes[members[0]] = Box(
             key=members[0],
-            name=_compressed(dict.fromkeys(local for _, _, local in names)),
+            name=_compressed(dict.fromkeys(homes[name].local for name in first)),
             devices=tuple(topology[name] for name in members),
             server=_compressed(servers),
             servers=len(servers),
@@ -133,22 +137,92 @@ def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -
     return Grouping(boxes, tuple(wires), box_of)
 
 
-def _by_itself(topology: Topology, name: str, level: int, alone: frozenset[str]) -> object:
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The server that a device is in, its name there, and what its like in another is called."""
+
+    server: str
+    local: str
+    place: str
+
+
+def _homes(topology: Topology, level: int) -> dict[str, _Home]:
+    """Return where each device is.
+
+    Its name tells the server (``node3.gpu5``), or else, where servers may be drawn as one, what
+    hangs together by links inside a host.
+    """
+    homes = {}
+    for name in topology.devices:
+        server, _, local = name.rpartition(".")
+        homes[name] = _Home(server, local, local)
+    if level < SERVERS or any(home.server for home in homes.values()):
+        return homes
+
+    def inside(name: str) -> list[str]:
+        links = [step for step in topology.steps[name] if step.link.layer in _INSIDE]
+        return [step.target for step in links]
+
+    parts = components(topology.devices, inside)
+    hosts = [part for part in parts if any(topology[name].is_host for name in part)]
+    if len(hosts) > 1:
+        host_of = {name: number for number, part in enumerate(hosts) for name in part}
+        for part in parts:  # an NVSwitch is in the host whose GPUs it links
+            steps = (step for name in part for step in topology.steps[name])
+            linked = {host_of.get(step.target) for step in steps if step.link.layer == "gpu"}
+            if part not in hosts and len(linked) == 1:
+                hosts[linked.pop() or 0].extend(part)
+        prefixes = [_prefix(part) for part in hosts]
+        distinct = all(prefixes) and len(set(prefixes)) == len(hosts)
+        for part, prefix in zip(hosts, prefixes, strict=True):
+            homes |= _homes_in(topology, part, prefix if distinct else "")
+    return homes
+
+
+def _prefix(names: list[str]) -> str:
+    """Return what all names begin with, up to a number or a hyphen.
+
+    Examples
+    --------
+    >>> _prefix(["n1-cpu", "n1-card0"]), _prefix(["cpu0", "cpu1"])
+    ('n1-', '')
+    """
+    columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in columns).rstrip(ascii_letters)
+
+
+def _homes_in(topology: Topology, host: list[str], prefix: str) -> Iterator[tuple[str, _Home]]:
+    """Yield the homes of the devices of one host, whose names begin with its own or with none."""
+    server = prefix.rstrip("-_") or next(name for name in host if topology[name].is_host)
+    numbers: dict[str, int] = {}
+    for name in host:
+        stem = name.rstrip("0123456789")
+        number = numbers[stem] = numbers.get(stem, -1) + 1
+        local = name.removeprefix(prefix) or name
+        yield name, _Home(server, local, local if prefix else f"{stem}{number}")
+
+
+def _by_itself(
+    topology: Topology,
+    name: str,
+    level: int,
+    alone: frozenset[str],
+    homes: Mapping[str, _Home],
+) -> object:
     """Return what a device is by itself, or its name where it stands for itself."""
     if level == 0 or name in alone:
         return name
-    device = topology[name]
-    server, _, local = name.rpartition(".")
+    device, local = topology[name], homes[name].local
     stands_alone = device.is_host or (device.kind == "pcie-switch" and level < _SWITCHES)
     if device.kind == "network-switch" and level < _LEAVES:
         stands_alone = level < SERVERS or any(
             topology[step.target].kind not in _NETWORK for step in topology.steps[name]
         )
     if stands_alone:
-        return name if level < SERVERS else ("one", local)
+        return name if level < SERVERS else ("one", homes[name].place)
     figures = tuple((key, figure.value) for key, figure in sorted(device.part.figures.items()))
     stem = local.rstrip("0123456789")
-    server = server if level < SERVERS else ""
+    server = homes[name].server if level < SERVERS else ""
     return (device.kind, device.part.name, figures, device.role, device.outside, server, stem)
 
 
