@@ -27,6 +27,7 @@ def test_json_has_both_directions(topo):
         "near": "distance 3",
         "links": None,
         "rate_bytes_per_s": None,
+        "at_most": False,
         "shared_with": [],
         "as_near": ["nic1"],
     }

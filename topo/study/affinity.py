@@ -37,12 +37,15 @@ class Nearness:
         Bytes/s at the narrowest of them as the rules see it; `None` where they do not say.
     order
         The rules' own rank of the label, smaller is nearer.
+    at_most
+        Whether the rate of some link is unknown, so that the rate is an upper bound.
     """
 
     label: str
     links: int | None
     rate: float | None
     order: float
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +276,10 @@ def _by_class(topology: Topology) -> Measure:
             return None
         links, width = len(walks.example), walks.width
         rate = width if math.isfinite(width) else None
-        return Nearness(label, links, rate, rank(label) + _sockets_apart(topology, gpu, device))
+        resources = (step.resource for step, _ in walks.shares if step.resource is not None)
+        at_most = any(resource.capacity.theoretical.unknown for resource in resources)
+        order = rank(label) + _sockets_apart(topology, gpu, device)
+        return Nearness(label, links, rate, order, at_most and rate is not None)
 
     return measure
 

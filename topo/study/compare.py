@@ -40,7 +40,7 @@ from topo.study.answers import (
     ThroughRam,
     WorkloadAnswer,
 )
-from topo.study.question import ask, chosen_workloads, usual_paths
+from topo.study.question import ask, chosen_workloads, joins, usual_paths
 from topo.topology.hosts import host_numbers
 from topo.topology.topology import Topology
 
@@ -67,7 +67,8 @@ def compare(
     workload
         One workload's name, or a workload value; all of the file's by default.
     via
-        Data paths; by default the workload's own `via`, else legacy and direct.
+        Data paths; by default the workload's own `via`, else legacy and direct. A workload whose
+        ends none of them joins is left out, where another is left.
     source, target
         Device names or stems: ask about these instead of the file's workloads.
     at
@@ -102,8 +103,29 @@ def compare(
         workloads = (ask(topology, source, target),)
     else:
         workloads = chosen_workloads(topology, workload)
-    answers = tuple(_workload_answer(router, workload, tuple(via), at) for workload in workloads)
-    return Comparison(topology, at, policy, answers, tuple(_findings(answers, at)))
+    # What is asked of several workloads is asked of those that it can serve.
+    served = {each.name: tuple(via) for each in workloads}
+    left_out: list[Workload] = []
+    if via and len(workloads) > 1:
+        definitions = [data_path(topology.description, name) for name in via]
+        joined = {
+            each.name: tuple(path.name for path in definitions if joins(topology, each, path))
+            for each in workloads
+        }
+        if any(joined.values()):
+            served, left_out = joined, [each for each in workloads if not joined[each.name]]
+    answers = tuple(
+        _workload_answer(router, each, served[each.name], at)
+        for each in workloads
+        if each not in left_out
+    )
+    findings = [*_findings(answers, at)]
+    if left_out:
+        names = listed((each.name for each in left_out), most=_MOST)
+        be, join = "is" if len(left_out) == 1 else "are", "joins" if len(via) == 1 else "join"
+        message = f"{names} {be} left out: {listed(via, most=_MOST)} {join} other ends"
+        findings.append(Finding("workload-left-out", message, severity="note"))
+    return Comparison(topology, at, policy, answers, tuple(findings))
 
 
 def _workload_answer(

@@ -61,11 +61,13 @@ class Sample:
 class Forecast:
     """What topo expects of a transfer alone: bytes/s, what limits it, and on what it rests.
 
-    `theoretical` and `achievable` are `None` where nothing on the way has a known rate.
+    `theoretical` and `achievable` are `None` where nothing on the way has a known rate; `at_most`
+    are those of the two that are upper bounds, since something on the way is unknown.
     """
 
     theoretical: float | None = None
     achievable: float | None = None
+    at_most: tuple[Basis, ...] = ()
     limit: Resource | None = None
     refused: str = ""
     locality: str = ""
@@ -90,7 +92,9 @@ class Reading:
             return "unknown"
         if rate > forecast.theoretical * _ABOVE:
             return "above"
-        return "below" if rate < forecast.achievable * _BELOW else "fits"
+        if rate >= forecast.achievable * _BELOW:
+            return "fits"
+        return "unknown" if "achievable" in forecast.at_most else "below"
 
     @property
     def ratio(self) -> float | None:
@@ -258,10 +262,22 @@ class Predictor:
         limit, _ = min(
             used, key=lambda use: use[0].capacity.rate("achievable") / use[1], default=(None, 0.0)
         )
-        achievable = least("achievable")
+        rates: dict[Basis, float | None] = {
+            "theoretical": least("theoretical"),
+            "achievable": least("achievable"),
+        }
         return Forecast(
-            theoretical=least("theoretical"),
-            achievable=achievable,
+            theoretical=rates["theoretical"],
+            achievable=(achievable := rates["achievable"]),
+            at_most=tuple(
+                basis
+                for basis, rate in rates.items()
+                if rate is not None
+                and any(
+                    resource.capacity.unknown(basis, rate / (1 + both) * weight)
+                    for resource, weight in used
+                )
+            ),
             limit=limit if achievable else None,
             locality=label,
             redirected=redirected,

@@ -16,7 +16,7 @@ from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
-from topo.study.answer import completion, peaks_of
+from topo.study.answer import completion, peaks_of, unknowns_of
 from topo.topology.topology import Resource
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
@@ -40,12 +40,15 @@ class Share:
         The part of the total that each has.
     stopped_by
         The full resources that stop them; empty where only their own limit does.
+    at_most
+        Whether a capacity is unknown on their way, so that the rate is an upper bound.
     """
 
     demands: tuple[Demand, ...]
     rate: float
     share: float
     stopped_by: tuple[Resource, ...]
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class ClassPrice:
         What binds where the gain of `together` ends.
     single_time, together_time
         The same of the time, where somebody said how many bytes there are.
+    at_most
+        Whether some capacity on the way is unknown, so that it may be worth less.
     """
 
     kind: str
@@ -124,6 +129,7 @@ class ClassPrice:
     next_bound: tuple[Resource, ...] = ()
     single_time: TimePrice | None = None
     together_time: TimePrice | None = None
+    at_most: bool = False
 
     @property
     def matters(self) -> bool:
@@ -141,7 +147,8 @@ class TiedPrice:
 
     Each is raised in proportion to its capacity, since raising one alone may gain nothing. `gain`
     and `cost` of `together` are for each byte/s on the smallest of them; `steps` says how many
-    bytes/s that is on each resource. `together_time` is for one GB/s on the smallest.
+    bytes/s that is on each resource. `together_time` is for one GB/s on the smallest; `at_most` is
+    as for `ClassPrice`.
     """
 
     resources: tuple[Resource, ...]
@@ -149,6 +156,7 @@ class TiedPrice:
     together: Price
     next_bound: tuple[Resource, ...]
     together_time: TimePrice | None = None
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +175,8 @@ class Prices:
         Seconds until the last byte by max-min; `None` where nobody said how many bytes there are.
     finish_apart
         Whether some demands are done before others: then only the prices of time are of the whole.
+    at_most
+        Whether some capacity on the way is unknown: then totals and prices are upper bounds.
     classes
         A price for each class of equal resources with a finite capacity.
     tie
@@ -180,6 +190,7 @@ class Prices:
     tie: TiedPrice | None
     time: float | None = None
     finish_apart: bool = False
+    at_most: bool = False
 
     def matters(self, price: ClassPrice) -> bool:
         """Whether more or less of a class changes the answer: the time, else the total."""
@@ -246,6 +257,8 @@ def explain(
     total = math.fsum(allocation.rates)
     fair = allocation if rule == "max-min" else max_min(matrix.system)
     clock = _Clock(matrix, fair) if sized and rule == "max-min" else None
+    unknown = set(unknowns_of(matrix, clock.peaks if clock else allocation.loads))
+    tie = _tied_price(matrix, allocation, rule, clock)
     return Explanation(
         matrix=matrix,
         allocation=allocation,
@@ -257,6 +270,7 @@ def explain(
                 stopped_by=_resources(
                     matrix, sorted({stop for index in members for stop in allocation.stops[index]})
                 ),
+                at_most=not unknown.isdisjoint(matrix.demands[members[0]].route.use),
             )
             for members in rows
         ),
@@ -266,13 +280,16 @@ def explain(
             total=total,
             fair_total=math.fsum(fair.rates),
             classes=tuple(
-                _class_price(matrix, allocation, members, rule, clock)
+                replace(
+                    _class_price(matrix, allocation, members, rule, clock), at_most=bool(unknown)
+                )
                 for members in resources
                 if math.isfinite(matrix.system.capacities[members[0]])
             ),
-            tie=_tied_price(matrix, allocation, rule, clock),
+            tie=tie and replace(tie, at_most=bool(unknown)),
             time=clock.whole.time if clock else None,
             finish_apart=bool(clock and clock.whole.rate != clock.whole.start_rate),
+            at_most=bool(unknown),
         ),
     )
 
@@ -364,18 +381,18 @@ class _Clock:
     def __init__(self, matrix: UseMatrix, allocation: Allocation) -> None:
         self._matrix = matrix
         self.whole = completion(matrix, allocation, sized=True)
-        self._peaks = peaks_of(matrix, allocation, self.whole)
+        self.peaks = peaks_of(matrix, allocation, self.whole)
 
     def price(self, steps: Mapping[int, float]) -> TimePrice:
         """Return the price of some resources, each raised by its steps of one GB/s, or lowered."""
         capacities, now = self._matrix.system.capacities, self.whole.time or 0.0
         less = {index: capacities[index] - step * _GIGABYTE for index, step in steps.items()}
         saved, lost = 0.0, 0.0
-        if any(self._peaks[index] >= capacities[index] * (1 - TIE) for index in steps):
+        if any(self.peaks[index] >= capacities[index] * (1 - TIE) for index in steps):
             saved = self._tidy(now - self._time(steps, _GIGABYTE))
         if min(less.values()) <= 0:
             return TimePrice(saved, None)
-        if any(self._peaks[index] > capacity for index, capacity in less.items()):
+        if any(self.peaks[index] > capacity for index, capacity in less.items()):
             lost = self._tidy(self._time(steps, -_GIGABYTE) - now)
         return TimePrice(saved, lost)
 

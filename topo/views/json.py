@@ -259,6 +259,7 @@ def _tied_price(price: TiedPrice) -> Document:
 
 def _together(price: ClassPrice | TiedPrice) -> Document:
     return {
+        "at_most": price.at_most,
         **keys_of(price.together, "gain cost range_up"),
         **_seconds(price.together_time),
         "next_bound": price.next_bound,
@@ -377,7 +378,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
             "gpus": [demand.endpoint for demand in share.demands],
             "count": len(share.demands),
         },
-        "rate share stopped_by",
+        "rate at_most share stopped_by",
     ),
     "Use": (
         "resources",
@@ -389,7 +390,10 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         },
         "load utilisation users:used_by",
     ),
-    "Prices": ("total fair_total:max_min_total_bytes_per_s time classes tie", _price_sentences),
+    "Prices": (
+        "total fair_total:max_min_total_bytes_per_s time at_most classes tie",
+        _price_sentences,
+    ),
     "ClassPrice": (_class_price,),
     "TiedPrice": (_tied_price,),
     "Run": (
@@ -424,11 +428,12 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
     "Choice": ("purpose:for device rdma *nearness shared_with as_near",),
-    "Nearness": ("label:near links rate",),
+    "Nearness": ("label:near links rate at_most",),
     "Reading": (
         "sample.test sample.source:from sample.target:to sample.both:both_directions",
         "sample.via?:data_path forecast.locality? forecast.theoretical:theoretical_bytes_per_s",
-        "forecast.achievable:achievable_bytes_per_s sample.rate:measured_bytes_per_s",
+        "forecast.achievable:achievable_bytes_per_s forecast.at_most",
+        "sample.rate:measured_bytes_per_s",
         "ratio:ratio_to_achievable judged forecast.limit:limited_by forecast.refused?",
         "sample.unwritten?:not_written_because",
     ),

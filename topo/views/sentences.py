@@ -442,44 +442,44 @@ def price_sentences(prices: Prices) -> tuple[str, ...]:
 def class_price(price: ClassPrice, *, by_time: bool = False) -> str:
     """Return the price of a class in words; `by_time` where only that is of the whole."""
     count, together, seconds = len(price.resources), price.together, price.together_time
-    where = _on(price.kind, count)
+    where, most = _on(price.kind, count), "at most " * price.at_most
     if by_time and seconds:
-        return f"one GB/s more {where} {_saves(seconds)}; one less {_loses(seconds)}"
+        return f"one GB/s more {where} {_saves(seconds, most)}; one less {_loses(seconds, most)}"
     if not price.matters and not (seconds and seconds.matters):
         return f"one GB/s more or less {where} changes nothing"
     in_all = " in all" if count > 1 and together.gain > TIE else ""
     alone = ""  # where all together are worth more than their number times one
     if count > 1 and abs(price.single.gain * count - together.gain) > TIE * count:
-        alone = f" (on one alone, one more adds {_gigabytes(price.single.gain)})"
+        alone = f" (on one alone, one more adds {_gigabytes(price.single.gain, most)})"
     end = _until(together, price.next_bound, price.kind, count)
-    adds = f"adds {_gigabytes(together.gain)}{in_all}{_in_time(seconds, 'saved')}{end}"
-    costs = f"costs {_gigabytes(together.cost)}{_in_time(seconds, 'lost')}"
+    adds = f"adds {_gigabytes(together.gain, most)}{in_all}{_in_time(seconds, 'saved', most)}{end}"
+    costs = f"costs {_gigabytes(together.cost, most)}{_in_time(seconds, 'lost', most)}"
     if seconds and (seconds.lost is None or together.cost <= TIE):
-        costs = _loses(seconds)
+        costs = _loses(seconds, most)
     return f"one GB/s more {where} {adds}; one less {costs}{alone}"
 
 
-def _saves(seconds: TimePrice) -> str:
+def _saves(seconds: TimePrice, most: str) -> str:
     if seconds.saved < 0:  # others slow the last one down
-        return f"costs {format_duration(-seconds.saved)}"
-    return f"saves {format_duration(seconds.saved)}" if seconds.saved else "saves nothing"
+        return f"costs {most}{format_duration(-seconds.saved)}"
+    return f"saves {most}{format_duration(seconds.saved)}" if seconds.saved else "saves nothing"
 
 
-def _loses(seconds: TimePrice) -> str:
+def _loses(seconds: TimePrice, most: str) -> str:
     if seconds.lost is None:
         return "leaves nothing of it"
     if seconds.lost < 0:
-        return f"saves {format_duration(-seconds.lost)}"
-    return f"costs {format_duration(seconds.lost)}" if seconds.lost else "costs nothing"
+        return f"saves {most}{format_duration(-seconds.lost)}"
+    return f"costs {most}{format_duration(seconds.lost)}" if seconds.lost else "costs nothing"
 
 
-def _in_time(seconds: TimePrice | None, side: Literal["saved", "lost"]) -> str:
+def _in_time(seconds: TimePrice | None, side: Literal["saved", "lost"], most: str) -> str:
     """Return " (125 ms less)": what comes of it in time; nothing where that is nothing."""
     value = (seconds and getattr(seconds, side)) or 0.0
     if not value:
         return ""
     less = (side == "saved") == (value > 0)
-    return f" ({format_duration(abs(value))} {'less' if less else 'more'})"
+    return f" ({most}{format_duration(abs(value))} {'less' if less else 'more'})"
 
 
 def tied_price(price: TiedPrice, *, by_time: bool = False) -> str:
@@ -493,15 +493,16 @@ def tied_price(price: TiedPrice, *, by_time: bool = False) -> str:
     )
     least = kinds[price.steps.index(min(price.steps))]
     start = f"{classes_of(price.resources)} are full together; as a group, {raised}"
-    seconds = price.together_time
+    seconds, most = price.together_time, "at most " * price.at_most
     if by_time and seconds:
-        saves = _saves(seconds).replace("saves", "save", 1).replace("costs", "cost", 1)
-        return f"{start} {saves}; as much less {_loses(seconds)}"
+        saves = _saves(seconds, most).replace("saves", "save", 1).replace("costs", "cost", 1)
+        return f"{start} {saves}; as much less {_loses(seconds, most)}"
     end = _until(price.together, price.next_bound, least, kinds.count(least))
-    adds = f"add {_gigabytes(price.together.gain)} in all{_in_time(seconds, 'saved')}{end}"
-    costs = f"costs {_gigabytes(price.together.cost)}{_in_time(seconds, 'lost')}"
+    gain = _gigabytes(price.together.gain, most)
+    adds = f"add {gain} in all{_in_time(seconds, 'saved', most)}{end}"
+    costs = f"costs {_gigabytes(price.together.cost, most)}{_in_time(seconds, 'lost', most)}"
     if seconds and seconds.lost is None:
-        costs = _loses(seconds)
+        costs = _loses(seconds, most)
     return f"{start} {adds}; as much less {costs}"
 
 
@@ -525,9 +526,9 @@ def _until(price: Price, bound: Sequence[Resource], kind: str, count: int) -> st
     return f", up to +{headroom}{each}{by}"
 
 
-def _gigabytes(slope: float) -> str:
+def _gigabytes(slope: float, most: str = "") -> str:
     """Return what a slope makes of one GB/s."""
-    return "nothing" if abs(slope) <= TIE else f"{slope:.4g} GB/s"
+    return "nothing" if abs(slope) <= TIE else f"{most}{slope:.4g} GB/s"
 
 
 # --- time and change ------------------------------------------------------------------------------

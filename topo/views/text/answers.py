@@ -304,7 +304,7 @@ def _explanation(explained: Explanation) -> Iterator[Block]:
         (
             (
                 shortened(demand.endpoint for demand in share.demands),
-                Cell(format_rate(share.rate)),
+                Cell("at most " * share.at_most + format_rate(share.rate)),
                 format_ratio(share.share),
                 stopped_words(share.stopped_by),
             )
@@ -319,7 +319,8 @@ def _explanation(explained: Explanation) -> Iterator[Block]:
     yield Heading("What one GB/s more is worth, and what one less costs")
     prices = explained.prices
     if prices.rule == "largest-total":
-        largest, fair = format_rate(prices.total), format_rate(prices.fair_total)
+        most = "at most " * prices.at_most
+        largest, fair = (f"{most}{format_rate(r)}" for r in (prices.total, prices.fair_total))
         same = math.isclose(prices.total, prices.fair_total, rel_tol=1e-6)
         reached = ": max-min fair rates reach it as well."
         yield Text(
@@ -563,16 +564,16 @@ def _reading(reading: Reading) -> Row:
     tone, ratio = _TONES.get(reading.judged), _ratio(reading)
     return (
         measured_ends(reading.sample),
-        _rate_or_unknown(forecast.theoretical),
-        _rate_or_unknown(forecast.achievable),
+        _rate_or_unknown(forecast.theoretical, at_most="theoretical" in forecast.at_most),
+        _rate_or_unknown(forecast.achievable, at_most="achievable" in forecast.at_most),
         format_rate(reading.sample.rate),
         Cell(ratio, tone) if tone else ratio,
         limited_by([forecast.limit]) if forecast.limit else forecast.refused,
     )
 
 
-def _rate_or_unknown(value: float | None) -> str:
-    return "unknown" if value is None else format_rate(value)
+def _rate_or_unknown(value: float | None, *, at_most: bool) -> str:
+    return "unknown" if value is None else "at most " * at_most + format_rate(value)
 
 
 def _ratio(reading: Reading) -> str:

@@ -242,5 +242,6 @@ def _spare(gpus: Sequence[str]) -> str:
 def _nearness(nearness: Nearness) -> str:
     """Return how near two devices are: ``PXB, 1 link, 63.02 GB/s``."""
     links = "" if nearness.links is None else counted(nearness.links, "link")
-    rate = "" if nearness.rate is None else format_rate(nearness.rate)
+    most = "at most " * nearness.at_most
+    rate = "" if nearness.rate is None else f"{most}{format_rate(nearness.rate)}"
     return ", ".join(filter(None, (nearness.label, links, rate)))
