@@ -287,9 +287,9 @@ def test_a_machine_without_a_title_is_named_once(topo, box):
 def test_what_show_tells_can_be_built_again(topo, machine):
     document = topo("show", machine, "--json").document
     again = library.build(document["document"])
-    assert list(again.resources) == [one["id"] for one in document["resources"]]
+    assert [one.id for one in again.all_resources] == [one["id"] for one in document["resources"]]
     assert again.name == machine
-    rates = [one.capacity.theoretical.value for one in again.resources.values()]
+    rates = [one.capacity.theoretical.value for one in again.all_resources]
     told = [one["theoretical"]["bytes_per_s"] for one in document["resources"]]
     for rate, shown in zip(rates, told, strict=True):
         assert shown is None or shown == pytest.approx(rate)
