@@ -16,7 +16,7 @@ import networkx
 import pytest
 
 from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
-from tests.machines import built
+from tests.machines import SWITCHED, built
 from topo.description.loading import builtin_names
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
@@ -69,6 +69,18 @@ def test_nccl_comes_back():
     assert import_text("nccl", written.text.encode(), "host.xml").document == found.document
     assert codes(written) == ["not-held"]
     assert "memories" in written.findings[0].message
+
+
+@pytest.mark.parametrize("chips", [1, 2])
+def test_nccl_says_that_it_takes_a_switch_of_several_chips_for_one(chips):
+    text = SWITCHED.replace("acs: off}", f"acs: off, chips: {chips}}}")
+    assert f"chips: {chips}" in text
+    (finding,) = (
+        finding
+        for finding in export_text("nccl", built(text)).findings
+        if finding.code == "not-held"
+    )
+    assert ("switch of several chips" in finding.message) == (chips > 1)
 
 
 def test_nccl_splits_links_over_the_switches_chips():

@@ -91,6 +91,9 @@ def write_nccl(topology: Topology) -> Exported:
         losses.append("workloads and expectations")
     if description.measurements:
         losses.append("measured rates")
+    chips = (switch.part.figure("chips") for switch in topology.of_kind("pcie-switch"))
+    if any(figure is not None and figure.value != 1 for figure in chips):
+        losses.append("a switch of several chips (each is one: PXB across it reads as PIX)")
     losses.append("links between sockets (it has its own numbers)")
     losses.append("what NCCL adds on the machine (CPU masks, subsystem numbers, `maxconn`, `coll`)")
     unnumbered = sum(
