@@ -41,6 +41,14 @@ def test_compare_together(topo):
     assert ends == pytest.approx({"legacy": 7.8, "direct": 6.4})
 
 
+def test_workloads_together_that_stop_at_their_own_limits_say_so(topo, tmp_path):
+    file = tmp_path / "limited.yaml"
+    file.write_text(ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 2 GB/s}", 1))
+    done = topo("compare", str(file), "--together", "--via", "direct", "--set", "save.limit=1 GB/s")
+    assert "their own limits" in done.out
+    assert "nothing" not in done.out
+
+
 def test_compare_adds_what_happens_at_once(topo):
     words = ("compare", "gds-textbook", "--via", "legacy,direct,legacy-pageable")
     meeting = topo(*words, "--json").document["together"]

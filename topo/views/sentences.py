@@ -378,7 +378,7 @@ def _time_or_rate(fact: answers.TimeOrRate) -> str:
 @sentence.register
 def _limited_by(fact: answers.LimitedBy) -> str:
     full = limited_by(fact.path.bound)
-    text = f"it is limited by {full or 'nothing that the file states'}"
+    text = f"it is limited by {full or 'limits of its own'}"
     return f"{text} at most: {_unknown(fact.path)}" if fact.path.at_most else text
 
 

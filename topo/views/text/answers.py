@@ -78,7 +78,7 @@ def bound_words(resources: Iterable[Resource]) -> str:
     for kind, group in grouped(resources, lambda resource: resource.kind).items():
         names = dict.fromkeys(resource.name for resource in group)
         words.append(f"{class_words(kind, len(names))}: {shortened(names)}")
-    return "; ".join(words) or "nothing that the file states"
+    return "; ".join(words) or "their own limits"
 
 
 def stopped_words(stopped_by: Sequence[Resource]) -> str:
