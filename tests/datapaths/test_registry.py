@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.machines import ONE_SOCKET
-from topo.datapaths.registry import built_in, count, data_path, data_paths, is_ram
+from topo.datapaths.registry import built_in, count, data_path, data_paths, is_buffer, is_ram
 from topo.description.data_paths import built_in_files
+from topo.description.description import ENDS
 from topo.description.loading import loads
 from topo.document.parse import parse
 from topo.errors import UnknownNameError
@@ -26,6 +27,16 @@ ROWS = {
     "nvme-tcp": (3, 2, 3, 3, 3),
     "c2c-direct": (0, 0, 0, 0, 0),
 }
+# The same for paths from and to RAM. As an end it is no buffer, but its bus carries the bytes.
+RAM_ROWS = {
+    "pinned": (0, 0, 1, 0, 1),
+    "pageable": (1, 1, 2, 1, 2),
+    "c2c": (0, 0, 1, 0, 1),
+    "cached": (1, 1, 2, 1, 2),
+    "buffered": (1, 1, 1, 2, 1),
+    "odirect": (0, 0, 0, 1, 0),
+    "memcpy": (0, 1, 1, 1, 1),
+}
 # The same for the paths of a copy, which a file's `copy:` workloads take.
 PEER_ROWS = {
     "peer-nvlink": (0, 0, 0, 0, 0),
@@ -36,7 +47,7 @@ PEER_ROWS = {
 }
 
 
-@pytest.mark.parametrize("name", [*ROWS, *PEER_ROWS])
+@pytest.mark.parametrize("name", [*ROWS, *RAM_ROWS, *PEER_ROWS])
 def test_the_rows(name):
     found = count(built_in(name))
     assert (
@@ -45,13 +56,27 @@ def test_the_rows(name):
         found.cpu_memory_copies,
         found.dram_writes,
         found.dram_reads,
-    ) == (ROWS | PEER_ROWS)[name]
+    ) == (ROWS | RAM_ROWS | PEER_ROWS)[name]
     assert found.dram_bytes == found.dram_writes + found.dram_reads
 
 
 @pytest.mark.parametrize("name", [*ROWS, *PEER_ROWS])
 def test_a_row_is_of_storage_or_of_a_peer(name):
-    assert built_in(name).far_end == ("peer" if name in PEER_ROWS else "storage")
+    path = built_in(name)
+    peer = "card" if name.startswith("nic") else "gpu"
+    assert (path.far_end, path.near_end) == (peer if name in PEER_ROWS else "storage", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("names", "ends"),
+    [
+        (("pinned", "pageable", "c2c", "cached"), ("ram", "gpu")),
+        (("buffered", "odirect"), ("storage", "ram")),
+        (("memcpy",), ("ram", "ram")),
+    ],
+)
+def test_a_row_of_ram_has_it_at_one_end(names, ends):
+    assert {(built_in(name).far_end, built_in(name).near_end) for name in names} == {ends}
 
 
 @pytest.mark.parametrize("name", built_in_files())
@@ -66,8 +91,7 @@ def test_every_path_says_what_it_is_and_where_that_comes_from(name):
     assert path.name == name
     assert path.title
     assert path.source
-    assert path.moves[0].source == path.far_end
-    assert path.moves[-1].target == "gpu"
+    assert list(ENDS).index(path.far_end) <= list(ENDS).index(path.near_end)
     assert path.falls_back_to in ("", *built_in_files())
 
 
@@ -75,6 +99,7 @@ def test_buffers_come_in_the_order_a_read_fills_them():
     assert count(built_in("legacy")).buffers == ("kernel-buffer", "user-buffer")
     assert is_ram("any-buffer")
     assert not any(is_ram(place) for place in ("storage", "gpu", "staging-gpu"))
+    assert (is_ram("ram"), is_buffer("ram"), is_buffer("any-buffer")) == (True, False, True)
 
 
 OWN = (

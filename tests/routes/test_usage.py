@@ -60,7 +60,11 @@ def test_a_card_without_drives_has_its_own_rate_alone():
 
 # --- weights --------------------------------------------------------------------------------------
 
-STORAGE_PATHS = [name for name in built_in_files() if built_in(name).far_end == "storage"]
+STORAGE_PATHS = [
+    name
+    for name in built_in_files()
+    if (built_in(name).far_end, built_in(name).near_end) == ("storage", "gpu")
+]
 
 
 def test_direct_uses_each_direction_once():

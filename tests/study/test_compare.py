@@ -88,8 +88,8 @@ def test_without_network_storage_the_drives_are_meant():
 
 
 @pytest.mark.parametrize(("source", "target"), [("cpu0", "gpu0"), ("storage", "nic0")])
-def test_data_goes_between_storage_and_a_gpu(source, target):
-    with pytest.raises(DescriptionError, match="between a GPU and storage"):
+def test_data_goes_between_things_that_it_rests_in(source, target):
+    with pytest.raises(DescriptionError, match="between storage, RAM, GPUs and network cards"):
         compare(built(TWO_SOCKETS), source=source, target=target)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
-from topo.description.description import NOT_RAM, DataPath, Description
+from topo.description.description import DataPath, Description
 from topo.document.nodes import Mapping as MappingNode
 from topo.document.nodes import Report
 from topo.document.parse import parse
@@ -78,8 +78,11 @@ class Counts:
     ----------
     buffers
         RAM buffers in the order a read fills them.
+    ram_traversals
+        Residences of the payload in a RAM buffer: each begins when a move ends there. Where RAM is
+        an end of the path, the payload comes from there or stays: that is none.
     cpu_memory_copies
-        Moves with a RAM buffer at either end by a core or by a GPU's copy engine.
+        Moves with RAM at either end by a core or by a GPU's copy engine.
     core_copies
         Moves by a core.
     dram_writes, dram_reads
@@ -88,15 +91,11 @@ class Counts:
     """
 
     buffers: tuple[str, ...]
+    ram_traversals: int
     cpu_memory_copies: int
     core_copies: int
     dram_writes: int
     dram_reads: int
-
-    @property
-    def ram_traversals(self) -> int:
-        """Residences of the payload in system RAM: each begins when a move ends there."""
-        return self.dram_writes
 
     @property
     def dram_bytes(self) -> int:
@@ -104,16 +103,22 @@ class Counts:
         return self.dram_writes + self.dram_reads
 
 
+def is_buffer(place: str) -> bool:
+    """Whether a move's end is a buffer in system RAM, where data rests between moves."""
+    return place.endswith("-buffer")
+
+
 def is_ram(place: str) -> bool:
-    """Whether a move's end is a buffer in system RAM."""
-    return place not in NOT_RAM
+    """Whether a move's end is in system RAM: a buffer, or RAM as an end of the data path."""
+    return place == "ram" or is_buffer(place)
 
 
 def count(path: DataPath) -> Counts:
     """Return what the moves of `path` do to system RAM."""
     ends = [end for move in path.moves for end in (move.source, move.target)]
     return Counts(
-        buffers=tuple(dict.fromkeys(end for end in ends if is_ram(end))),
+        buffers=tuple(dict.fromkeys(end for end in ends if is_buffer(end))),
+        ram_traversals=sum(is_buffer(move.target) for move in path.moves),
         cpu_memory_copies=sum(
             move.mover in ("core", "gpu") and (is_ram(move.source) or is_ram(move.target))
             for move in path.moves

@@ -13,7 +13,7 @@ from typing import Final, cast, get_args
 from topo.catalogue.part import Figure
 from topo.catalogue.values import HERE
 from topo.description import keys
-from topo.description.description import NOT_RAM, DataPath, Move, Mover, Over
+from topo.description.description import ENDS, PLACES, DataPath, Move, Mover, Over
 from topo.description.names import is_name
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
@@ -103,10 +103,8 @@ def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
     moves = [move for item in node.items if (move := _move(item, report)) is not None]
     if len(moves) < len(node.items) or not moves:
         return tuple(moves)
-    ends = (moves[0].source, moves[-1].target)
-    if ends not in (("storage", "gpu"), ("peer", "gpu")):
-        message = f"a data path goes from storage to gpu, this one from {ends[0]} to {ends[1]}"
-        report.add(node, "bad-move", message, help="write it for a read; a write runs it backwards")
+    if reason := _wrong_ends(moves[0].source, moves[-1].target):
+        report.add(node, "bad-move", reason, help="write it for a read; a write runs it backwards")
     for before, after in pairwise(moves):
         if before.target != after.source:
             message = f"one move ends in {before.target} and the next begins in {after.source}"
@@ -145,9 +143,9 @@ def _parse_move(text: str) -> Move:
         raise UnitError("bad-move", f"`{text}` is not a move", _MOVE_ADVICE)
     source, target, mover, over = match.groups()
     for place in (source, target):
-        if place not in NOT_RAM and not place.endswith("-buffer"):
-            near = did_you_mean(place, NOT_RAM)
-            advice = near or "storage, peer, gpu, staging-gpu, or any name-buffer"
+        if place not in PLACES and not place.endswith("-buffer"):
+            near = did_you_mean(place, PLACES)
+            advice = near or f"{', '.join(PLACES)}, or any name-buffer"
             raise UnitError("bad-move", f"data cannot rest in `{place}`", advice)
     if mover not in _MOVERS:
         message = f"a mover is {listed(_MOVERS, 'or')}, not `{mover}`"
@@ -160,19 +158,32 @@ def _parse_move(text: str) -> Move:
     return Move(source, target, cast("Mover", mover), over=cast("Over | None", over))
 
 
+def _wrong_ends(source: str, target: str) -> str:
+    """Return why no data path goes from one place to another: towards the GPU, between ends."""
+    order = list(ENDS)
+    if (source, target) == ("peer", "gpu"):
+        return ""
+    if source not in order or target not in order:
+        ends = listed(order, "or")
+        return f"a data path joins {ends} with another, this one goes from {source} to {target}"
+    if order.index(source) > order.index(target):
+        return f"a data path is written towards {source}, this one goes from {source} to {target}"
+    return ""
+
+
 def _out_of_reach(source: str, target: str, mover: str, over: str | None) -> str:
     """Return why an engine cannot do a move: cores reach RAM only, drives and NICs storage."""
     ends = (source, target)
-    in_ram = all(end.endswith("-buffer") for end in ends)
-    if mover == "core" and not in_ram:
+    in_ram = [end == "ram" or end.endswith("-buffer") for end in ends]
+    if mover == "core" and not all(in_ram):
         return f"a core copies between RAM buffers, not {source} to {target}"
     if mover == "drive" and "storage" not in ends:
         return "a drive moves data out of storage or into it, and neither end is that"
-    if mover == "nic" and not {"storage", "peer"} & set(ends):
-        return "a nic moves data between storage, or a peer, and memory; neither end is that"
-    if over is not None and any(end.endswith("-buffer") for end in ends):
+    if mover == "nic" and not {"storage", "peer", "card"} & set(ends):
+        return "a nic moves data between storage, a card or a peer, and memory; neither end is that"
+    if over is not None and any(in_ram):
         return f"`over {over}` is for a move between two GPUs"
-    if mover == "gpu" and (in_ram or "storage" in ends):
+    if mover == "gpu" and (all(in_ram) or {"storage", "card"} & set(ends)):
         return "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
     return ""
 

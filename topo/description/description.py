@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, Literal, TypeAlias, get_args
 
-from topo.catalogue.kinds import HasKind, Kind
+from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, HasKind, Kind
 from topo.catalogue.part import Cable, Figure, Medium, Part
 from topo.document.nodes import Document, Node
 from topo.document.nodes import Mapping as Entries
@@ -21,8 +21,17 @@ Over = Literal["gpu-links", "pcie"]
 Direction = Literal["read", "write", "copy"]
 Basis = Literal["theoretical", "achievable", "measured"]
 BASES: Final[tuple[Basis, ...]] = get_args(Basis)
-# Where data rests that is no buffer in system RAM; a buffer has any name ending in `-buffer`.
-NOT_RAM: Final = ("storage", "peer", "gpu", "staging-gpu")
+# What data comes from and goes to, and the kinds of devices that each is. Of two the one farther
+# down is filled or emptied (the endpoint), and data paths are written towards it.
+ENDS: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "storage": STORAGE,
+    "card": CARDS,
+    "ram": MEMORIES,
+    "gpu": ("gpu",),
+}
+END_OF_KIND: Final[Mapping[str, str]] = {kind: end for end, kinds in ENDS.items() for kind in kinds}
+# Where data may be before and after a move, besides buffers: any name ending in `-buffer`.
+PLACES: Final = ("storage", "peer", "card", "ram", "gpu", "staging-gpu")
 # cuFile's routing policies, in the order that it ships with.
 ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
 FabricKind = Literal["rail-optimized", "fat-tree", "leaf-spine"]
@@ -103,9 +112,9 @@ class Move:
     Parameters
     ----------
     source, target
-        ``storage``, ``gpu``, a RAM buffer (``kernel-buffer``, any name ending in ``-buffer``),
-        ``staging-gpu`` (the memory of the GPU nearest to the NIC), or ``peer``: the other GPU or
-        the NIC of a `copy`.
+        An end (``storage``, ``card``: a network card, ``ram``, ``gpu``; ``peer``: the other GPU or
+        the NIC of a `copy`), a RAM buffer (``kernel-buffer``, any name ending in ``-buffer``), or
+        ``staging-gpu``: the memory of the GPU nearest to the NIC.
     mover
         ``nic``: the DMA engine at the storage's side (the NIC of a remote target, the drive's own
         for a local one); ``drive``: a local drive's own, nothing else; ``core``; ``gpu``: a copy
@@ -134,7 +143,7 @@ class DataPath:
     stages
         ``pipelined``: the slowest decides; ``serial``: the times of one worker's stages add.
     workers
-        Workers for each GPU, for `serial`.
+        Workers for each endpoint, for `serial`.
     needs
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
         ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
@@ -151,13 +160,17 @@ class DataPath:
     place: Place | None = None
 
     @property
-    def far_end(self) -> Literal["storage", "peer"]:
-        """What it joins with a GPU: storage, or the peer of a `copy`."""
-        return (
-            "peer"
-            if any("peer" in (move.source, move.target) for move in self.moves)
-            else "storage"
-        )
+    def far_end(self) -> str:
+        """What it joins with its endpoint, a word of `ENDS`; a peer is a card, or another GPU."""
+        end = self.moves[0].source
+        if end != "peer":
+            return end
+        return "card" if any(move.mover == "nic" for move in self.moves) else "gpu"
+
+    @property
+    def near_end(self) -> str:
+        """What its endpoint is, a word of `ENDS`."""
+        return self.moves[-1].target
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +180,14 @@ class Workload:
     Parameters
     ----------
     direction
-        ``read``: storage to GPU; ``write``: GPU to storage; ``copy``: between two GPUs, or a GPU
-        and a NIC.
+        ``read``: towards the GPU, or whatever of the two ends stands for it (`ENDS`); ``write``:
+        away from it; ``copy``: either way.
     size
         Bytes in all (a size that the file gives ``each`` is already multiplied).
     sources, targets
-        Device names, expanded, in file order: of a read storage and GPUs, of a write the reverse.
+        Device names, expanded, in file order.
     via
-        Data paths to compare; empty means the usual ones (``legacy`` and ``direct`` for storage).
+        Data paths to compare; empty means the usual ones of its ends (``legacy``, ``direct``).
     efficiency
         End-to-end ratio (low, high), applied once to a theoretical result.
     weight, limit, start

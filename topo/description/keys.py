@@ -190,12 +190,20 @@ SETTINGS: Final = _table(
 )
 
 WORKLOAD: Final = _table(
-    Row("read", "work-size", "bytes from storage to GPUs: `640 GB`, or `80 GB each`"),
-    Row("write", "work-size", "bytes from GPUs to storage"),
-    Row("copy", "work-size", "bytes between two GPUs, or a GPU and a network card"),
+    Row(
+        "read",
+        "work-size",
+        "bytes towards GPUs: from storage, RAM or cards: `640 GB`, or `80 GB each`",
+    ),
+    Row("write", "work-size", "bytes away from GPUs: to storage, RAM or cards"),
+    Row("copy", "work-size", "bytes from any of storage, RAM, network cards and GPUs to another"),
     Row("from", "selection", "the devices the data comes from", required=True),
     Row("to", "selection", "the devices the data goes to", required=True),
-    Row("via", "name-list", "the data paths to compare; legacy and direct when not said"),
+    Row(
+        "via",
+        "name-list",
+        "the data paths to compare; when not said the usual ones: legacy and direct",
+    ),
     Row("efficiency", "ratio-range", "end-to-end share of theory: `60-80 %`"),
     Row("weight", "weight", "its share when it competes with others; 1 when not said"),
     Row("limit", "rate", "the most it may take in all"),
@@ -211,7 +219,11 @@ DATA_PATH: Final = _table(
         "`pipelined` (the slowest decides) or `serial` (times add)",
         words=("pipelined", "serial"),
     ),
-    Row("workers", "count", "workers for each GPU, for `serial`"),
+    Row(
+        "workers",
+        "count",
+        "workers for each GPU (or other end that is filled or emptied), for `serial`",
+    ),
     Row("needs", "word-list", "facts it cannot do without: `peer-to-peer`", words=_NEEDS),
     Row("falls-back-to", "text", "the data path taken where this one is refused"),
     Row("source", "text", "where this is described"),
@@ -254,6 +266,15 @@ def kind_of(node: Node) -> str:
 def a_kind(kind: str) -> str:
     """Write a device kind with its article: ``a nic``, ``an nvme``."""
     return f"an {kind}" if kind.startswith(("hba", "nv")) else f"a {kind}"
+
+
+# The ends of data, in words.
+AN_END: Final[MappingOf[str, str]] = {
+    "storage": "storage",
+    "card": "a network card",
+    "ram": "RAM",
+    "gpu": "a GPU",
+}
 
 
 def is_extension(key: str) -> bool:

@@ -16,9 +16,16 @@ from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from typing import Any, Final, get_args
 
-from topo.catalogue.kinds import CARDS, STORAGE
 from topo.description import keys
-from topo.description.description import BASES, Direction, Expectation, Workload
+from topo.description.description import (
+    BASES,
+    END_OF_KIND,
+    ENDS,
+    Direction,
+    Expectation,
+    Workload,
+)
+from topo.description.keys import AN_END, a_kind
 from topo.description.names import MOST, Names, is_name
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
@@ -27,13 +34,6 @@ from topo.records import dataclass
 from topo.units import parse_duration, parse_rate, parse_size
 
 _DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
-_PEERS: Final = ("gpu", *CARDS)
-# Which kinds a workload may have at its `from` and its `to`.
-_ENDS: Final[dict[Direction, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "read": (STORAGE, ("gpu",)),
-    "write": (("gpu",), STORAGE),
-    "copy": (_PEERS, _PEERS),
-}
 _VERBS: Final[dict[Direction, str]] = {"read": "reads", "write": "writes", "copy": "copies"}
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 
@@ -58,7 +58,7 @@ class Draft:
     name: Scalar
     direction: Direction
     size: float
-    per_gpu: bool
+    each: bool
     sources: tuple[Scalar, ...]
     targets: tuple[Scalar, ...]
     via: tuple[Scalar, ...]
@@ -156,12 +156,12 @@ def resolve_workloads(
         _check_ends(draft, sources, targets, kinds, report)
         for text in draft.via:
             _check_path(text.text, data_paths, text, report)
-        gpus = sources if draft.direction == "write" else targets
+        endpoints = _endpoints(draft.direction, sources, targets, kinds)
         workloads.append(
             Workload(
                 name=draft.name.text,
                 direction=draft.direction,
-                size=draft.size * len(gpus) if draft.per_gpu else draft.size,
+                size=draft.size * len(endpoints) if draft.each else draft.size,
                 sources=sources,
                 targets=targets,
                 via=tuple(dict.fromkeys(text.text for text in draft.via)),
@@ -170,6 +170,21 @@ def resolve_workloads(
             )
         )
     return tuple(workloads)
+
+
+def _endpoints(
+    direction: Direction,
+    sources: tuple[str, ...],
+    targets: tuple[str, ...],
+    kinds: MappingOf[str, str],
+) -> tuple[str, ...]:
+    """Return what a size that is said of each is multiplied by: what is filled or emptied."""
+    order = [
+        list(ENDS).index(END_OF_KIND.get(kinds[names[0]], "gpu")) if names else 0
+        for names in (sources, targets)
+    ]
+    emptied = order[0] > order[1] or (order[0] == order[1] and direction == "write")
+    return sources if emptied else targets
 
 
 def _check_path(name: str, data_paths: tuple[str, ...], at: Scalar, report: Report) -> None:
@@ -185,31 +200,41 @@ def _check_ends(
     kinds: MappingOf[str, str],
     report: Report,
 ) -> None:
-    """Check that a read goes from storage to GPUs, a write back, a copy between GPUs and cards."""
-    ends = ((sources, draft.sources, "from"), (targets, draft.targets, "to"))
-    wrong = [
-        (next(name for name in devices if kinds[name] not in allowed), allowed, texts[0], side)
-        for (devices, texts, side), allowed in zip(ends, _ENDS[draft.direction], strict=True)
-        if any(kinds[name] not in allowed for name in devices)
-    ]
-    if not wrong:
-        at_ends = {kinds[name] for name in (*sources, *targets)}
-        if draft.direction == "copy" and at_ends and "gpu" not in at_ends:
-            message = f"workload `{draft.name.text}` copies between network cards, without a GPU"
-            report.add(draft.name, "workload-ends", message, help="name a gpu at one end")
+    """Check that data rests at both ends, in things that are alike, and goes the way it says."""
+    name, verb = draft.name.text, _VERBS[draft.direction]
+    sides = ((sources, draft.sources, "from"), (targets, draft.targets, "to"))
+    words: list[str] = []
+    for devices, texts, side in sides:
+        for device in devices:
+            kind = kinds[device]
+            if kind not in END_OF_KIND:
+                ends = listed(AN_END.values(), "or")
+                message = f"workload `{name}` {verb} {side} {ends}, and {device} is {a_kind(kind)}"
+                advice = f"name one of these after `{side}:`"
+                report.add(texts[0], "workload-ends", message, help=advice)
+                return
+        mixed = list(dict.fromkeys(END_OF_KIND[kinds[device]] for device in devices))
+        if len(mixed) > 1:
+            both = listed(AN_END[word] for word in mixed)
+            message = f"workload `{name}` {verb} {side} {both} at once"
+            advice = "make it a workload for each"
+            report.add(texts[0], "workload-ends", message, help=advice)
+            return
+        words += mixed
+    if len(words) < len(sides):  # a name is wrong, and was reported
         return
-    device, allowed, text, side = wrong[0]
-    opposite = "write" if draft.direction == "read" else "read"
-    swapped = len(wrong) == len(ends) and kinds[device] in _ENDS[draft.direction][1]
-    report.add(
-        text,
-        "workload-ends",
-        f"workload `{draft.name.text}` {_VERBS[draft.direction]} {side} {listed(allowed, 'or')}, "
-        f"and {device} is {keys.a_kind(kinds[device])}",
-        help=f"swap `from` and `to`, or say `{opposite}:`"
-        if swapped
-        else f"name {keys.a_kind(listed(allowed, 'or'))} after `{side}:`",
-    )
+    if words == ["card", "card"] and not draft.via:
+        message = f"workload `{name}` {verb} between network cards alone"
+        advice = "name a GPU, RAM or storage at one end"
+        report.add(draft.name, "workload-ends", message, help=advice)
+        return
+    first, last = (list(ENDS).index(word) for word in words)
+    if draft.direction == ("write" if first < last else "read") and first != last:
+        opposite = "write" if draft.direction == "read" else "read"
+        start, end = (AN_END[word] for word in words)
+        message = f"workload `{name}` {verb} from {start} to {end}, which is to {opposite}"
+        advice = f"swap `from` and `to`, or say `{opposite}:`"
+        report.add(draft.sources[0], "workload-ends", message, help=advice)
 
 
 # --- expectations: shape --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Final, Literal
 
-from topo.datapaths.registry import is_ram
+from topo.datapaths.registry import is_buffer
 from topo.description.description import DataPath, Move
 from topo.description.names import ranged, stem_of
 from topo.errors import Place
@@ -158,7 +158,7 @@ class Route:
     extra
         Resources that exist only for routes: peer-to-peer caps of a flow, measured pairs, stages.
     waypoints
-        Storage, NIC, RAM buffers, the medium at the GPU, the GPU's memory, in the order of travel.
+        The ends, NIC, RAM buffers and the medium at the GPU, in the order of travel.
     """
 
     data_path: DataPath
@@ -204,11 +204,11 @@ _MEDIA: Final = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C",
 def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
     """Return the waypoints of one subflow in the order of travel: what people count as hops.
 
-    They are the storage, the card or controller that moves its data, each RAM buffer, the medium
-    by which a move enters or leaves a GPU, and the GPU's memory. Hops are one less.
+    They are the two ends, the card or controller that moves a storage's data, each RAM buffer, and
+    the medium by which a move enters or leaves a GPU. Hops are one less.
     """
     first = subflow.transfers[0]
-    names = [first.move.source if is_ram(first.move.source) else first.source]
+    names = [first.move.source if is_buffer(first.move.source) else first.source]
     for transfer in subflow.transfers:
         ends = (transfer.source, transfer.target)
         by_card = transfer.move.mover in ("nic", "drive") and transfer.engine not in ends
@@ -219,7 +219,7 @@ def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
         if topology[transfer.source].kind == "gpu":
             between.reverse()
         names.extend(name for name in between if name)
-        names.append(transfer.move.target if is_ram(transfer.move.target) else transfer.target)
+        names.append(transfer.move.target if is_buffer(transfer.move.target) else transfer.target)
     return tuple(names)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
-from topo.datapaths.registry import is_ram
+from topo.datapaths.registry import is_buffer
 from topo.description.description import DataPath, Move
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
@@ -66,22 +66,20 @@ class Router:
     def route(
         self,
         path: DataPath,
-        storages: tuple[str, ...],
+        far_ends: tuple[str, ...],
         endpoint: str,
         direction: Direction = "read",
     ) -> Route:
-        """Return `path` laid between `storages` and `gpu`.
+        """Return `path` laid between `far_ends` and `endpoint`.
 
-        Several storages share the payload evenly, as a striped file does.
+        Several far ends share the payload evenly, as a striped file does.
 
         Parameters
         ----------
         path
             The data path, as written for a read.
-        storages
-            Names of storage devices.
-        endpoint
-            The GPU's name.
+        far_ends, endpoint
+            Names of devices: what is filled or emptied, and what it exchanges data with.
         direction
             ``read`` or ``write``; a write walks the same links the other way.
 
@@ -91,12 +89,12 @@ class Router:
             With the verdict ``refused`` and no subflows where something forbids it.
         """
         reasons = (
-            *wrong_ends(self.topology, path, storages),
-            *stated_needs(self.topology, path, storages, endpoint, direction),
+            *wrong_ends(self.topology, path, far_ends, endpoint),
+            *stated_needs(self.topology, path, far_ends, endpoint, direction),
         )
         elsewhere = [
             name
-            for name in storages
+            for name in far_ends
             if self.topology[name].is_drive
             and name not in self._host.distances(endpoint)
             and socket_of(self.topology, name)
@@ -107,22 +105,22 @@ class Router:
             fact = f"{listed(ranged(elsewhere, 4))} {be} in another server than"
             reasons = (*reasons, Reason("other-server", "refused", fact, about=(endpoint,)))
         if verdict_of(reasons) != "refused":
-            reasons = (*reasons, *self._diverted(path, storages, endpoint))
+            reasons = (*reasons, *self._diverted(path, far_ends, endpoint))
         if verdict_of(reasons) == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
         subflows: list[Subflow] = []
-        for storage in storages:
-            of_storage = self._subflows(path, storage, endpoint, direction)
-            if isinstance(of_storage, Reason):
-                return Route(path, direction, endpoint, "refused", (*reasons, of_storage))
+        for far in far_ends:
+            of_far = self._subflows(path, far, endpoint, direction)
+            if isinstance(of_far, Reason):
+                return Route(path, direction, endpoint, "refused", (*reasons, of_far))
             subflows.extend(
-                replace(subflow, share=subflow.share / len(storages)) for subflow in of_storage
+                replace(subflow, share=subflow.share / len(far_ends)) for subflow in of_far
             )
         reasons = merged((*reasons, *peer_reasons(self.topology, subflows)))
         verdict = verdict_of(reasons)
         if verdict == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
-        builder = UseBuilder(self.topology, path, direction, self._measured)
+        builder = UseBuilder(self.topology, path, self._measured)
         used = tuple(builder.with_use(subflow) for subflow in subflows)
         return Route(
             data_path=path,
@@ -153,7 +151,7 @@ class Router:
     def nearest_shares(self, route: Route) -> tuple[float, ...]:
         """Return the shares of the subflows of `route` where the cards nearest to its GPU serve it.
 
-        The storages, and the memories of a card, keep their shares.
+        The far ends, and the memories of a card, keep their shares.
         """
         kept: list[float] = []
         for subflow in route.subflows:
@@ -167,11 +165,18 @@ class Router:
             for subflow, share in zip(route.subflows, kept, strict=True)
         )
 
+    def nearest_memories(self, memories: tuple[str, ...], endpoint: str) -> tuple[str, ...]:
+        """Return those of some memories that are nearest to a device: its own socket's if any."""
+        start = socket_of(self.topology, endpoint) or endpoint
+        distances = self._host.distances(endpoint if endpoint in memories else start)
+        nearest = min((distances[name] for name in memories if name in distances), default=None)
+        return tuple(name for name in memories if distances.get(name) == nearest) or memories
+
     def _diverted(
-        self, path: DataPath, storages: tuple[str, ...], endpoint: str
+        self, path: DataPath, far_ends: tuple[str, ...], endpoint: str
     ) -> tuple[Reason, ...]:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
-        remote = [name for name in storages if self.topology[name].kind == "storage"]
+        remote = [name for name in far_ends if self.topology[name].kind == "storage"]
         direct = "cufile" in path.needs and len(path.moves) == 1
         if not direct or not remote or not self.topology.settings.dynamic_routing:
             return ()
@@ -191,51 +196,46 @@ class Router:
     # --- subflows -------------------------------------------------------------------------------
 
     def _subflows(
-        self, path: DataPath, storage: str, endpoint: str, direction: Direction
+        self, path: DataPath, far: str, endpoint: str, direction: Direction
     ) -> tuple[Subflow, ...] | Reason:
         """Return one subflow for each card and each choice of memories, or why there is none."""
-        cards = self._cards(storage, endpoint)
+        cards = self._cards(far, endpoint)
         if not cards:
-            fact = f"no network card reaches both {storage} and"
+            fact = f"no network card reaches both {far} and"
             return Reason("no-way", "refused", fact, about=(endpoint,))
         subflows: list[Subflow] = []
         for card in cards:
-            choices = self._places(path, card or storage, endpoint)
+            choices = self._places(path, card or far, endpoint)
             if not choices:
                 fact = "the file has no system RAM for the buffers within reach of"
                 return Reason("no-memory", "refused", fact, about=(endpoint,))
             share = 1.0 / len(cards) / len(choices)
             for places in choices:
-                devices = {path.far_end: storage, "gpu": endpoint, **places}
-                transfers = self._transfers(path, card, devices)
+                transfers = self._transfers(path, far, endpoint, card, places)
                 if transfers is None:
-                    fact = f"no permitted way joins {storage} and"
+                    fact = f"no permitted way joins {far} and"
                     return Reason("no-way", "refused", fact, about=(endpoint,))
                 if direction == "write":
                     transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
-                memories = tuple((end, name) for end, name in places.items() if is_ram(end))
-                subflows.append(Subflow(share, storage, card, memories, transfers))
+                memories = tuple((end, name) for end, name in places.items() if is_buffer(end))
+                subflows.append(Subflow(share, far, card, memories, transfers))
         return tuple(subflows)
 
-    def _cards(self, storage: str, endpoint: str) -> tuple[str, ...]:
-        """Return the cards that carry the data; a local drive needs none, and has ``""``."""
-        if self.topology[storage].kind != "storage":
+    def _cards(self, far: str, endpoint: str) -> tuple[str, ...]:
+        """Return the cards that carry the data; what is in the host needs none, and has ``""``."""
+        if self.topology[far].kind != "storage":
             return ("",)
         if self.policy.nics == "nearest":
-            return self._placement.nearest_cards(storage, endpoint)
-        return self._placement.cards(storage, endpoint)
+            return self._placement.nearest_cards(far, endpoint)
+        return self._placement.cards(far, endpoint)
 
     def _places(self, path: DataPath, near_storage: str, endpoint: str) -> list[dict[str, str]]:
         """Return every choice of a memory for each buffer and of a staging GPU, if one is used.
 
         Buffers that the policy puts in one place share a choice.
         """
-        ends = dict.fromkeys(end for move in path.moves for end in (move.source, move.target))
-        place_of = {
-            end: self.policy.place_of(end) if is_ram(end) else end
-            for end in ends
-            if end not in ("storage", "peer", "gpu")
-        }
+        between = dict.fromkeys(move.target for move in path.moves[:-1])
+        place_of = {end: self.policy.place_of(end) if is_buffer(end) else end for end in between}
         options: dict[str, tuple[str, ...]] = {}
         for place in place_of.values():  # equally good devices share the traffic
             if place == "near-gpu":
@@ -253,15 +253,14 @@ class Router:
     # --- transfers ------------------------------------------------------------------------------
 
     def _transfers(
-        self, path: DataPath, card: str, devices: dict[str, str]
+        self, path: DataPath, far: str, endpoint: str, card: str, places: dict[str, str]
     ) -> tuple[Transfer, ...] | None:
         """Return the moves between the devices that their ends mean, `None` if one has no walk."""
-        endpoint = devices["gpu"]
         transfers: list[Transfer] = []
-        for move in path.moves:
-            source, target = devices[move.source], devices[move.target]
-            if source == target == endpoint:  # no GPU is nearer: nothing is staged
-                continue
+        stops = [far, *(places[move.target] for move in path.moves[:-1]), endpoint]
+        for move, (source, target) in zip(path.moves, pairwise(stops), strict=True):
+            if move.source == "staging-gpu" and source == target:
+                continue  # no GPU is nearer: nothing is staged
             transfer = self._transfer(move, source, target, card, endpoint)
             if transfer is None:
                 return None

@@ -14,8 +14,8 @@ from typing import Final
 
 from topo.catalogue.kinds import Kind
 from topo.catalogue.part import Figure
-from topo.description.description import Basis, DataPath, Measurement
-from topo.routes.route import Direction, Route, Subflow, Transfer
+from topo.description.description import Basis, DataPath, Device, Measurement
+from topo.routes.route import Route, Subflow, Transfer
 from topo.topology.joint import quadrant_of
 from topo.topology.locality import socket_of
 from topo.topology.topology import Capacity, Resource, Topology
@@ -75,11 +75,12 @@ def drives_behind(topology: Topology, card: str) -> dict[str, tuple[str, ...]]:
 
 
 def is_peer(topology: Topology, transfer: Transfer) -> bool:
-    """Whether a transfer is device-to-device: a DMA engine at the memory of a GPU not its own."""
-    ends = {topology[transfer.source].kind, topology[transfer.target].kind}
+    """Whether a transfer is device-to-device: a DMA engine at what is neither its own nor RAM."""
+    ends = [topology[transfer.source], topology[transfer.target]]
     if transfer.move.mover in ("nic", "drive"):
-        return "gpu" in ends
-    return ends == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
+        return not any(device.is_memory for device in ends)
+    kinds = {device.kind for device in ends}
+    return kinds == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
 
 
 def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resource, float]]:
@@ -307,7 +308,7 @@ class UseBuilder:
     ----------
     topology
         The machine.
-    path, direction
+    path
         What is laid.
     pairs
         What `measured_pairs` gives.
@@ -317,12 +318,10 @@ class UseBuilder:
         self,
         topology: Topology,
         path: DataPath,
-        direction: Direction,
         pairs: Mapping[tuple[str, str], Measurement],
     ) -> None:
         self._topology = topology
         self._path = path
-        self._direction = direction
         self._pairs = pairs
         self.extra: dict[str, Resource] = {}
         cpus = topology.of_kind("cpu")
@@ -347,16 +346,18 @@ class UseBuilder:
     def _weights(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
         """Yield what a transfer may use besides its links' directions, by name."""
         # The sides of storage, the memory buses and the GPU memories at both ends.
-        for name in (transfer.source, transfer.target):
-            side = _SIDES.get(self._topology.devices[name].part.kind)
+        source, target = self._topology[transfer.source], self._topology[transfer.target]
+        for device, direction in ((source, "read"), (target, "write")):
+            side = _SIDES.get(device.kind)
             if side is not None:
-                yield f"{name}/{side or self._direction}", 1.0
-            yield from self._behind(name)
+                yield f"{device.name}/{side or direction}", 1.0
+            yield from self._behind(device, direction)
         engine, move = self._topology[transfer.engine], transfer.move
+        from_storage = source.is_storage or source.is_nic
         if engine.is_nic:
-            yield f"{engine.name}/chip {'in' if self._direction == 'read' else 'out'}", 1.0
+            yield f"{engine.name}/chip {'in' if from_storage else 'out'}", 1.0
         elif engine.kind == "hba" and engine.name != subflow.far:
-            yield f"{engine.name}/{self._direction}", 1.0
+            yield f"{engine.name}/{'read' if from_storage else 'write'}", 1.0
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0
         if is_peer(self._topology, transfer):
@@ -380,15 +381,15 @@ class UseBuilder:
             )
             yield self._add(stage), 1.0
 
-    def _behind(self, name: str) -> Iterator[tuple[str, float]]:
+    def _behind(self, device: Device, direction: str) -> Iterator[tuple[str, float]]:
         """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""
-        if self._topology[name].kind != "hba":
+        if device.kind != "hba":
             return
-        drives = drives_behind(self._topology, name)
+        drives = drives_behind(self._topology, device.name)
         for drive, bridges in drives.items():
-            yield f"{drive}/{self._direction}", 1.0 / len(drives)
+            yield f"{drive}/{direction}", 1.0 / len(drives)
             for below, above in pairwise((drive, *bridges)):
-                start, end = (below, above) if self._direction == "read" else (above, below)
+                start, end = (below, above) if direction == "read" else (above, below)
                 steps = [step for step in self._topology.steps[start] if step.target == end]
                 for step in steps:
                     if step.resource is not None:

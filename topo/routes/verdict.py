@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from topo.catalogue.kinds import CARDS, STORAGE, Kind
-from topo.description.description import DataPath, Device, Settings
+from topo.description.description import ENDS, DataPath, Device, Settings
+from topo.description.keys import AN_END
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.usage import is_peer, over_pcie, stated_caps
@@ -50,7 +50,7 @@ def stated_needs(
     local = [name for name in storages if name not in remote]
     for need in path.needs:
         reason: Reason | None = None
-        if need == "peer-to-peer":
+        if need == "peer-to-peer" and topology[gpu].kind == "gpu":
             reason = _peer_to_peer(topology[gpu])
         elif need == "nvidia-gpu" and topology[gpu].part.facts.get("maker") == "amd":
             fact = f"cuFile and its driver take NVIDIA's GPUs, not {topology[gpu].part.name}"
@@ -79,16 +79,17 @@ def stated_needs(
             yield reason
 
 
-def wrong_ends(topology: Topology, path: DataPath, far: tuple[str, ...]) -> Iterator[Reason]:
-    """Yield the reason when `path` does not join a GPU with what it is asked to."""
-    kinds: tuple[Kind, ...] = STORAGE
-    if path.far_end == "peer":
-        by_nic = any(move.mover == "nic" for move in path.moves)
-        kinds = CARDS if by_nic else ("gpu",)
-    misfits = [name for name in far if topology[name].kind not in kinds]
+def wrong_ends(
+    topology: Topology, path: DataPath, far_ends: tuple[str, ...], endpoint: str
+) -> Iterator[Reason]:
+    """Yield the reason when `path` does not join what it is asked to."""
+    kinds = ENDS[path.far_end]
+    misfits = [name for name in far_ends if topology[name].kind not in kinds]
+    if topology[endpoint].kind not in ENDS[path.near_end]:
+        misfits = [endpoint, *far_ends]
     if misfits:
-        fact = f"{path.name} joins a GPU with {listed(kinds, 'or')}, not with {listed(misfits)}"
-        yield Reason("wrong-ends", "refused", fact)
+        joined = f"{path.name} joins {AN_END[path.near_end]} with {listed(kinds, 'or')}"
+        yield Reason("wrong-ends", "refused", f"{joined}, not with {listed(misfits)}")
 
 
 def _peer_to_peer(gpu: Device) -> Reason | None:

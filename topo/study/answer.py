@@ -90,7 +90,11 @@ def answer(
         elif not stops:
             demand = demands[index]
             stated = demand.limit >= demand.own_limit
-            limit = OwnLimit() if stated else OwnLimit(path.workers, path.stages == "serial")
+            limit = (
+                OwnLimit()
+                if stated
+                else OwnLimit(path.workers, path.stages == "serial", path.near_end)
+            )
             own_limits[limit] = None
     time_range = None
     if workload.efficiency and basis == "theoretical" and time is not None:
@@ -262,12 +266,13 @@ def reasons_of(
     reasons = merged(reason for route in routes for reason in route.reasons)
     if not any(reason.code == _WRONG_ENDS for reason in reasons):
         return reasons
-    far_names = {name for ends in ends_of(topology, workload) for name in ends.far}
+    first, *_ = ends = ends_of(topology, workload)
+    far_names = {name for each in ends for name in each.far}
     far = dict.fromkeys(
         name for name in (*workload.sources, *workload.targets) if name in far_names
     )
     return (
-        *wrong_ends(topology, path, tuple(far)),
+        *wrong_ends(topology, path, tuple(far), first.endpoint),
         *(reason for reason in reasons if reason.code != _WRONG_ENDS),
     )
 

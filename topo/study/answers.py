@@ -59,11 +59,12 @@ class OwnLimit:
     """What stops a demand that no full resource stops.
 
     Its `workers`, whose stages follow each other where `serial`; without any, the workload's own
-    limit.
+    limit. `endpoint` is what they fill or empty, a word of `ENDS`.
     """
 
     workers: int = 0
     serial: bool = False
+    endpoint: str = "gpu"
 
 
 @dataclass(frozen=True, slots=True)

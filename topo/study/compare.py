@@ -40,11 +40,13 @@ from topo.study.answers import (
     ThroughRam,
     WorkloadAnswer,
 )
-from topo.study.question import ask, chosen_workloads, joins, usual_paths
+from topo.study.question import ask, chosen_workloads, end_words, joins, usual_paths
 from topo.topology.hosts import host_numbers
 from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"
+# What a copy among GPUs and network cards may join.
+_PEERS = {("gpu", "gpu"), ("card", "gpu")}
 _AS_FAST = 1e-6  # relative: below it two rates read the same
 
 
@@ -470,8 +472,12 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     if via:
         wanted = tuple(data_path(description, name) for name in via)
     else:
-        far_ends = {"peer" if workload.direction == "copy" else "storage" for workload in workloads}
-        wanted = tuple(path for path in data_paths(description) if path.far_end in far_ends)
+        joined = {end_words(topology, workload) for workload in workloads}
+        if joined & _PEERS:
+            joined |= _PEERS
+        wanted = tuple(
+            path for path in data_paths(description) if (path.far_end, path.near_end) in joined
+        )
     router = Router(topology, policy)
 
     def routed(workload: Workload, path: DataPath) -> RoutedPath:

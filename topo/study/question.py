@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Final
 
 from topo.catalogue.kinds import MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import count, data_paths
-from topo.description.description import DataPath, Direction, Workload
-from topo.description.keys import a_kind
+from topo.description.description import END_OF_KIND, ENDS, DataPath, Direction, Workload
+from topo.description.keys import AN_END, a_kind
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.demands import ends_of
 from topo.phrases import listed
@@ -17,8 +18,15 @@ from topo.routes.verdict import wrong_ends
 from topo.topology.topology import Topology
 
 DEFAULT_PATHS = ("legacy", "direct")
-_GPU_PATHS = ("peer-ram", "peer-pcie", "peer-nvlink")
-_CARD_PATHS = ("nic-ram", "nic-direct")
+# By the far end and the endpoint, best last.
+_USUAL_PATHS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("storage", "gpu"): DEFAULT_PATHS,
+    ("storage", "ram"): ("buffered", "odirect"),
+    ("card", "gpu"): ("nic-ram", "nic-direct"),
+    ("ram", "gpu"): ("pageable", "pinned"),
+    ("ram", "ram"): ("memcpy",),
+    ("gpu", "gpu"): ("peer-ram", "peer-pcie", "peer-nvlink"),
+}
 _ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
 _MOST = 4  # names in a list before "and 3 more"
 
@@ -53,23 +61,50 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
 
 
 def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
-    """Return the data paths that a workload is asked about where nobody names any, best last."""
-    if workload.direction != "copy":
-        return DEFAULT_PATHS
-    kinds = {topology[name].kind for name in (*workload.sources, *workload.targets)}
-    return _GPU_PATHS if kinds == {"gpu"} else _CARD_PATHS
+    """Return the data paths that a workload is asked about where nobody names any, best last.
+
+    Raises
+    ------
+    DescriptionError
+        Where nothing that ships with topo joins its ends.
+    """
+    far, near = end_words(topology, workload)
+    if (far, near) == ("ram", "gpu"):
+        steps = topology.steps[ends_of(topology, workload)[0].endpoint]
+        if any(step.link.cable.family == "nvlink-c2c" for step in steps):
+            return ("c2c",)
+    if (far, near) not in _USUAL_PATHS:
+        raise DescriptionError(
+            Finding(
+                "not-storage-and-gpu",
+                f"{workload.name}: {_not_joined(far, near)}",
+                place=workload.place,
+                help="name a data path of your own with via:, or RAM or a GPU at one end",
+            )
+        )
+    return _USUAL_PATHS[far, near]
+
+
+def end_words(topology: Topology, workload: Workload) -> tuple[str, str]:
+    """Return what a workload's far end and its endpoint are, words of `ENDS`."""
+    ends, *_ = ends_of(topology, workload)
+    return (
+        END_OF_KIND[topology[ends.far[0]].kind],
+        END_OF_KIND[topology[ends.endpoint].kind],
+    )
 
 
 def joins(topology: Topology, workload: Workload, path: DataPath) -> bool:
     """Whether a data path joins what a workload moves data between."""
-    return not any(wrong_ends(topology, path, ends_of(topology, workload)[0].far))
+    ends, *_ = ends_of(topology, workload)
+    return not any(wrong_ends(topology, path, ends.far, ends.endpoint))
 
 
 def ask(topology: Topology, source: str, target: str, *, size: float | None = None) -> Workload:
     """Return a workload made from two names; without a `size` only its rates mean something.
 
-    It is a read when `source` is storage, a write when `target` is, else a copy between GPUs or
-    a GPU and a network card.
+    It is a read where it goes towards the GPU, or what of the two stands for it (`ENDS`), a write
+    where it goes away from it, and a copy between GPUs, or GPUs and network cards.
 
     An end that is not given is every GPU, or the storage: all on the network, else all drives.
 
@@ -78,18 +113,19 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     UnknownNameError
         For a name that is not a device, a stem or a range.
     DescriptionError
-        When neither is a GPU, or the other is nothing that data rests in.
+        When one is nothing that data rests in, or nothing moves data between the two.
     """
     sources = _asked_devices(topology, source, target, end_is_source=True)
     targets = _asked_devices(topology, target, source, end_is_source=False)
     ends = (_end_of(topology, sources), _end_of(topology, targets))
-    if "gpu" not in ends or "" in ends:
+    order = sorted(ends, key=[*ENDS, ""].index)
+    if "" in ends or (order[0], order[1]) not in _USUAL_PATHS:
         wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
-        message = f"data goes between a GPU and storage, a network card or another GPU; {wrong}"
+        message = f"data goes between storage, RAM, GPUs and network cards; {wrong}"
         raise DescriptionError(Finding("not-storage-and-gpu", message))
     direction: Direction = "copy"
-    if "storage" in ends:
-        direction = "read" if ends[0] == "storage" else "write"
+    if "storage" in ends or set(ends) == {"ram", "gpu"}:
+        direction = "read" if [*ends] == order else "write"
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
         direction=direction,
@@ -119,17 +155,13 @@ def _asked_devices(
 
 
 def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
-    """Return what all devices of one end are: GPUs, storage, cards, or (empty) a mixture."""
-    devices = [topology[name] for name in names]
-    if all(device.kind == "gpu" for device in devices):
-        return "gpu"
-    if all(device.is_storage for device in devices):
-        return "storage"
-    return "card" if all(device.is_nic for device in devices) else ""
+    """Return what all devices of one end are, a word of `ENDS`, or (empty) a mixture or nothing."""
+    words = {END_OF_KIND.get(topology[name].kind, "") for name in names}
+    return words.pop() if len(words) == 1 else ""
 
 
 def _wrong(topology: Topology, ends: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
-    """Say which of the ends asked for is nothing that data rests in, or that none is a GPU."""
+    """Say which of the ends asked for is nothing that data rests in, or what nothing joins."""
     strange = [
         f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
         for name, (devices, end) in ends.items()
@@ -138,8 +170,12 @@ def _wrong(topology: Topology, ends: Mapping[str, tuple[tuple[str, ...], str]]) 
     ]
     if strange:
         return listed(strange, most=_MOST)
-    names = list(ends)
-    return f"{names[0]} is no GPU" if len(names) == 1 else f"neither {' nor '.join(names)} is a GPU"
+    words = [end for _, end in ends.values()]
+    return f"{_not_joined(words[0], words[-1])} alone: name RAM or a GPU at one end"
+
+
+def _not_joined(end: str, end_too: str) -> str:
+    return f"no data path joins {AN_END[end]} with {AN_END[end_too]}"
 
 
 def checked_policy(topology: Topology, policy: Policy) -> Policy:

@@ -53,14 +53,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRate:
-    """What one workload gets during a span: bytes/s in all, its GPUs still running, what stops it.
+    """What one workload gets during a span: bytes/s in all, what still runs, what stops it.
 
+    `endpoints` are the GPUs, or whatever else is filled or emptied, and `near_end` what they are.
     `stopped_by` is empty where only the workload's own limits do; `at_most` is as for `Run`.
     """
 
     workload: str
     rate: float
-    gpus: tuple[str, ...]
+    endpoints: tuple[str, ...]
+    near_end: str
     stopped_by: tuple[Resource, ...]
     at_most: bool = False
 
@@ -355,9 +357,10 @@ def _moments(matrix: UseMatrix, timeline: Timeline, bounded: set[str]) -> Iterat
                 WorkloadRate(
                     workload=name,
                     rate=math.fsum(span.rates[position] for position in positions),
-                    gpus=tuple(
+                    endpoints=tuple(
                         matrix.demands[span.demands[position]].endpoint for position in positions
                     ),
+                    near_end=matrix.demands[span.demands[positions[0]]].route.data_path.near_end,
                     stopped_by=tuple(
                         resource
                         for resource in map(matrix.resources.__getitem__, stops)

@@ -407,8 +407,12 @@ def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[C
     cards = [device for name, device in devices.items() if name in used_cards]
     memories = [device for name, device in devices.items() if name in used_memories]
     # the data paths that join the same sort of ends
-    far_end = data_path(topology.description, via).far_end
-    paths = [path.name for path in data_paths(topology.description) if path.far_end == far_end]
+    used = data_path(topology.description, via)
+    paths = [
+        path.name
+        for path in data_paths(topology.description)
+        if (path.far_end, path.near_end) == (used.far_end, used.near_end)
+    ]
     return (
         *_other_cards(topology, cards),
         *_another_card(topology, cards),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.topology.tiers import networks
 from topo.topology.topology import Resource, Topology, ram_headline, ram_rate
-from topo.views.json import Document, figure_keys, keys_of, size_keys
+from topo.views.json import Document, endpoint_key, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Medium, Part
@@ -186,8 +186,15 @@ def paths_document(
     def workload(routed: RoutedPath) -> Document:
         if not routes:
             return keys_of(routed)
-        shown = "endpoint:gpu verdict reasons waypoints subflows:branches"
-        laid = [{**keys_of(route, shown), "use": list(uses(route))} for route in routed.routes]
+        shown = "verdict reasons waypoints subflows:branches"
+        laid = [
+            {
+                endpoint_key(route.data_path.near_end): route.endpoint,
+                **keys_of(route, shown),
+                "use": list(uses(route)),
+            }
+            for route in routed.routes
+        ]
         return {**keys_of(routed), "routes": laid}
 
     shown = "name:data_path title source stages workers needs falls_back_to? moves"

@@ -174,6 +174,11 @@ def _facts(part: Part) -> Document:
     return {"figures": figures, **sourced}
 
 
+def endpoint_key(near_end: str) -> str:
+    """Return how keys call what is filled or emptied: ``gpu``, anything else ``endpoint``."""
+    return "gpu" if near_end == "gpu" else "endpoint"
+
+
 def _length(path: PathAnswer) -> Document:
     lengths: Document = {
         "logical_hops": path.logical_hops,
@@ -353,7 +358,9 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "*counts ram_traffic ram_floor dram_bytes dram_floor rate start_rate at_most time",
         "time_range:time_range_s bottlenecks tied",
         _in_words("own_limits"),
-        "rates:rates_by_gpu_bytes_per_s",
+        lambda path: {
+            f"rates_by_{endpoint_key(path.data_path.near_end)}_bytes_per_s": path.rates,
+        },
         lambda path: {
             "rates_by_basis_bytes_per_s": {basis: path.rate_at(basis) for basis in path.by_basis},
             "at_most_by_basis": dict(path.at_most_by_basis),
@@ -375,7 +382,9 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Share": (
         "demands",
         lambda share: {
-            "gpus": [demand.endpoint for demand in share.demands],
+            f"{endpoint_key(share.demands[0].route.data_path.near_end)}s": [
+                demand.endpoint for demand in share.demands
+            ],
             "count": len(share.demands),
         },
         "rate at_most share stopped_by",
@@ -400,6 +409,11 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "workload.name:workload data_path workload.size:bytes start finish duration:time_s at_most",
     ),
     "Moment": ("start end rates:workloads",),
+    "WorkloadRate": (
+        "workload rate",
+        lambda rate: {f"{endpoint_key(rate.near_end)}s": rate.endpoints},
+        "stopped_by at_most",
+    ),
     "Outcome": ("time times at_most bound:bottlenecks",),
     "Upgrades": (
         "topology basis",

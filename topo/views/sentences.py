@@ -57,6 +57,14 @@ CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
 }
 """What one resource of a class is called, what several are, and one of several: ``a card``."""
 
+ENDPOINT_WORDS: Final[dict[str, tuple[str, str]]] = {
+    "gpu": ("GPU", "GPUs"),
+    "ram": ("memory", "memories"),
+    "card": ("network card", "network cards"),
+    "storage": ("storage", "storages"),
+}
+"""What is filled or emptied: one, and several."""
+
 _MOST: Final = 4  # names in a list before "and 3 more"
 
 
@@ -119,6 +127,10 @@ def cited(topology: Topology, reason: Reason) -> str:
     if place.file.endswith((".yaml", ".yml")):
         return reason.text
     return f"{reason.text} ({place.file}:{place.line})"
+
+
+def _an_endpoint(path: answers.PathAnswer) -> str:
+    return f"a {ENDPOINT_WORDS[path.data_path.near_end][0]}"
 
 
 def rate_words(path: answers.PathAnswer) -> str:
@@ -206,7 +218,7 @@ def _slower_cards(fact: answers.SlowerCards) -> str:
     without, best = f"{at_most}{format_rate(fact.without)}", f"{at_most}{format_rate(fact.best)}"
     return (
         f"{listed(fact.cards, most=_MOST)} {'slow' if several else 'slows'} {path.name} down to "
-        f"{_rate(path)}, since every card of a GPU carries the same: without "
+        f"{_rate(path)}, since every card of {_an_endpoint(path)} carries the same: without "
         f"{'them' if several else 'it'} there are {without}, by --nics best {best}."
     )
 
@@ -310,8 +322,9 @@ def _serial_worker(fact: answers.SerialWorker) -> str:
     most, least = "at most " * fact.path.at_most, "at least " * fact.path.at_most
     faster = f"; {fact.direct.name} is {least}{fact.ratio:.1f} times as fast"
     return (
-        f"With one worker a GPU that does one stage after the other, {fact.path.name} reaches "
-        f"{most}{format_rate(fact.rate)}{'' if fact.direct.at_most else faster}."
+        f"With one worker {_an_endpoint(fact.path)} that does one stage after the other, "
+        f"{fact.path.name} reaches {most}{format_rate(fact.rate)}"
+        f"{'' if fact.direct.at_most else faster}."
     )
 
 
@@ -330,7 +343,8 @@ def _own_limit(limit: answers.OwnLimit) -> str:
     if not limit.workers:
         return "the workload's own limit"
     workers = "its one worker" if limit.workers == 1 else f"its {limit.workers} workers"
-    return f"{workers} a GPU" + ", one stage after the other" * limit.serial
+    each = f"a {ENDPOINT_WORDS[limit.endpoint][0]}"
+    return f"{workers} {each}" + ", one stage after the other" * limit.serial
 
 
 @sentence.register

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from topo.catalogue.kinds import HOSTS
-from topo.datapaths.registry import is_ram
+from topo.datapaths.registry import is_buffer
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def hops_of(topology: Topology, subflow: Subflow) -> tuple[Hop, ...]:
 
 
 def _hops_of_transfer(transfer: Transfer, cuts: list[int], number: int) -> Iterator[Hop]:
-    source = transfer.move.source if is_ram(transfer.move.source) else ""
-    target = transfer.move.target if is_ram(transfer.move.target) else ""
+    source = transfer.move.source if is_buffer(transfer.move.source) else ""
+    target = transfer.move.target if is_buffer(transfer.move.target) else ""
     if not transfer.walk:
         yield Hop(str(number), transfer.source, transfer.target, (), source, target)
         return
@@ -137,7 +137,7 @@ def drawn_route(
         for transfer in subflow.transfers:
             move = transfer.move
             for end, device in ((move.source, transfer.source), (move.target, transfer.target)):
-                if is_ram(end):
+                if is_buffer(end):
                     memories.setdefault(end, grouping.box_of[device])
         for number, (name, box) in enumerate(memories.items(), 1):
             buffers.append((box, name, number))

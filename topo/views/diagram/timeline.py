@@ -125,18 +125,18 @@ def notes_of(simulation: Simulation) -> tuple[tuple[Note, ...], int]:
     """Return the spans in words, the longest where there are many, and how many are left out."""
     moments = list(enumerate(simulation.moments, start=1))
     longest = sorted(moments, key=lambda pair: (pair[1].start - pair[1].end, pair[0]))
-    gpus: dict[str, set[str]] = {run.workload.name: set() for run in simulation.runs}
+    endpoints: dict[str, set[str]] = {run.workload.name: set() for run in simulation.runs}
     for moment in simulation.moments:
         for rate in moment.rates:
-            gpus[rate.workload].update(rate.gpus)
+            endpoints[rate.workload].update(rate.endpoints)
     notes = tuple(
-        Note(number, moment.start, moment.end, tuple(_sentences(moment, gpus)))
+        Note(number, moment.start, moment.end, tuple(_sentences(moment, endpoints)))
         for number, moment in sorted(longest[:_MOST_NOTES], key=lambda pair: pair[0])
     )
     return notes, len(moments) - len(notes)
 
 
-def _sentences(moment: Moment, gpus: Mapping[str, set[str]]) -> Iterator[str]:
+def _sentences(moment: Moment, endpoints: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield who gets what and what stops them; a name that has two directions says which."""
     by_name: dict[str, set[str]] = {}
     for resource in (resource for rate in moment.rates for resource in rate.stopped_by):
@@ -148,7 +148,11 @@ def _sentences(moment: Moment, gpus: Mapping[str, set[str]]) -> Iterator[str]:
             for resource in rate.stopped_by
         )
         binds = f"{classes_of(rate.stopped_by)} ({shortened(names)})"
-        some = f" ({shortened(rate.gpus)})" if len(rate.gpus) < len(gpus[rate.workload]) else ""
+        some = (
+            f" ({shortened(rate.endpoints)})"
+            if len(rate.endpoints) < len(endpoints[rate.workload])
+            else ""
+        )
         groups.setdefault(binds if rate.stopped_by else "own limit", []).append(
             f"{rate.workload}{some} {'at most ' * rate.at_most}{format_rate(rate.rate)}"
         )

@@ -7,10 +7,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from topo.description.description import BASES, Basis, Workload
+from topo.description.description import BASES, Basis
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.sentences import (
+    ENDPOINT_WORDS,
     at_once_sentence,
     binds,
     class_words,
@@ -46,7 +47,14 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.study.answers import Bottleneck, Comparison, Ladder, PathAnswer, Rung
+    from topo.study.answers import (
+        Bottleneck,
+        Comparison,
+        Ladder,
+        PathAnswer,
+        Rung,
+        WorkloadAnswer,
+    )
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
@@ -102,7 +110,7 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
         size = -(-len(answer.paths) // tables)
         for start in range(0, len(answer.paths), size):
             paths = answer.paths[start : start + size]
-            columns = [_column(path, answer.workload, comparison.basis) for path in paths]
+            columns = [_column(path, answer, comparison.basis) for path in paths]
             rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
             for label in columns[0]:  # a row of which nothing is known for any is left out
                 texts = [column[label] or _NONE for column in columns]
@@ -125,9 +133,10 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
         )
 
 
-def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str]:
+def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str, str]:
     """Return what is said of one path by row: empty where nothing is, as for a refused one."""
     refused, counts, cores = path.rate is None, path.counts, path.cores
+    workload, (endpoint, _) = answer.workload, _endpoint_words(answer.paths)
     column = {
         "hops": "" if refused else spanned(path.hops_range),
         "links walked": "" if refused else spanned(path.links_range),
@@ -138,13 +147,13 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
         "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
         "rate": rate_words(path),
         "rate while all run": "",
-        "each GPU": "",
+        f"each {endpoint}": "",
         "time": time_words(path),
     }
     if len(path.rates) > 1:
         slowest, fastest = (format_rate(find(path.rates.values())) for find in (min, max))
         each = slowest if slowest == fastest else f"{slowest} to {fastest}"
-        column["each GPU"] = "at most " * path.at_most + each
+        column[f"each {endpoint}"] = "at most " * path.at_most + each
     if path.start_rate is not None and path.finish_apart:
         column["rate while all run"] = "at most " * path.at_most + format_rate(path.start_rate)
     if workload.efficiency is not None:
@@ -161,7 +170,7 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
         most = "at most " * path.at_most
         column["cores busy copying"] = f"{most}{cores.cores:.3g} ({kind}: {per_core} a core)"
     serial = path.serial_rate
-    column["one worker a GPU"] = (
+    column[f"one worker a {endpoint}"] = (
         "" if serial is None else "at most " * path.at_most + format_rate(serial)
     )
     for other_basis in BASES:
@@ -171,6 +180,12 @@ def _column(path: PathAnswer, workload: Workload, basis: Basis) -> dict[str, str
             at_most = "at most " * (rate is not None and path.at_most_by_basis[other_basis])
             column[f"rate, {other_basis}"] = "" if refused else at_most + words
     return column
+
+
+def _endpoint_words(paths: Sequence[PathAnswer]) -> tuple[str, str]:
+    """Return the words for one and for several of what is filled or emptied."""
+    path = next((path for path in paths if path.rate is not None), paths[0])
+    return ENDPOINT_WORDS[path.data_path.near_end]
 
 
 def _traffic(size: float | None, floor: float | None) -> str:
@@ -230,7 +245,7 @@ def bottleneck_page(
     if bound:
         together = " together (a tie)" if path.tied else ""
         if not path.tied and len({resource.kind for resource in bound}) > 1:
-            together = ", each some of the time or some of the GPUs"
+            together = f", each some of the time or some of the {_endpoint_words([path])[1]}"
         known = "of what is known, " * path.at_most
         yield Text(f"{outcome}: {known}{limit_words(path)} {binds(bound)}{together}.")
     else:
@@ -244,7 +259,7 @@ def bottleneck_page(
         yield _rungs(ladder)
     yield Text(f"It ends there: {sentence(ladder.end)}.")
     if explained is not None:
-        yield from _explanation(explained)
+        yield from _explanation(explained, path)
     yield basis_note(ladder.basis)
 
 
@@ -293,14 +308,15 @@ def _rungs(ladder: Ladder) -> Table:
     )
 
 
-def _explanation(explained: Explanation) -> Iterator[Block]:
+def _explanation(explained: Explanation, path: PathAnswer) -> Iterator[Block]:
     """Yield the table by demand, the table by resource, and the prices in words."""
     several = any(len(share.demands) > 1 for share in explained.shares)
+    _, endpoints = _endpoint_words([path])
     running = " while all run" * explained.prices.finish_apart
     lines = " (equal demands on one line: --each lists them)" * several
     yield Heading(f"Who gets what{running}{lines}")
     yield table(
-        (wide("GPUs"), right("rate of each"), right("share of each"), wide("stopped by")),
+        (wide(endpoints), right("rate of each"), right("share of each"), wide("stopped by")),
         (
             (
                 shortened(demand.endpoint for demand in share.demands),
@@ -371,16 +387,18 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
             for run in simulation.runs
         ),
     )
+    near_ends = {rate.near_end for moment in simulation.moments for rate in moment.rates}
+    endpoints = ENDPOINT_WORDS[near_ends.pop()][1] if len(near_ends) == 1 else "ends"
     yield Heading("Spans: what runs, what it gets, what stops it")
     yield table(
-        (right("from"), right("to"), "workload", right("rate"), "GPUs", wide("stopped by")),
+        (right("from"), right("to"), "workload", right("rate"), endpoints, wide("stopped by")),
         (
             (
                 "" if place else format_duration(moment.start),
                 "" if place else format_duration(moment.end),
                 rate.workload,
                 "at most " * rate.at_most + format_rate(rate.rate),
-                shortened(rate.gpus),
+                shortened(rate.endpoints),
                 stopped_words(rate.stopped_by),
             )
             for moment in simulation.moments

@@ -1,0 +1,159 @@
+"""RAM as an end of data: GPUs draw from their own socket's memory, storage fills it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machines import GRACE, ONE_SOCKET, TWO_SOCKETS, built
+from topo.study.compare import compare
+
+GB = 1e9
+
+# Two GPUs a socket, PCIe 4 x16 each, three xGMI links between the sockets.
+PAIRS = """
+topo: 1
+devices:
+  cpu[0-1]: epyc-9554
+  ram[0-1]: {part: ddr5-4800, channels: 12}
+  gpu[0-3]: l40s
+links:
+  - ram -- cpu: memory-bus
+  - cpu0 -- cpu1: 3x xgmi 32 GT/s
+  - gpu -- cpu in blocks: pcie 4 x16
+workloads:
+  fetch: {read: 80 GB, from: ram, to: gpu}
+  back: {write: 80 GB, from: gpu, to: ram}
+  fetch-copied: {copy: 80 GB, from: ram, to: gpu}
+  shift: {copy: 96 GB, from: ram0, to: ram1}
+"""
+PCIE4 = 16 * 16e9 * 128 / 130 / 8
+
+
+@pytest.mark.parametrize("gpus", ["gpu[0-1]", "gpu[2-3]"])
+def test_one_memory_fills_two_gpus_of_either_socket_at_their_pcie(gpus):
+    answer = compare(built(PAIRS), source="ram0", target=gpus, via=["pinned"])["pinned"]
+    assert answer.rate == pytest.approx(2 * PCIE4)
+    assert {resource.kind for resource in answer.bound} == {"gpu-pcie"}
+    over_xgmi = sum("cpu0 -> cpu1" in route.use for route in answer.routes)
+    assert over_xgmi == (2 if gpus == "gpu[2-3]" else 0)
+
+
+def test_a_gpu_draws_from_its_own_sockets_memory_unless_one_is_named():
+    machine = built(PAIRS)
+    nearest = compare(machine, workload="fetch", via=["pinned"])["pinned"]
+    assert [[subflow.far for subflow in route.subflows] for route in nearest.routes] == [
+        ["ram0"],
+        ["ram0"],
+        ["ram1"],
+        ["ram1"],
+    ]
+    assert nearest.time == pytest.approx(80 * GB / (4 * PCIE4))
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "link"),
+    [
+        ("fetch", "read", "cpu0 -> gpu0"),
+        ("fetch-copied", "read", "cpu0 -> gpu0"),
+        ("back", "write", "gpu0 -> cpu0"),
+    ],
+)
+def test_it_goes_either_way(name, direction, link):
+    comparison = compare(built(PAIRS), workload=name)
+    assert [path.name for path in comparison.workloads[0].paths] == ["pageable", "pinned"]
+    pinned = comparison["pinned"]
+    assert pinned.routes[0].direction == direction
+    assert pinned.routes[0].use == {link: 1.0, "ram0/bus": 1.0, "gpu0/hbm": 1.0}
+    assert (pinned.logical_hops, pinned.physical_links) == (2, 2)
+    pageable = comparison["pageable"]
+    assert pageable.routes[0].use["ram0/bus"] == 3.0
+    assert (pageable.counts.ram_traversals, pinned.counts.ram_traversals) == (1, 0)
+
+
+def test_ram_to_ram_by_a_core_crosses_the_socket_link():
+    answer = compare(built(PAIRS), workload="shift")["memcpy"]
+    assert answer.rate == pytest.approx(192 * GB)  # three links of 64
+    assert answer.routes[0].use == {
+        "cpu0 -> cpu1": 1.0,
+        "ram0/bus": 1.0,
+        "ram1/bus": 1.0,
+        "cpu1/copy": 1.0,
+    }
+
+
+def test_inside_one_memory_a_copy_reads_and_writes_its_bus():
+    answer = compare(built(PAIRS), source="ram0", target="ram0")["memcpy"]
+    assert answer.routes[0].use == {"ram0/bus": 2.0, "cpu0/copy": 1.0}
+    assert answer.cores is not None
+    assert answer.cores.cores * 10 * GB == pytest.approx(answer.rate)
+
+
+@pytest.mark.parametrize(
+    ("via", "bus"),
+    [("odirect", 1.0), ("buffered", 3.0)],
+)
+def test_storage_fills_ram(via, bus):
+    answer = compare(built(ONE_SOCKET), source="storage", target="ram0", via=[via])[via]
+    assert answer.rate == pytest.approx(50 * GB)
+    use = answer.routes[0].use
+    assert (use["ram0/bus"], use["nic0/chip in"], use["storage/read"]) == (bus, 1.0, 1.0)
+
+
+def test_ram_empties_into_storage():
+    answer = compare(built(ONE_SOCKET), source="ram0", target="storage", via=["odirect"])["odirect"]
+    assert answer.routes[0].use == {
+        "storage/write": 1.0,
+        "nic0/p1 out": 1.0,
+        "nic0/chip out": 1.0,
+        "cpu0 -> nic0": 1.0,
+        "ram0/bus": 1.0,
+    }
+
+
+def test_each_memory_is_filled_by_its_nearest_card():
+    answer = compare(built(TWO_SOCKETS), source="storage", target="ram", via=["odirect"])["odirect"]
+    cards = [{subflow.card for subflow in route.subflows} for route in answer.routes]
+    assert [route.endpoint for route in answer.routes] == ["ram0", "ram1"]
+    assert all(cards)
+
+
+def test_over_nvlink_c2c_nothing_is_staged():
+    machine = built(GRACE)
+    memory = next(device.name for device in machine.of_kind("memory"))
+    comparison = compare(machine, source=memory, target="gpu0")
+    (answer,) = comparison.workloads[0].paths
+    assert (answer.name, answer.verdict) == ("c2c", "ok")
+    assert answer.counts.dram_bytes == 1
+
+
+def test_c2c_is_refused_where_no_such_link_leads():
+    answer = compare(built(PAIRS), source="ram0", target="gpu0", via=["c2c"])["c2c"]
+    assert answer.verdict == "refused"
+    assert [reason.code for reason in answer.reasons] == ["needs-c2c"]
+
+
+def test_a_data_path_of_another_sort_says_what_it_joins():
+    answer = compare(built(PAIRS), source="ram0", target="gpu0", via=["legacy"])["legacy"]
+    assert answer.verdict == "refused"
+    (reason,) = answer.reasons
+    assert reason.text == "legacy joins a GPU with storage, nvme or hba, not with ram0"
+
+
+OWN = """
+data-paths:
+  three-accesses:
+    title: staged, without a driver of ours
+    moves:
+      - ram -> bounce-buffer by core
+      - bounce-buffer -> gpu by gpu
+"""
+
+
+def test_a_data_path_of_the_users_own_with_three_accesses_a_byte():
+    machine = built(PAIRS + OWN)
+    answer = compare(machine, source="ram0", target="gpu0", via=["three-accesses"])
+    path = answer["three-accesses"]
+    assert path.routes[0].use["ram0/bus"] == 3.0
+    assert path.dram_bytes is None
+    assert path.counts.dram_bytes == 3
+    assert path.rate == pytest.approx(PCIE4)
