@@ -31,6 +31,7 @@ _COPY = 12.0  # a number's distance from the border of the buffer that a copy le
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
 
 _TRIES = 300  # orders of a whole picture
+_PAIRS = 60_000  # pairs of hops that are looked at in all of them
 _SWAPS = 24  # orders of one large group
 _SAME_ROUTE, _TWO_ROUTES = 100, 1  # how bad a crossing of one route is, and one of two routes
 _NEAR, _ALONG = 6.0, 8.0  # lines as near as this, for longer than that, look like one
@@ -317,7 +318,8 @@ def _least_crossings(tracer: _Tracer) -> Order:
         every = product(*(_orders(size) for size in sizes.values()))
         orders = (dict(zip(sizes, places, strict=True)) for places in every)
         return min(orders, key=lambda order: _cost(tracer, order))
-    tries = iter(range(_TRIES))
+    pairs = math.comb(len(scene.hops), 2)
+    tries = iter(range(min(_TRIES, _PAIRS // max(pairs, 1))))
     backwards: Order = {
         ("buffers", box): tuple(range(len(names)))[::-1] for box, names in scene.buffers.items()
     }
@@ -388,12 +390,15 @@ def _cost(tracer: _Tracer, order: Order) -> int:
 def crossings(polylines: tuple[Polyline, ...]) -> Iterator[tuple[Polyline, Polyline]]:
     """Yield two polylines for each time that they cross, or run where they look like one.
 
-    Hops of one route with one number may join.
+    Hops of one route with one number may join; a part that they share counts once.
     """
-    segments = [
-        [pair for piece in polyline.pieces for pair in pairwise(piece) if pair[0] != pair[1]]
-        for polyline in polylines
-    ]
+    drawn: set[object] = set()
+    segments = []
+    for polyline in polylines:
+        pairs = {pair: None for piece in polyline.pieces for pair in pairwise(piece)}
+        new = [p for p in pairs if p[0] != p[1] and (polyline.look, polyline.label, p) not in drawn]
+        drawn |= {(polyline.look, polyline.label, pair) for pair in new}
+        segments.append(new)
     for (p, of_p), (q, of_q) in combinations(zip(polylines, segments, strict=True), 2):
         joined = (p.look, p.label) == (q.look, q.label)
         for (a, b), (c, d) in product(of_p, of_q):
