@@ -29,7 +29,7 @@ def compared(topo, one, asked):
 def test_every_figure_is_that_of_compare(topo, asked):
     document = topo("upgrade", "dgx-h100", *asked, "--json").document
     assert document["schema"] == "topo.upgrade/1"
-    assert len(document["upgrades"]) > 5
+    assert len(document["upgrades"]) > 4
     for one in document["upgrades"]:
         assert one["times_s"] == compared(topo, one, asked), one["title"]
         assert one["time_s"] == max(one["times_s"].values())
@@ -71,7 +71,7 @@ def test_what_is_rejected_breaks_a_rule_with_compare_too(topo):
 def test_the_page_is_short(topo):
     done = topo("upgrade", "dgx-h100")
     assert done.code == 0
-    assert "data path compat, legacy, mmap" in done.out
+    assert "7 other changes alone gain nothing: data path" in done.out
     assert len(done.out.splitlines()) < 40
     assert max(map(len, done.out.splitlines())) <= 100
 
@@ -86,9 +86,15 @@ def test_the_command_it_advises_works(topo):
     assert "5.078 s" in done.out
 
 
+def test_the_command_keeps_what_was_set_already(topo):
+    out = topo("upgrade", "dgx-h100", "--set", "nic.part=connectx-8-bridge").out
+    advice = " ".join(out.partition("for yourself: ")[2].partition("\n\n")[0].split())
+    assert "--set nic.part=connectx-8-bridge --set slot1.part=" in advice
+
+
 def test_costs(topo):
     costs_of = ("--cost", "other-card=1800", "--cost", "data-path=0")
-    words = ("upgrade", "dgx-h100", "--via", "legacy", *costs_of)
+    words = ("upgrade", "dgx-h100", "--via", "legacy", "--together", *costs_of)
     document = topo(*words, "--json").document
     costs = {one["title"]: one["cost"] for one in document["upgrades"]}
     assert 3600 in costs.values()

@@ -254,9 +254,103 @@ def test_changes_lie_over_those_it_was_read_with():
     assert len(description.devices) == 10
 
 
+def test_a_copy_is_like_its_model_as_that_is_changed():
+    text = ON_A_SWITCH.replace("CARD", "connectx-6").replace("CPU", "xeon-8480c")
+    text = text.replace("LEAF", "spectrum-3").replace("SLOT", "pcie 4 x16")
+    text = text.replace("CABLE", "ethernet 200 Gb/s")
+    changes = {"nic1": "nic0", "nic0.part": "connectx-7", "leaf -- nic0": "ethernet 100 Gb/s"}
+
+    def cables(changes):
+        return [
+            link.cable.text for link in loads(text, overrides=changes).links if "nic1" in str(link)
+        ]
+
+    assert cables(changes) == ["ethernet 100 Gb/s", "pcie 5 x16"]
+    assert device(loads(text, overrides=changes), "nic1").part.name == "connectx-7"
+    own = {**changes, "nic1.part": "connectx-6", "leaf -- nic1": "ethernet 50 Gb/s"}
+    assert cables(own) == ["ethernet 50 Gb/s", "pcie 4 x16"]
+
+
 def test_a_copy_meets_the_rules_of_physics():
     full = TWO_CARDS.replace("xeon-8480c", "{part: xeon-8480c, pcie-lanes: 32}")
     topology = build_topology(loads(full))
     assert topology.name == "two-cards"
     with pytest.raises(DescriptionError, match="lanes"):
         topology.replace({"slot3": "slot1"})
+
+
+# --- links of a part that is changed --------------------------------------------------------------
+
+ON_A_SWITCH = """
+topo: 1
+devices:
+  storage: nvme-of-target
+  leaf: LEAF
+  nic0: CARD
+  cpu0: CPU
+  gpu0: h100-sxm-80gb
+links:
+  - storage -- leaf: ethernet 800 Gb/s
+  - leaf -- nic0: CABLE
+  - nic0 -- cpu0: SLOT
+  - gpu0 -- cpu0: pcie 5 x16
+"""
+
+
+@pytest.mark.parametrize(
+    ("card", "cpu", "leaf", "slot", "cable", "part", "then"),
+    [
+        # a card that can do less takes its links down with it
+        ("connectx-7", "xeon-8480c", "network-switch-unknown", "pcie 5 x16", "ethernet 400 Gb/s",
+         "connectx-6", ("ethernet 400 Gb/s", "pcie 4 x16")),
+        # a faster one is as fast as both ends are
+        ("connectx-6", "xeon-8480c", "network-switch-unknown", "pcie 4 x16", "ethernet 200 Gb/s",
+         "connectx-7", ("ethernet 400 Gb/s", "pcie 5 x16")),
+        ("connectx-7", "xeon-8480c", "network-switch-unknown", "pcie 5 x16", "ethernet 400 Gb/s",
+         "connectx-8", ("ethernet 800 Gb/s", "pcie 5 x16")),
+        # the switch has no faster port
+        ("connectx-6", "xeon-8480c", "spectrum-3", "pcie 4 x16", "ethernet 200 Gb/s",
+         "connectx-8", ("ethernet 400 Gb/s", "pcie 5 x16")),
+        # what was slower on purpose stays
+        ("connectx-7", "xeon-8480c", "network-switch-unknown", "pcie 3 x8", "ethernet 100 Gb/s",
+         "connectx-8", ("ethernet 100 Gb/s", "pcie 3 x8")),
+        # what the host can do is not known
+        ("connectx-6", "cpu-unknown", "network-switch-unknown", "pcie 4 x16", "ethernet 200 Gb/s",
+         "connectx-7", ("ethernet 400 Gb/s", "pcie 4 x16")),
+    ],
+    ids=["slower", "faster", "host", "switch", "on-purpose", "unknown-host"],
+)  # fmt: skip
+def test_the_links_of_a_changed_part_go_with_it(card, cpu, leaf, slot, cable, part, then):
+    text = ON_A_SWITCH.replace("CARD", card).replace("CPU", cpu).replace("LEAF", leaf)
+    text = text.replace("SLOT", slot).replace("CABLE", cable)
+    description = loads(text, overrides={"nic0.part": part})
+    assert (description.links[1].cable.text, description.links[2].cable.text) == then
+    notes = [finding for finding in description.findings if finding.code == "link-adapted"]
+    assert len(notes) == sum(old != new for old, new in zip((cable, slot), then, strict=True))
+    assert all(finding.severity == "note" for finding in notes)
+    build_topology(description)  # it can be built
+
+
+def test_a_link_that_is_changed_too_is_as_it_is_said():
+    text = ON_A_SWITCH.replace("CARD", "connectx-6").replace("CPU", "xeon-8480c")
+    text = text.replace("LEAF", "spectrum-3").replace("SLOT", "pcie 4 x16")
+    text = text.replace("CABLE", "ethernet 200 Gb/s")
+    changes = {"nic0.part": "connectx-7", "nic0 -- cpu0": "pcie 3 x16"}
+    assert loads(text, overrides=changes).links[2].cable.text == "pcie 3 x16"
+
+
+def test_infiniband_goes_by_its_generations():
+    text = ON_A_SWITCH.replace("CARD", "connectx-6").replace("CPU", "xeon-8480c")
+    text = text.replace("LEAF", "quantum-2").replace("SLOT", "pcie 4 x16")
+    text = text.replace("CABLE", "infiniband hdr")
+    links = loads(text, overrides={"nic0.part": "connectx-7"}).links
+    assert links[1].cable.text == "infiniband ndr"
+
+
+def test_links_of_other_devices_stay():
+    text = ON_A_SWITCH.replace("CARD", "connectx-7").replace("CPU", "xeon-8480c")
+    text = text.replace("LEAF", "spectrum-3").replace("SLOT", "pcie 5 x16")
+    text = text.replace("CABLE", "ethernet 400 Gb/s")
+    plain, changed = loads(text), loads(text, overrides={"gpu0.part": "h200-sxm-141gb"})
+    assert [link.cable for link in plain.links] == [link.cable for link in changed.links]
+    assert plain.findings == changed.findings

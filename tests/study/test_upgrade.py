@@ -7,7 +7,8 @@ import pytest
 import topo
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.errors import NoRouteError, UnknownNameError
-from topo.study.upgrade import KINDS, Candidate, candidates
+from topo.study.candidates import KINDS, Candidate, candidates
+from topo.study.upgrade import best_of_each_kind
 from topo.views.sentences import upgrade_reason
 
 CARD = "connectx-8-dual-port instead of connectx-7-dual-port (800 Gb/s a chip)"
@@ -66,10 +67,10 @@ def test_no_pair_where_one_does_it_all():
 def test_rejected_candidates_have_reasons():
     found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy")
     why = {one.title: reason for one, reason in found.rejected}
-    assert why["slot1 moved from cpu1 to cpu0"] == (
+    assert why["another connectx-7-dual-port (slot3) beside slot2"] == (
         "cpu0 has 80 PCIe lanes (xeon-8480c), and the links take 96"
     )
-    assert why[f"{CARD} on PCIe 6"] == "cpu1 (xeon-8480c) is PCIe 5"
+    assert f"{CARD} on PCIe 6" not in why  # a host of PCIe 5 is not offered it
     assert "storage is not local to the server" in why["data path p2pdma"]
     assert sum(len(titles) for _, titles in found.obstacles) <= len(found.rejected)
     assert len({reason for reason, _ in found.obstacles}) == len(found.obstacles)
@@ -77,17 +78,18 @@ def test_rejected_candidates_have_reasons():
 
 def test_what_comes_out_the_same_is_one_line():
     found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy")
-    assert sum(len(group) for _, group in found.rows) == len(found.ranked)
-    for title, group in found.rows:
+    rows = (*found.rows, *found.without_gain, *found.slower)
+    assert sum(len(group) for _, group in rows) == len(found.ranked)
+    for title, group in rows:
         assert len({f"{one.outcome.time:.9g}" for one in group}) == 1
         for one in group:
             assert all(part.thing in title for part in one.parts)
-    assert any("data path compat, direct, mmap" in title for title, _ in found.rows)
+    assert "data path direct, routed-nvlink, compat" in found.without_gain[0][0]
 
 
 def test_costs_are_for_each_thing():
     costs = {"other-card": 1800.0, "data-path": 0.0}
-    found = topo.upgrades(shipped("dgx-h100"), workload="load", via="legacy", costs=costs)
+    found = topo.upgrades(shipped("dgx-h100"), via="legacy", together=True, costs=costs)
     by_title = {one.title: one.cost for one in found.ranked}
     assert by_title[CARD] == 3600
     assert by_title["data path direct"] == 0
@@ -127,8 +129,9 @@ def test_what_does_not_work_is_said():
 
 
 def offered(machine, via="legacy"):
-    found = topo.compare(machine, workload=machine.description.workloads[0].name, via=(via,))
-    return candidates(machine, found.workloads[0].paths[0].routes, via)
+    workload = machine.description.workloads[0]
+    found = topo.compare(machine, workload=workload.name, via=(via,)).workloads[0].paths[0]
+    return candidates(machine, [one.resource for one in found.bottlenecks], via, [workload])
 
 
 def titles(machine, kind, via="legacy"):
@@ -149,7 +152,7 @@ def test_cards_with_a_faster_chip_and_enough_ports():
 def test_one_more_card_and_one_beside_each():
     found = titles(shipped("dgx-h100"), "another-card")
     assert found == [
-        "a second connectx-7-dual-port beside each (slot3, slot4)",
+        "a second connectx-7-dual-port beside each (slot3 and slot4)",
         "another connectx-7-dual-port (slot3) beside slot1",
         "another connectx-7-dual-port (slot3) beside slot2",
     ]
@@ -157,15 +160,25 @@ def test_one_more_card_and_one_beside_each():
 
 def test_a_bus_quoted_as_a_whole_has_no_modules():
     assert titles(shipped("gds-textbook"), "faster-memory") == []
-    assert "one DIMM a channel" in titles(shipped("dgx-h100"), "faster-memory")
+    assert "one DIMM a channel" in titles(shipped("dgx-h100"), "faster-memory", "legacy-pageable")
 
 
 def test_only_memory_that_the_cpu_takes_is_offered():
+    def memory(changes):
+        machine = shipped("dgx-h100").replace(changes)
+        return titles(machine, "faster-memory", "legacy-pageable")
+
     # A Sapphire Rapids takes DDR5-4800; an Emerald Rapids 5600, with one DIMM a channel.
-    assert titles(shipped("dgx-h100"), "faster-memory") == ["one DIMM a channel"]
-    newer = shipped("dgx-h100").replace({"cpu.part": "xeon-8570"})
-    assert "ddr5-5600 instead of ddr5-4800" in titles(newer, "faster-memory")
-    assert not any("ddr5-6" in title for title in titles(newer, "faster-memory"))
+    assert memory({}) == ["one DIMM a channel"]
+    newer = memory({"cpu.part": "xeon-8570", "ram.part": "ddr5-4400", "ram.channels": "6"})
+    assert newer[1:] == [
+        "ddr5-4800 instead of ddr5-4400",
+        "ddr5-5200 instead of ddr5-4400",
+        "ddr5-5600 instead of ddr5-4400",
+        "modules in all 8 channels instead of 6",
+    ]
+    # what a CPU takes that nobody knows is not known
+    assert memory({"cpu.part": "cpu-unknown", "cpu.pcie": "5"}) == ["one DIMM a channel"]
 
 
 def test_direct_leaves_memory_alone():
@@ -206,3 +219,215 @@ def test_a_title_is_a_frame_with_a_thing():
         "data path direct",
         "data path direct or mmap",
     )
+
+
+# --- from what binds ------------------------------------------------------------------------------
+
+HALF_CABLED = """
+topo: 1
+devices:
+  store: nvme-of-target
+  nic0: connectx-7-dual-port
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8}
+  gpu[0-1]: h100-sxm-80gb
+links:
+  - store -- nic0: ethernet 200 Gb/s
+  - nic0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+settings: {iommu: off}
+workloads:
+  load: {read: 100 GB, from: store, to: gpu}
+"""
+
+
+def test_a_slow_cable_that_binds():
+    found = times(topo.upgrades(built(HALF_CABLED), via="direct"))
+    # 100 GB at 25 GB/s; the port and the chip take 50, so do two cables, and two cards.
+    assert found["ethernet 400 Gb/s instead of ethernet 200 Gb/s at nic0"] == pytest.approx(2)
+    assert found["one more ethernet 200 Gb/s at nic0"] == pytest.approx(2)
+    assert found["another connectx-7-dual-port (nic1) beside nic0"] == pytest.approx(2)
+    assert not any("connectx-8" in title for title in found)  # the port is not what binds
+
+
+def test_no_cable_where_no_port_is_free_or_faster():
+    full = HALF_CABLED.replace("ethernet 200 Gb/s", "2x ethernet 400 Gb/s")
+    kinds = {one.kind for one in offered(built(full), "direct")}
+    assert not kinds & {"faster-cable", "another-cable"}
+    on_switch = HALF_CABLED.replace("store -- nic0: ethernet 200", "store -- nic0/p1: ethernet 200")
+    titles_of = titles(built(on_switch), "another-cable", "direct")
+    assert titles_of == []  # a named port takes one
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({"nic0 -- cpu0": "pcie 3 x16"}, "pcie 5 x16 instead of pcie 3 x16 at nic0"),
+        ({"nic0 -- cpu0": "pcie 4 x8"}, "pcie 5 x16 instead of pcie 4 x8 at nic0"),
+        ({"gpu -- cpu0": "pcie 3 x4"}, "pcie 5 x16 instead of pcie 3 x4 at gpu0 and gpu1"),
+    ],
+)
+def test_a_slow_slot_that_binds(changes, title):
+    machine = built(HALF_CABLED.replace("ethernet 200 Gb/s", "2x ethernet 400 Gb/s"), changes)
+    found = topo.upgrades(machine, via="direct")
+    assert found.ranked[0].title == title
+
+
+DRIVES = """
+topo: 1
+devices:
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8}
+  disk[0-1]: nvme-gen4-3.84tb
+  gpu0: h100-sxm-80gb
+links:
+  - disk -- cpu0: pcie 4 x4
+  - ram0 -- cpu0: memory-bus
+  - gpu0 -- cpu0: pcie 5 x16
+settings: {iommu: off}
+workloads:
+  load: {read: 13.6 GB, from: STORES, to: gpu0}
+"""
+
+
+@pytest.mark.parametrize("stores", ["disk", "[disk0, disk1]"])
+def test_drives_that_bind(stores):
+    found = topo.upgrades(built(DRIVES.replace("STORES", stores)), via="direct")
+    by_title = {one.title: one for one in found.ranked}
+    # 2 x 6.8 GB/s; four of them; three of them; drives of 14 GB/s, and their links with them.
+    assert found.now.time == pytest.approx(1)
+    second = by_title["a second nvme-gen4-3.84tb beside each (disk2 and disk3)"]
+    assert second.outcome.time == pytest.approx(0.5)
+    another = by_title["another nvme-gen4-3.84tb (disk2) beside disk0"]
+    assert another.outcome.time == pytest.approx(2 / 3)
+    faster = by_title["nvme-gen5-4tb instead of nvme-gen4-3.84tb (14 GB/s each)"]
+    assert faster.outcome.time == pytest.approx(13.6 / 28)
+    assert faster.cables == ("pcie 5 x4",)
+
+
+def test_a_filer_that_binds():
+    machine = built(TWO_SOCKETS, {"nic0.ports": "2x 400 Gb/s", "storage.read": "20 GB/s"})
+    found = topo.upgrades(machine, workload="near", via="legacy")
+    another = next(one for one in found.ranked if one.parts[0].kind == "another-storage")
+    # the workload names one storage, and has both then
+    assert another.changes["near.from"] == "[storage, storage1]"
+    assert another.outcome.time < found.now.time
+
+
+def test_a_link_between_sockets_that_binds():
+    text = TWO_SOCKETS.replace("cpu[0-1]: socket", "cpu[0-1]: {part: socket, socket-links: 2}")
+    found = topo.upgrades(built(text), workload="far", via="direct")
+    title = "2x upi 16 GT/s instead of upi 16 GT/s between cpu0 and cpu1"
+    assert times(found)[title] < found.now.time
+    assert times(found)["nic0 moved from cpu0 to cpu1"] < found.now.time
+    unknown = topo.upgrades(built(TWO_SOCKETS), workload="far", via="direct")
+    assert title not in times(unknown)
+
+
+def test_nothing_moves_from_one_server_to_another():
+    second = TWO_SOCKETS.partition("links:")[2].partition("workloads:")[0]
+    for name in ("nic0", "cpu0", "cpu1", "gpu0", "gpu1", "ram -- cpu", "gpu -- cpu"):
+        second = second.replace(name, name.translate(str.maketrans("01", "23")))
+    second = second.replace("ram -- cpu", "ram[2-3] -- cpu[2-3]")
+    second = second.replace("gpu -- cpu", "gpu[2-3] -- cpu[2-3]").replace("nic2", "nic1")
+    text = TWO_SOCKETS.replace("ram -- cpu", "ram[0-1] -- cpu[0-1]")
+    text = text.replace("gpu -- cpu", "gpu[0-1] -- cpu[0-1]").replace("links:", "links:" + second)
+    text = text.replace("[0-1]: socket", "[0-3]: socket").replace("[0-1]: dram", "[0-3]: dram")
+    text = text.replace("[0-1]: accel", "[0-3]: accel").replace("nic0: card", "nic[0-1]: card")
+    machine = built(text)
+    assert len(machine.hosts) == 2
+    moves = titles(machine.replace({"near.to": "gpu1"}), "other-socket", "direct")
+    assert moves == ["nic0 moved from cpu0 to cpu1", "nic1 moved from cpu2 to cpu3"]
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+
+def test_where_nothing_helps_alone_a_pair_is_found():
+    found = topo.upgrades(shipped("gds-textbook"), workload="load", via="legacy")
+    assert found.now.time == pytest.approx(6.4)
+    best = found.ranked[0]
+    assert [part.title for part in best.parts] == [
+        "a second connectx-7-dual-port beside each (slot3 and slot4)",
+        "data path direct",
+    ]
+    assert best.outcome.time == pytest.approx(3.2)
+    assert all(len(one.parts) == 2 for _, group in found.rows for one in group)
+    assert found.without_gain
+
+
+def test_pairs_are_no_business_of_a_machine_that_one_change_helps():
+    for name in ("dgx-h100", "workstation-4gpu"):
+        found = topo.upgrades(shipped(name))
+        assert all(len(one.parts) == 1 for one in found.ranked)
+
+
+def test_the_cut_keeps_the_best_of_each_kind():
+    kept = best_of_each_kind(["a1", "a2", "a3", "a4", "b1", "c1"], lambda item: item[0], 3)
+    assert kept == ["a1", "b1", "c1"]
+    found = topo.upgrades(shipped("gds-textbook"), via="legacy", combine=2)
+    assert times(found)[
+        "a second connectx-7-dual-port beside each (slot3 and slot4) + data path direct"
+    ] == pytest.approx(3.2)
+    assert len(found.best_rows(1)) == 1
+    assert found.best_rows(99) == found.rows
+
+
+# --- many servers ---------------------------------------------------------------------------------
+
+ALIKE = """
+topo: 1
+devices:
+  store: nvme-of-target
+  cpu[0-11]: xeon-8480c
+  ram[0-11]: {part: ddr5-4800, channels: 8}
+  nic[0-11]: connectx-6
+  gpu[0-11]: h100-sxm-80gb
+links:
+  - store -- nic: ethernet 200 Gb/s
+  - nic -- cpu: pcie 4 x16
+  - ram -- cpu: memory-bus
+  - gpu -- cpu: pcie 5 x16
+settings: {iommu: off}
+workloads:
+  load: {read: 10 GB each, from: store, to: gpu}
+"""
+
+
+def test_of_those_alike_one_is_asked():
+    told: list[tuple[int, int]] = []
+    found = topo.upgrades(
+        built(ALIKE), via="direct", progress=lambda done, total: told.append((done, total))
+    )
+    singles = [one for one in found.ranked if "(nic12) beside" in one.title]
+    assert [one.title for one in singles] == ["another connectx-6 (nic12) beside nic0"]
+    assert found.unasked == 11
+    assert told[-1][0] == told[-1][1] == len(told)
+    # one that differs is asked about by itself
+    mixed = topo.upgrades(built(ALIKE, {"ram5.channels": "4"}), via="direct")
+    singles = [one for one in mixed.ranked if "(nic12) beside" in one.title]
+    assert {one.parts[0].thing for one in singles} == {"nic0", "nic5"}
+    assert mixed.unasked == 10
+
+
+# --- what is printed can be followed --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("via", ["legacy", "direct", "legacy-pageable"])
+@pytest.mark.parametrize(
+    "name",
+    ["dgx-h100", "dgx-a100", "gds-textbook", "gds-loses", "l40s-two-switches", "workstation-4gpu"],
+)
+def test_every_change_can_be_made_and_does_what_it_says(name, via):
+    machine = shipped(name)
+    if name == "workstation-4gpu" and via == "direct":
+        via = "compat"
+    found = topo.upgrades(machine, via=via, combine=2)
+    (workload,) = found.workloads
+    for one in found.ranked:
+        changed = machine.replace(one.changes)
+        assert not [finding for finding in changed.findings if finding.severity == "error"]
+        path = one.via or found.via
+        again = topo.compare(changed, workload=workload.name, via=(path,))[path]
+        assert again.time == pytest.approx(one.outcome.time, rel=1e-12), one.title

@@ -356,3 +356,45 @@ def test_pcie_3_reaches_what_is_published():
     assert efficiency.kind == "measured"
     assert efficiency.value is not None
     assert efficiency.value * 15.75 == pytest.approx(14, rel=0.01)
+
+
+# --- hosts ----------------------------------------------------------------------------------------
+
+TWO_SERVERS = """
+topo: 1
+devices:
+  filer: nvme-of-target
+  leaf: network-switch-unknown
+  cpu[0-3]: xeon-8480c
+  nic[0-1]: connectx-7
+  ram[0-3]: {part: ddr5-4800, channels: 8}
+  gpu[0-3]: h100-sxm-80gb
+  nvsw: nvswitch-3
+links:
+  - filer -- leaf: ethernet 400 Gb/s
+  - leaf -- nic: ethernet 400 Gb/s
+  - nic0 -- cpu1: pcie 5 x16
+  - nic1 -- cpu2: pcie 5 x16
+  - ram -- cpu: memory-bus
+  - cpu0 -- cpu1: upi unknown
+  - cpu2 -- cpu3: upi unknown
+  - gpu[0-3] -- cpu: pcie 5 x16
+  - gpu -- nvsw: 18x nvlink 4
+"""
+
+
+def test_a_host_is_what_host_links_join():
+    machine = built(TWO_SERVERS)
+    assert [(host.name, host.devices) for host in machine.hosts] == [
+        ("host0", ("cpu0", "cpu1", "nic0", "ram0", "ram1", "gpu0", "gpu1")),
+        ("host1", ("cpu2", "cpu3", "nic1", "ram2", "ram3", "gpu2", "gpu3")),
+    ]
+    # neither a network nor links between GPUs make one server of two
+    assert machine.host_of["gpu3"] is machine.host_of["nic1"]
+    assert not {"filer", "leaf", "nvsw"} & set(machine.host_of)
+
+
+def test_the_worked_machines_are_one_host_each():
+    for name in ("dgx-h100", "dgx-a100", "gds-textbook", "l40s-two-switches", "workstation-4gpu"):
+        (host,) = shipped(name).hosts
+        assert {gpu.name for gpu in shipped(name).of_kind("gpu")} <= set(host.devices)

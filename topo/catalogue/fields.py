@@ -242,6 +242,7 @@ FIELDS: Final = _table(
         ("cpu",),
     ),
     Field("architecture", TEXT, "`x86` or `arm`", HOSTS, words=("x86", "arm")),
+    Field("socket-links", COUNT, "links that it has to other sockets", HOSTS),
     Field("memory-channels", COUNT, "memory channels of one CPU", HOSTS),
     *(
         Field(f"{module}{populated}", TRANSFER_RATE, f"the fastest {title} it takes{note}", HOSTS)

@@ -36,7 +36,7 @@ VERBS: dict[str, str] = {
     "affinity": "Say which network card and which drive each GPU should use, and why.",
     "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",
     "simulate": "Run the file's workloads together until each has its bytes.",
-    "upgrade": "Rank changes: other cards, more cards, memory, sockets, data paths.",
+    "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
     "draw": "Draw the machine and the way the data goes.",
     "import": "Make a topology file of what a machine or a tool says of itself.",
     "measure": "Put measured rates into a file, beside what topo expected.",

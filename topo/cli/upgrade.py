@@ -37,8 +37,8 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
     "--cost",
     metavar="KIND=AMOUNT",
     multiple=True,
-    help="What one costs: other-card, another-card, faster-pcie, faster-memory, other-socket, "
-    "data-path (repeatable).",
+    help="What one costs, by the kind of change: other-card, another-card, faster-cable ... "
+    "(repeatable; `topo explain upgrade` has them all).",
 )
 @click.option(
     "most", "--most", type=click.IntRange(1), default=12, show_default=True, help="Rows to show."
@@ -57,12 +57,14 @@ def command(
     how: verb.How,
     as_json: bool,
 ) -> int:
-    """Rank changes: other cards, more cards, memory, sockets, data paths.
+    """Rank changes: cards, cables, memory, storage, sockets, data paths.
 
-    Each is computed in full; what breaks a rule of the machine is listed with the reason. Every
-    figure is that of `topo compare` with the same --set.
+    It starts from what binds, and asks about pairs where no single change gains anything. Each is
+    computed in full; what breaks a rule of the machine is listed with the reason. Every figure is
+    that of `topo compare` with the same --set.
     """
-    from topo.study.upgrade import KINDS, upgrades
+    from topo.study.candidates import KINDS
+    from topo.study.upgrade import upgrades
 
     costs_by_kind: dict[str, float] = {}
     for word in costs:
@@ -79,20 +81,22 @@ def command(
             raise click.BadParameter(f"{message}, up to {_DEAREST:.0e}")
         costs_by_kind[kind.strip()] = amount
     topology = machine.load()
-    ranking = upgrades(
-        topology,
-        workload=workload,
-        via=via,
-        together=together,
-        combine=combine,
-        costs=costs_by_kind,
-        **how.arguments(topology),
-    )
+    with verb.progress("asking") as progress:
+        ranking = upgrades(
+            topology,
+            workload=workload,
+            via=via,
+            together=together,
+            combine=combine,
+            costs=costs_by_kind,
+            progress=progress,
+            **how.arguments(topology),
+        )
     findings = (*topology.findings, *ranking.findings)
     if as_json:
         from topo.views.documents import upgrades_document
 
         return verb.put_document(upgrades_document(ranking), findings)
-    from topo.views.text.answers import upgrades_page
+    from topo.views.text.upgrades import upgrades_page
 
     return verb.put_page(upgrades_page(ranking, most=most), findings)

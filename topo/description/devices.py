@@ -37,7 +37,7 @@ _NOUNS: Final = {
 }
 # What belongs to one device only, and so not to a copy of it.
 _MOST_NUMA: Final = 1024  # of one CPU: as many as Linux knows
-_NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
+NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
 _NEEDED: Final = {
     "storage": ("read", "write"),
@@ -131,7 +131,7 @@ def copied_groups(copies: Table[str, str], groups: Iterable[Group]) -> tuple[Gro
         value, at = group.value, group.names.index(model)
         if isinstance(value, Mapping):
             entries = (
-                (key, _dealt(node, at, group)) for key, node in value if key.text not in _NOT_COPIED
+                (key, _dealt(node, at, group)) for key, node in value if key.text not in NOT_COPIED
             )
             value = Mapping(tuple(entries), value.place)
         key = Scalar(name, Place("--set", number, 1, len(name) + 1))

@@ -6,24 +6,24 @@ Here are also the links that a caller changes, and those of devices added as cop
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.cables import read_cable
-from topo.catalogue.part import Cable, Figure, Medium
+from topo.catalogue.cables import parse_cable, read_cable
+from topo.catalogue.part import Cable, Figure, Medium, Part
 from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED, entries_of, items_of, kind_of, text_of, value_of
 from topo.description.names import MOST, Names, ranged
 from topo.document.nodes import Mapping, Node, Report, Scalar
-from topo.errors import Finding, UnknownNameError
+from topo.errors import Finding, Place, UnknownNameError
 from topo.phrases import listed
 from topo.records import dataclass
-from topo.units import parse_rate
+from topo.units import format_bit_rate, parse_rate
 
 if TYPE_CHECKING:
     from topo.description.overrides import Change
@@ -39,6 +39,7 @@ _TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
 # What a file may have in all: a cluster of MOST devices has a few links for each.
 _MOST_LINKS: Final = 4 * MOST
+_NAMED: Final = 4  # links in a list before "and 3 more"
 Pairs = tuple[tuple[End, End], ...]
 
 
@@ -208,10 +209,12 @@ def change_links(
     names: Names,
     media: MappingOf[str, Medium],
     report: Report,
+    waiting: list[Change] | None = None,
 ) -> tuple[DescribedLink, ...]:
     """Return the links with those that a change names cabled, or led, as it says.
 
     The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``.
+    Where `waiting` is given, it takes the changes that name no link yet.
 
     Raises
     ------
@@ -236,6 +239,9 @@ def change_links(
             if (_fits(link.a, left) and _fits(link.b, right))
             or (_fits(link.a, right) and _fits(link.b, left))
         }
+        if not matched and waiting is not None:
+            waiting.append(change)
+            continue
         if not matched:
             raise UnknownNameError(_no_link(change, links, names))
         if None not in fields.values():
@@ -245,6 +251,105 @@ def change_links(
                 for at, link in enumerate(links)
             )
     return links
+
+
+def adapt_links(
+    links: tuple[DescribedLink, ...],
+    *,
+    before: MappingOf[str, Part],
+    after: MappingOf[str, Part],
+    media: MappingOf[str, Medium],
+    report: Report,
+    places: MappingOf[str, Place],
+) -> tuple[DescribedLink, ...]:
+    """Return the links as they are with other parts at their ends, and say what changes.
+
+    A link that was as fast as its ends were is as fast as they are now, where both are known to
+    be faster; one that is slower on purpose stays; none is faster than an end can.
+
+    Parameters
+    ----------
+    links
+        As the file has them.
+    before, after
+        The parts that were changed as they were, by device, and all parts as they are.
+    media, report, places
+        The media that there are, where a note goes, and where each part was changed.
+    """
+    adapted: list[DescribedLink] = []
+    notes: dict[tuple[str, str], list[str]] = {}
+    for link in links:
+        ends = (link.a.device, link.b.device)
+        text = ""
+        if not before.keys().isdisjoint(ends):
+            now = [after[end] for end in ends]
+            text = _adapted(link.cable, [before.get(end, after[end]) for end in ends], now, media)
+        if text:
+            notes.setdefault((link.cable.text, text), []).append(f"{link.a} -- {link.b}")
+            cable = parse_cable(text, media)
+            link = replace(link, cable=replace(cable, p2p=link.cable.p2p))  # noqa: PLW2901
+        adapted.append(link)
+    for (old, new), names in notes.items():
+        message = (
+            f"{listed(names, most=_NAMED)}: `{new}` instead of `{old}`, which both ends have now"
+        )
+        help = "to have it otherwise, change the link too: `--set 'a -- b=cable'`"
+        place = places[next(iter(before))]
+        report.add(place, "link-adapted", message, help=help, severity="note")
+    return tuple(adapted)
+
+
+def _adapted(
+    cable: Cable, old: Sequence[Part], new: Sequence[Part], media: MappingOf[str, Medium]
+) -> str:
+    """Return what a cable becomes with other parts at its ends, empty where it stays."""
+    times = f"{cable.count}x " if cable.count > 1 else ""
+    if cable.family == "pcie" and cable.generation and cable.lanes:
+        old_slots, new_slots = ([part.slot for part in parts] for parts in (old, new))
+        generations = [slot.generation for slot in new_slots if slot]
+        fastest = min(generations, default=cable.generation)
+        matched = [slot.generation for slot in old_slots if slot]
+        may_rise = None not in new_slots and min(matched, default=0) == cable.generation
+        generation = fastest if may_rise else min(fastest, cable.generation)
+        widths = [
+            part.slot.lanes
+            for part in new
+            if part.slot and part.slot.lanes and part.kind not in ("hba", "dpu")
+        ]
+        lanes = cable.lanes if cable.count > 1 else min([cable.lanes, *widths])
+        if (generation, lanes) != (cable.generation, cable.lanes):
+            return f"{times}pcie {generation} x{lanes}"
+    if cable.reach == "network" and cable.rate.value is not None:
+        were, are = ([part.ports.rate for part in parts if part.ports] for parts in (old, new))
+        rates = [rate.value for rate in were if rate and rate.value]
+        faster = [rate.value for rate in are if rate and rate.value]
+        if rates and faster and min(rates) <= cable.rate.value < min(faster):
+            text = fastest_cable(cable, min(faster), media)
+            return f"{times}{text}" if text else ""
+    return ""
+
+
+def fastest_cable(cable: Cable, most: float, media: MappingOf[str, Medium]) -> str:
+    """Return the fastest network cable of a cable's family up to a rate, if it is faster.
+
+    Examples
+    --------
+    >>> from topo.catalogue.cables import parse_cable
+    >>> from topo.catalogue.parts import catalogue
+    >>> media = catalogue().media
+    >>> fastest_cable(parse_cable("infiniband hdr", media), 50e9, media)
+    'infiniband ndr'
+    """
+    assert cable.rate.value is not None
+    if cable.family == "ethernet":
+        return f"ethernet {format_bit_rate(most)}" if most > cable.rate.value else ""
+    rates = {
+        name: medium.rate.value
+        for name, medium in media.items()
+        if medium.family == cable.family and medium.rate is not None and medium.rate.value
+    }
+    faster = [name for name, rate in rates.items() if cable.rate.value < rate <= most]
+    return max(faster, key=rates.__getitem__, default="")
 
 
 def _fits(end: End, side: tuple[frozenset[str], str]) -> bool:

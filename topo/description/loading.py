@@ -10,18 +10,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 from topo import files
 from topo.catalogue.cables import read_media
-from topo.catalogue.part import Medium
+from topo.catalogue.part import Medium, Part
 from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
-from topo.description.description import Description, Device, Override, Settings
+from topo.description.description import (
+    DescribedLink,
+    Description,
+    Device,
+    Override,
+    Settings,
+)
 from topo.description.devices import (
+    NOT_COPIED,
     Group,
     Shelf,
     check_devices,
@@ -43,6 +51,7 @@ from topo.description.keys import (
     values_of,
 )
 from topo.description.links import (
+    adapt_links,
     change_links,
     copied_links,
     read_lines,
@@ -53,7 +62,9 @@ from topo.description.links import (
 )
 from topo.description.names import Names
 from topo.description.overrides import (
+    Change,
     Changes,
+    inherit,
     made_changes,
     read_changes,
     sort_changes,
@@ -268,6 +279,7 @@ def describe(
         # An override is not to blame for a device that could not be read.
         report.stop(DescriptionError)
         sections, changes = _with_overrides(sections, groups, changed)
+        changes = inherit(changes, copies, NOT_COPIED)
     description = _read_sections(document, sections, groups, copies, changes, report)
     report.stop(DescriptionError)
     return replace(description, name=description.name or name)
@@ -352,13 +364,13 @@ def _read_sections(
         media = read_media(own_media, media=media, report=report)
     own_parts = _without_extensions(sections.get("parts"), "`parts:`", report)
     parts = read_parts(own_parts, parts=built_in.parts, media=media, report=report)
+    shelf = Shelf(parts, media)
     likes = {
         key.text: value.get("like") if isinstance(value, Mapping) else value
         for key, value in own_parts or ()
     }
     comment = takewhile(lambda line: line.startswith("#"), document.lines)
     data_paths, path_overrides = read_data_paths(sections.get("data-paths"), report)
-    shelf = Shelf(parts, media)
     description = Description(
         name=_line_of(sections.get("name"), "`name:`", report),
         title=(text_of(sections.get("title"), "`title:`", report) or "").strip().replace("\n", " "),
@@ -386,12 +398,13 @@ def _read_sections(
     devices = description.devices
     named = _names(tuple(device for device in devices if device.name not in copies))
     laid = lay_fabrics(fabrics, named, report)
+    switches = tuple(group for fabric in laid for group in fabric.groups)
     if fabrics or changes.made:
         report.stop(DescriptionError)
-        switches = tuple(group for fabric in laid for group in fabric.groups)
         switch_names = Names((name for group in switches for name in group.names), {})
         made = made_changes(changes.made, switch_names)
         devices += read_devices(switches, made, shelf, report)
+        changes.devices.update(made)
         report.stop(DescriptionError)
         named = _names(tuple(device for device in devices if device.name not in copies))
     names = _names(devices)
@@ -399,7 +412,8 @@ def _read_sections(
     check_fallbacks(data_paths.values(), report)
     path_names = (*built_in_files(), *data_paths)
     of_fabrics = tuple(link for fabric in laid for link in fabric.links)
-    links = copied_links(copies, of_fabrics + resolve_links(cabled, named, report))
+    links = of_fabrics + resolve_links(cabled, named, report)
+    links = _links(links, (*groups, *switches), copies, changes, devices, shelf, report)
     workloads = work.resolve_workloads(
         drafts,
         names=names,
@@ -411,7 +425,7 @@ def _read_sections(
         description,
         devices=devices,
         fabrics=tuple(fabric.fabric for fabric in laid),
-        links=change_links(links, changes.links, names=names, media=media, report=report),
+        links=links,
         workloads=workloads,
         expectations=work.resolve_expectations(
             claims,
@@ -422,6 +436,50 @@ def _read_sections(
         ),
         measurements=resolve_measured(measured, names, report),
     )
+
+
+def _links(
+    links: tuple[DescribedLink, ...],
+    groups: tuple[Group, ...],
+    copies: MappingOf[str, str],
+    changes: Changes,
+    devices: tuple[Device, ...],
+    shelf: Shelf,
+    report: Report,
+) -> tuple[DescribedLink, ...]:
+    """Return the file's links as changed parts and changes leave them, with those of the copies.
+
+    A copy is cabled as its model is by then; changes that name a link of a copy come last.
+    """
+    media = shelf.media
+    after = {device.name: device.part for device in devices}
+    places = {
+        name: change.place
+        for name, of_device in changes.devices.items()
+        for change in of_device
+        if change.keys[0].text == "part"
+    }
+    before: dict[str, Part] = {}
+    if places:  # their parts as the file has them: what they were cabled for
+        unchanged = (group for group in groups if not places.keys().isdisjoint(group.names))
+        read = read_devices(unchanged, {}, shelf, Report(report.document))
+        before = {device.name: device.part for device in read if device.name in places}
+    names, later = _names(devices), list[Change]()
+
+    adapt = partial(adapt_links, after=after, places=places, media=media, report=report)
+    originals = {name: part for name, part in before.items() if name not in copies}
+    links = adapt(links, before=originals)
+    links = change_links(
+        links, changes.links, names=names, media=media, report=report, waiting=later
+    )
+    # a copy with a part of its own, unlike its model's
+    unlike = {
+        name: after[model]
+        for name, model in copies.items()
+        if name in places and after[name] != after[model]
+    }
+    links = adapt(copied_links(copies, links), before=unlike)
+    return change_links(links, later, names=names, media=media, report=report)
 
 
 def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping | None:

@@ -193,6 +193,26 @@ def made_changes(changes: Iterable[Change], switches: Names) -> dict[str, list[C
     return by_name
 
 
+def inherit(changes: Changes, copies: MappingOf[str, str], own: Iterable[str]) -> Changes:
+    """Return the changes with those of each model for its copies too, before their own.
+
+    Parameters
+    ----------
+    changes
+        What `sort_changes` gave.
+    copies
+        Models by the name of their copy.
+    own
+        The keys that belong to one device only, and so to no copy of it.
+    """
+    devices = dict(changes.devices)
+    for name, model in copies.items():
+        of_model = [change for change in devices.get(model, ()) if change.keys[0].text not in own]
+        if of_model:
+            devices[name] = [*of_model, *devices.get(name, ())]
+    return replace(changes, devices=devices)
+
+
 def _sourced(change: Change) -> Change:
     """Return a change whose figure has its own source, lest it take that of the part around it."""
     value = change.value

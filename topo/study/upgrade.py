@@ -1,91 +1,58 @@
-"""What to change: candidates from the catalogue, each asked in full, ranked by what it does.
+"""What to change: candidates for what binds, each asked in full, ranked by what it does.
 
 A candidate is a set of overrides, exactly what ``--set`` takes, so whatever topo says of it can be
-asked again by hand.
+asked again by hand. Where no single one gains anything, pairs are asked.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple, TypeVar
 
-from topo.catalogue.kinds import HOSTS
-from topo.catalogue.part import Part, module_limit
-from topo.catalogue.parts import catalogue
-from topo.datapaths.registry import data_path, data_paths
-from topo.description.description import Basis, DataPath, Device, Workload
+from topo.datapaths.registry import count, data_path
+from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import listed
 from topo.records import dataclass
-from topo.routes.route import Policy, Route
+from topo.routes.route import Policy
+from topo.routes.router import Router
 from topo.solve.system import TIE
-from topo.study.answer import unknown_capacity
+from topo.study.answer import answer, unknown_capacity
 from topo.study.answers import PathAnswer
+from topo.study.candidates import KINDS, Candidate, candidates
 from topo.study.compare import compare, usable
 from topo.study.question import chosen_workloads, joins
 from topo.study.timeline import simulate_each
-from topo.topology.locality import socket_of
-from topo.topology.topology import Link, Resource, Topology
-from topo.units import format_bit_rate
+from topo.topology.topology import Resource, Topology
 
-KINDS = ("other-card", "another-card", "faster-pcie", "faster-memory", "other-socket", "data-path")
-"""What a candidate changes; costs are given by these."""
+# Combinations begin with the best of each kind that may gain something with another.
+_MOST_FIRSTS = 10
+# Of a large machine fewer combinations are asked: so many devices in all of them together.
+_MOST_DEVICES = 40_000
+_FEWEST_ASKED = 12
 
-# Combinations are made of the single candidates that helped, or might together: so many at most.
-_MOST_COMBINED = 10
+Item = TypeVar("Item")
 
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One thing to change.
-
-    Parameters
-    ----------
-    kind
-        One of `KINDS`.
-    frame, thing
-        What it is, in a few words: `frame` with `thing` in the place of ``{}``. Candidates of one
-        frame differ in their thing only, and can share a line.
-    changes
-        Overrides, as ``--set`` takes them.
-    via
-        Another data path to ask by; empty keeps the one asked about.
-    count
-        How many things have to be bought or moved: costs are for each.
-    """
-
-    kind: str
-    frame: str
-    thing: str = ""
-    changes: Mapping[str, str] = field(default_factory=dict)
-    via: str = ""
-    count: int = 1
-
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        return self.framed(self.thing)
-
-    def framed(self, things: str) -> str:
-        """Return the title with other things in it."""
-        return self.frame.replace("{}", things)
+Progress = Callable[[int, int], None]
+"""Told how many questions are answered, and how many there are so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Seconds until each workload has its last byte, and what binds while the most run.
 
-    `certified` is whether the times were checked (`topo.solve.certificates`); `unknowns` are the
-    capacities on the way that nobody knows, so that it takes at least as long.
+    `stops` is all that binds at any time. `certified` is whether the times were checked
+    (`topo.solve.certificates`); `unknowns` are the capacities on the way that nobody knows, so that
+    it takes at least as long.
     """
 
     times: Mapping[str, float]
     bound: tuple[Resource, ...]
     certified: bool = False
     unknowns: tuple[str, ...] = ()
+    stops: tuple[Resource, ...] = ()
 
     @property
     def at_most(self) -> bool:
@@ -102,11 +69,13 @@ class Outcome:
 class Upgrade:
     """One candidate, or several together, with what comes out.
 
-    `cost` is `None` where the user gave no cost for one of the kinds.
+    `cables` are those that links get with their new ends (`link-adapted`). `cost` is `None` where
+    the user gave no cost for one of the kinds.
     """
 
     parts: tuple[Candidate, ...]
     outcome: Outcome
+    cables: tuple[str, ...] = ()
     cost: float | None = None
 
     @property
@@ -134,8 +103,9 @@ class Upgrade:
 class Upgrades:
     """What is, and what each change would make of it, best first.
 
-    `rejected` are candidates that break a rule or close the way, with the reason; `notes` say
-    which data path was taken instead of a refused one.
+    `rejected` are candidates that break a rule or close the way, with the reason; `unasked` is how
+    many were not asked, since they are alike to others that were or too many for a machine of this
+    size; `notes` say which data path was taken instead of a refused one.
     """
 
     topology: Topology
@@ -145,6 +115,7 @@ class Upgrades:
     now: Outcome
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
+    unasked: int = 0
     notes: tuple[Finding, ...] = ()
 
     @property
@@ -160,9 +131,30 @@ class Upgrades:
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
-        """The ranking with what comes out the same on one line: a title for all, and which."""
+        """What gains, with what comes out the same on one line: a title for all, and which."""
+        return self._rows(self._at(lambda time: time < self.now.time * (1 - TIE)))
+
+    def best_rows(self, most: int) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
+        """Return so many of `rows`, the best of each kind of change among them."""
+        return tuple(best_of_each_kind(self.rows, lambda row: _kinds(row[1][0]), most))
+
+    @property
+    def without_gain(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
+        """What gains nothing, as `rows`."""
+        same = self._at(lambda time: abs(time - self.now.time) <= self.now.time * TIE)
+        return self._rows(same)
+
+    @property
+    def slower(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
+        """What takes longer, as `rows`."""
+        return self._rows(self._at(lambda time: time > self.now.time * (1 + TIE)))
+
+    def _at(self, holds: Callable[[float], bool]) -> list[Upgrade]:
+        return [upgrade for upgrade in self.ranked if holds(upgrade.outcome.time)]
+
+    def _rows(self, ranked: Sequence[Upgrade]) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
         groups: list[list[Upgrade]] = []
-        for upgrade in self.ranked:
+        for upgrade in ranked:
             for group in groups:  # of the same effect, and all of it differs in one thing only
                 if _effect(upgrade) != _effect(group[0]):
                     continue
@@ -187,7 +179,7 @@ class Upgrades:
         return tuple((why, tuple(map(_framed, groups.values()))) for why, groups in reasons.items())
 
 
-def upgrades(
+def upgrades(  # noqa: PLR0913  (all that a question can say)
     topology: Topology,
     *,
     workload: str | None = None,
@@ -197,6 +189,7 @@ def upgrades(
     costs: Mapping[str, float] | None = None,
     at: Basis = "theoretical",
     policy: Policy | None = None,
+    progress: Progress | None = None,
 ) -> Upgrades:
     """Rank changes by the time that the workload takes with them.
 
@@ -211,16 +204,18 @@ def upgrades(
     together
         Ask about all workloads at once, by the time until the last is done.
     combine
-        How many candidates may be taken together.
+        How many candidates may be taken together; two where no single one gains anything.
     costs
         What one of each kind of candidate costs (`KINDS`), in any currency.
     at, policy
         As for `topo.compare`.
+    progress
+        Told after every question.
 
     Returns
     -------
     Upgrades
-        Every candidate asked in full, exactly as ``compare`` with the same overrides.
+        Candidates for what binds, asked in full, exactly as ``compare`` with the same overrides.
 
     Raises
     ------
@@ -245,40 +240,18 @@ def upgrades(
     leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
     in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
     via = in_use[leading.name].name
-    ask = partial(_outcome, name="" if together else workloads[0].name, at=at, policy=policy)
-    now = ask(topology, via)
-    singles: list[Upgrade] = []
-    rejected: list[tuple[Candidate, str]] = []
-    routes = [route for answer in in_use.values() for route in answer.routes]
-    for candidate in candidates(topology, routes, via):
-        try:
-            outcome = ask(_changed(topology, candidate), candidate.via or via)
-        except TopoError as error:
-            rejected.append((candidate, error.findings[0].message))
-        else:
-            singles.append(Upgrade((candidate,), outcome))
+    question = _Question(topology, workloads, via, together, at, policy, progress)
+    now = question.ask(()).outcome
+    singles, rejected, unasked = question.all_of(
+        [(candidate,) for candidate in candidates(topology, now.stops, via, workloads)]
+    )
     ranked = list(singles)
-    # To combine: no slower than now, the best of each kind of change first. A candidate that gains
-    # nothing alone can gain with another (two things that bind in a tie).
-    promising = [
-        upgrade.parts[0]
-        for upgrade in sorted(singles, key=_order)
-        if upgrade.outcome.time <= now.time * (1 + TIE)
-    ]
-    for size in range(2, combine + 1):
-        for group in combinations(promising[:_MOST_COMBINED], size):
-            keys = [key for candidate in group for key in candidate.changes]
-            paths = [candidate.via for candidate in group if candidate.via]
-            if len(set(keys)) < len(keys) or len(paths) > 1:  # two of them change the same thing
-                continue
-            try:
-                outcome = ask(_changed(topology, *group), *(paths or [via]))
-            except TopoError:  # together they break a rule
-                continue
-            # nothing in it is for nothing: it beats each of its members alone
-            alone = [single.outcome.time for single in singles if single.parts[0] in group]
-            if outcome.time < min(alone) * (1 - TIE):
-                ranked.append(Upgrade(group, outcome))
+    helps = any(single.outcome.time < now.time * (1 - TIE) for single in singles)
+    level = singles
+    for _ in range(2, max(combine, 1 if helps else 2) + 1):
+        level, left = question.combined(level, now)
+        unasked += left
+        ranked += level
     if costs:
         for place, upgrade in enumerate(ranked):
             if all(part.kind in costs for part in upgrade.parts):
@@ -290,8 +263,9 @@ def upgrades(
         via=via,
         basis=at,
         now=now,
-        ranked=tuple(sorted(ranked, key=_order)),
-        rejected=tuple(rejected),
+        ranked=tuple(sorted(ranked, key=question.order)),
+        rejected=tuple((parts[0], why) for parts, why in rejected),
+        unasked=unasked,
         notes=notes,
     )
 
@@ -322,40 +296,192 @@ def _in_use(
     return answers, findings
 
 
-def _outcome(
-    topology: Topology, via: str, *, name: str, at: Basis, policy: Policy | None
-) -> Outcome:
-    """Return the times on one variant of the machine, of all workloads at once without a `name`.
+class _Asked(NamedTuple):
+    upgrades: list[Upgrade]
+    rejected: list[tuple[tuple[Candidate, ...], str]]
+    unasked: int
 
-    Raises
-    ------
-    NoRouteError
-        If the data path is refused.
+
+class _Question:
+    """One question, asked of a machine and of its variants; no variant is asked twice."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        workloads: Sequence[Workload],
+        via: str,
+        together: bool,  # noqa: FBT001  (as the caller has it)
+        at: Basis,
+        policy: Policy | None,
+        progress: Progress | None,
+    ) -> None:
+        self._topology = topology
+        self._workloads = workloads
+        self._via = via
+        self._together = together
+        self._at = at
+        self._policy = policy
+        self._progress = progress or (lambda _done, _total: None)
+        self._router = Router(topology, policy)
+        self._asked: dict[tuple[frozenset[tuple[str, str]], str], Outcome] = {}
+        self._done = self._total = 0
+        self._left = max(_FEWEST_ASKED, _MOST_DEVICES // len(topology.devices))
+
+    def all_of(self, groups: Sequence[tuple[Candidate, ...]]) -> _Asked:
+        """Return what each group of candidates does, and those that are not possible, with why."""
+        asked = _Asked([], [], sum(part.alike for parts in groups for part in parts))
+        self._total += len(groups)
+        for parts in groups:
+            try:
+                asked.upgrades.append(self.ask(parts))
+            except TopoError as error:
+                errors = [each for each in error.findings if each.severity == "error"]
+                asked.rejected.append((parts, errors[0].message))
+            self._done += 1
+            self._progress(self._done, self._total)
+        return asked
+
+    def ask(self, parts: tuple[Candidate, ...]) -> Upgrade:
+        """Return what candidates do together.
+
+        Raises
+        ------
+        TopoError
+            If they break a rule, or close the way.
+        """
+        changes = {key: value for part in parts for key, value in part.changes.items()}
+        via = next((part.via for part in parts if part.via), self._via)
+        key = (frozenset(changes.items()), via)
+        topology = self._topology.replace(changes) if changes else self._topology
+        if key not in self._asked:
+            self._asked[key] = self._outcome(topology, via)
+        return Upgrade(parts, self._asked[key], _new_cables(self._topology, topology, changes))
+
+    def _outcome(self, topology: Topology, via: str) -> Outcome:
+        """Return the times on one variant of the machine."""
+        if self._together:
+            ((_, simulation),) = simulate_each(
+                topology, via=(via,), at=self._at, policy=self._policy
+            )
+            times = {run.workload.name: run.finish for run in simulation.runs}
+            rates = [rate for moment in simulation.moments for rate in moment.rates]
+            stops = dict.fromkeys(stop for rate in rates for stop in rate.stopped_by)
+            bound, unknowns = simulation.bound, simulation.unknowns
+            return Outcome(times, bound, simulation.certified, unknowns, tuple(stops))
+        (workload,) = chosen_workloads(topology, self._workloads[0].name)
+        same = topology is self._topology
+        router = self._router if same else Router(topology, self._policy)
+        path = data_path(topology.description, via)
+        result = answer(router, workload, path, basis=self._at)
+        if result.time is None:
+            refused = [reason.text for reason in result.reasons if reason.effect == "refused"]
+            message = f"{workload.name} cannot go by {via}: {listed(refused, most=4)}"
+            raise NoRouteError(Finding("refused", message))
+        full = tuple(bottleneck.resource for bottleneck in result.bottlenecks)
+        times = {workload.name: result.time}
+        return Outcome(times, full, result.certified, result.unknowns, full)
+
+    def combined(self, upgrades: Sequence[Upgrade], now: Outcome) -> tuple[list[Upgrade], int]:
+        """Return what gains more with one change more, for what binds then, and what is unasked.
+
+        Nothing in a combination is for nothing: it is faster than each of its parts alone.
+        """
+        groups: dict[frozenset[str], tuple[Candidate, ...]] = {}
+        for first in self._firsts(upgrades, now):
+            changes = first.changes
+            topology = self._topology.replace(changes) if changes else self._topology
+            via = first.via or self._via
+            for second in candidates(topology, first.outcome.stops, via, self._workloads):
+                clashes = changes.keys() & second.changes.keys() or (first.via and second.via)
+                if not clashes:
+                    parts = tuple(
+                        sorted((*first.parts, second), key=lambda part: KINDS.index(part.kind))
+                    )
+                    texts = {
+                        f"{key}={value}" for part in parts for key, value in part.changes.items()
+                    }
+                    groups.setdefault(frozenset({*texts, second.via or via}), parts)
+        wanted = list(groups.values())[: self._left]
+        self._left -= len(wanted)
+        better: list[Upgrade] = []
+        for upgrade in self.all_of(wanted).upgrades:
+            alone = [now.time]
+            if upgrade.outcome.time < now.time * (1 - TIE):
+                alone += self._times_of_parts(upgrade.parts)
+            if upgrade.outcome.time < min(alone) * (1 - TIE):
+                better.append(upgrade)
+        return better, len(groups) - len(wanted)
+
+    def _times_of_parts(self, parts: tuple[Candidate, ...]) -> list[float]:
+        """Return the times with one part less, where that is possible."""
+        times = []
+        for fewer in combinations(parts, len(parts) - 1):
+            try:
+                times.append(self.ask(fewer).outcome.time)
+            except TopoError:  # it needs the one that is left out
+                continue
+        return times
+
+    def _firsts(self, upgrades: Sequence[Upgrade], now: Outcome) -> list[Upgrade]:
+        """Return what to begin combinations with: of each kind first the best, each effect once.
+
+        What gains nothing alone can gain with another, where two things bind in a tie.
+        """
+        no_slower = [each for each in upgrades if each.outcome.time <= now.time * (1 + TIE)]
+        effects: dict[tuple[object, ...], Upgrade] = {}
+        for upgrade in sorted(no_slower, key=self.order):
+            kinds = tuple(part.kind for part in upgrade.parts)
+            stops = frozenset(resource.id for resource in upgrade.outcome.stops)
+            effects.setdefault((kinds, _round(upgrade.outcome.time), stops), upgrade)
+        return best_of_each_kind(effects.values(), _kinds, _MOST_FIRSTS)
+
+    def order(self, upgrade: Upgrade) -> tuple[float, float, int, float, int, str]:
+        """Sort by time, by the sum of all times, fewest things, least cost, least use of RAM."""
+        outcome = upgrade.outcome
+        total = sum(outcome.times.values())
+        cost = upgrade.cost or 0.0
+        path = data_path(self._topology.description, upgrade.via or self._via)
+        ranks = (_round(outcome.time), _round(total), upgrade.count, cost)
+        return (*ranks, count(path).dram_bytes, upgrade.title)
+
+
+def best_of_each_kind(
+    items: Iterable[Item], kind: Callable[[Item], Hashable], most: int
+) -> list[Item]:
+    """Return so many of the items, in their order: the first of each kind before any other.
+
+    Examples
+    --------
+    >>> best_of_each_kind(["a1", "a2", "a3", "b1", "c1"], lambda item: item[0], 4)
+    ['a1', 'a2', 'b1', 'c1']
     """
-    if not name:
-        ((_, simulation),) = simulate_each(topology, via=(via,), at=at, policy=policy)
-        times = {run.workload.name: run.finish for run in simulation.runs}
-        return Outcome(times, simulation.bound, simulation.certified, simulation.unknowns)
-    answer = compare(topology, workload=name, via=(via,), at=at, policy=policy)[via]
-    if answer.time is None:
-        refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
-        message = f"{name} cannot go by {via}: {listed(refused, most=4)}"
-        raise NoRouteError(Finding("refused", message))
-    full = (bottleneck.resource for bottleneck in answer.bottlenecks)
-    return Outcome({name: answer.time}, tuple(full), answer.certified, answer.unknowns)
+    ordered = list(items)
+    rank: dict[Hashable, int] = {}
+    by_rank: list[tuple[int, int]] = []  # how many of its kind come before, and the place
+    for place, item in enumerate(ordered):
+        before = rank[kind(item)] = rank.get(kind(item), -1) + 1
+        by_rank.append((before, place))
+    return [ordered[place] for place in sorted(place for _, place in sorted(by_rank)[:most])]
 
 
-def _changed(topology: Topology, *parts: Candidate) -> Topology:
-    changes = {key: value for part in parts for key, value in part.changes.items()}
-    return topology.replace(changes) if changes else topology
+def _kinds(upgrade: Upgrade) -> tuple[str, ...]:
+    return tuple(part.kind for part in upgrade.parts)
 
 
-def _order(upgrade: Upgrade) -> tuple[float, float, int, float, str]:
-    """Sort by time, then by the sum of all times, fewest changes, least cost, title."""
-    outcome = upgrade.outcome
-    total = sum(outcome.times.values())
-    cost = upgrade.cost or 0.0
-    return (_round(outcome.time), _round(total), upgrade.count, cost, upgrade.title)
+def _new_cables(before: Topology, after: Topology, changes: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the cables that links got which no change names."""
+    if before is after:
+        return ()
+    pairs = zip(before.description.links, after.description.links, strict=False)
+    return tuple(
+        dict.fromkeys(
+            new.cable.text
+            for old, new in pairs
+            if old.cable.text != new.cable.text
+            and not {f"{new.a.device} -- {new.b.device}", f"{new.b.device} -- {new.a.device}"}
+            & changes.keys()
+        )
+    )
 
 
 def _round(value: float) -> float:
@@ -383,170 +509,3 @@ def _framed(same_frame: Sequence[Candidate]) -> str:
     """Return one title for candidates of one frame."""
     things = dict.fromkeys(candidate.thing for candidate in same_frame)
     return same_frame[0].framed(listed(things, "or"))
-
-
-# --- candidates -----------------------------------------------------------------------------------
-
-
-def candidates(topology: Topology, routes: Iterable[Route], via: str) -> tuple[Candidate, ...]:
-    """Return what could be changed on the way of `routes`, without asking whether it helps.
-
-    Parameters
-    ----------
-    topology
-        The machine.
-    routes
-        The routes in use: only cards and memories on them are changed.
-    via
-        The data path in use.
-    """
-    subflows = [subflow for route in routes for subflow in route.subflows]
-    used_cards = {subflow.card for subflow in subflows}
-    used_memories = {name for subflow in subflows for _, name in subflow.memories}
-    devices = topology.devices
-    cards = [device for name, device in devices.items() if name in used_cards]
-    memories = [device for name, device in devices.items() if name in used_memories]
-    # the data paths that join the same sort of ends
-    used = data_path(topology.description, via)
-    paths = [
-        path.name
-        for path in data_paths(topology.description)
-        if (path.far_end, path.near_end) == (used.far_end, used.near_end)
-    ]
-    return (
-        *_other_cards(topology, cards),
-        *_another_card(topology, cards),
-        *_faster_pcie(topology, cards),
-        *_faster_memory(topology, memories),
-        *_other_socket(topology, cards),
-        *(Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via),
-    )
-
-
-def _by_part(devices: Sequence[Device]) -> Iterator[tuple[Part, list[Device]]]:
-    for name in dict.fromkeys(device.part.name for device in devices):
-        same = [device for device in devices if device.part.name == name]
-        yield same[0].part, same
-
-
-def _other_cards(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield the cards of the catalogue with a faster chip that have as many ports as are cabled."""
-    for part, same in _by_part(cards):
-        if part.flag("bridge"):
-            continue
-        cabled = max(
-            sum(step.link.layer == "network" for step in topology.steps[card.name]) for card in same
-        )
-        by_rate: dict[float, Part] = {}  # for each faster chip rate its first card by name
-        for _, card in sorted(catalogue().parts.items()):
-            enough = card.ports is not None and (card.ports.count or 0) >= cabled
-            fits = card.kind == part.kind and enough and not card.flag("bridge")
-            if fits and _value(card, "chip") > _value(part, "chip"):
-                by_rate.setdefault(_value(card, "chip"), card)
-        for rate, faster in sorted(by_rate.items()):
-            changes = {f"{device.name}.part": faster.name for device in same}
-            title = f"{faster.name} instead of {part.name} ({format_bit_rate(rate)} a chip)"
-            yield Candidate("other-card", title, changes=changes, count=len(same))
-            if faster.slot:
-                generation = faster.slot.generation
-                wider = _generation_changes(topology, same, generation)
-                if wider:
-                    yield Candidate(
-                        "other-card",
-                        f"{title} on PCIe {generation}",
-                        changes={**changes, **wider},
-                        count=len(same),
-                    )
-
-
-def _another_card(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield one more of each kind of card, and one more beside every one of them."""
-    for part, same in _by_part(cards):
-        if part.flag("bridge"):
-            continue
-        stem = re.sub(r"\d+$", "", same[0].name)
-        matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", name) for name in topology.devices)
-        first = max((int(match[1]) for match in matches if match), default=0) + 1
-        names = [f"{stem}{number}" for number in range(first, first + len(same))]
-        if len(same) > 1:
-            every = {name: card.name for name, card in zip(names, same, strict=True)}
-            title = f"a second {part.name} beside each ({', '.join(every)})"
-            yield Candidate("another-card", title, changes=every, count=len(same))
-        for card in same:
-            yield Candidate(
-                "another-card",
-                f"another {part.name} ({names[0]}) beside {{}}",
-                card.name,
-                {names[0]: card.name},
-            )
-
-
-def _faster_pcie(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield the next PCIe generation for the cards' slots where the cards themselves have it."""
-    for part, same in _by_part(cards):
-        generation = part.slot.generation if part.slot else 0
-        changes = _generation_changes(topology, same, generation)
-        if changes:
-            title = f"PCIe {generation} in the slots of {part.name}"
-            yield Candidate("faster-pcie", title, changes=changes, count=len(changes))
-
-
-def _generation_changes(
-    topology: Topology, cards: Sequence[Device], generation: int
-) -> dict[str, str]:
-    """Return what puts the cards' own PCIe links at `generation`, where they are below it."""
-    return {
-        f"{card.name} -- {far}": f"pcie {generation} x{link.cable.lanes}"
-        for card in cards
-        for link, far in _pcie_links(topology, card)
-        if (link.cable.generation or generation) < generation and link.cable.lanes
-    }
-
-
-def _pcie_links(topology: Topology, card: Device) -> list[tuple[Link, str]]:
-    """Return the PCIe links of a card with what is at their other ends."""
-    steps = topology.steps[card.name]
-    return [(step.link, step.target) for step in steps if step.link.cable.family == "pcie"]
-
-
-def _other_socket(topology: Topology, cards: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield each card moved to each other socket."""
-    for card in cards:
-        socket = socket_of(topology, card.name)
-        links = [far for _, far in _pcie_links(topology, card) if far == socket]
-        for host in topology.of_kind(*HOSTS):
-            if host.name != socket and len(links) == 1:
-                yield Candidate(
-                    "other-socket",
-                    f"{{}} moved from {socket} to {host.name}",
-                    card.name,
-                    {f"{card.name} -- {socket}": f"{card.name} -- {host.name}"},
-                )
-
-
-def _faster_memory(topology: Topology, memories: Sequence[Device]) -> Iterator[Candidate]:
-    """Yield one DIMM a channel where there are two, and faster modules that the CPUs take.
-
-    A memory whose bus is quoted as a whole has no channels to change.
-    """
-    for part, same in _by_part(memories):
-        if part.figure("bus") is not None or part.figure("channels") is None:
-            continue
-        if _value(part, "dimms-per-channel") > 1:
-            changes = {f"{memory.name}.dimms-per-channel": "1" for memory in same}
-            yield Candidate("faster-memory", "one DIMM a channel", changes=changes, count=len(same))
-        sockets = dict.fromkeys(socket_of(topology, memory.name) for memory in same)
-        cpus = [topology[socket].part for socket in sockets if socket]
-        for name, module in sorted(catalogue().parts.items()):
-            sort, rate = module.facts.get("module", ""), _value(module, "transfer-rate")
-            limits = [module_limit(cpu, sort) for cpu in cpus if sort]
-            fits = all(limit and limit.value and rate <= limit.value for limit in limits)
-            if limits and fits and rate > _value(part, "transfer-rate"):
-                changes = {f"{memory.name}.part": name for memory in same}
-                frame = f"{{}} instead of {part.name}"
-                yield Candidate("faster-memory", frame, name, changes, count=len(same))
-
-
-def _value(part: Part, key: str) -> float:
-    figure = part.figure(key)
-    return figure.value if figure is not None and figure.value is not None else 0.0

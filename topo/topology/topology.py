@@ -18,6 +18,7 @@ from topo.catalogue.part import (
     memory_headline_rate,
 )
 from topo.errors import Finding, Place, UnknownNameError
+from topo.graph import components
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -77,6 +78,18 @@ class Step:
     def exit_side(self) -> str:
         """The port, NUMA node or quadrant by which the step leaves its source."""
         return self.link.a.side if self.source == self.link.a.device else self.link.b.side
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What host links join (PCIe, memory buses, links between sockets): one server.
+
+    Its name is that of the topology it came from (``node3``) where all of its devices share one,
+    else ``host0``, ``host1`` and so on in the order of the file, in which its devices are too.
+    """
+
+    name: str
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +161,30 @@ class Topology:
             steps[link.a.device].append(Step(link, link.a.device, link.b.device))
             steps[link.b.device].append(Step(link, link.b.device, link.a.device))
         return {name: tuple(leading_out) for name, leading_out in steps.items()}
+
+    @cached_property
+    def hosts(self) -> tuple[Host, ...]:
+        """The servers, in the order of their first devices; a network link leads to another.
+
+        What no host link joins to anything (a storage target, a network switch, a GPU on its own)
+        is in none.
+        """
+        joined = {
+            name: [step.target for step in steps if step.link.layer in ("host", "memory")]
+            for name, steps in self.steps.items()
+        }
+        parts = components((name for name in joined if joined[name]), joined.__getitem__)
+        hosts = []
+        for number, part in enumerate(parts):
+            prefixes = {name.rpartition(".")[0] for name in part}
+            name = prefixes.pop() if len(prefixes) == 1 else ""
+            hosts.append(Host(name or f"host{number}", tuple(part)))
+        return tuple(hosts)
+
+    @cached_property
+    def host_of(self) -> Mapping[str, Host]:
+        """The server of each device that is in one."""
+        return {name: host for host in self.hosts for name in host.devices}
 
     def select(self, pattern: str) -> tuple[Device, ...]:
         """Return the devices that a name, a stem (``gpu``) or a range (``gpu[0-3]``) means.

@@ -285,7 +285,7 @@ def _ranking(upgrades: Upgrades) -> Document:
             "kinds": [candidate.kind for candidate in upgrade.parts],
             "set": upgrade.changes,
             "data_path": upgrade.via or upgrades.via,
-            **keys_of(upgrade, "count cost *outcome"),
+            **keys_of(upgrade, "cables count cost *outcome"),
             "reason": upgrade_reason(upgrades, upgrade),
         }
         for upgrade in upgrades.ranked
@@ -294,7 +294,7 @@ def _ranking(upgrades: Upgrades) -> Document:
         {**keys_of(candidate, "kind title changes:set via?:data_path"), "reason": reason}
         for candidate, reason in upgrades.rejected
     ]
-    return {"upgrades": ranked, "rejected": rejected}
+    return {"upgrades": ranked, "rejected": rejected, "not_asked": upgrades.unasked}
 
 
 # Words name attributes in the order of the document: `a.b` is of what `a` holds, null where that is

@@ -1,9 +1,8 @@
-"""Pages that answer a question: compare, bottleneck, simulate, upgrade, measure."""
+"""Pages that answer a question: compare, bottleneck, simulate, measure."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -23,13 +22,11 @@ from topo.views.sentences import (
     sentence,
     sentences,
     time_words,
-    upgrade_reason,
 )
 from topo.views.text.page import (
     Block,
     Bullets,
     Cell,
-    Column,
     Heading,
     Row,
     Table,
@@ -58,13 +55,12 @@ if TYPE_CHECKING:
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
-    from topo.study.upgrade import Outcome, Upgrade, Upgrades
+    from topo.study.upgrade import Outcome
     from topo.topology.topology import Resource, Topology
 
 
 _NONE: Final = "-"
 _BAR: Final = 40  # characters of the longest bar of a timeline
-_CHANGED: Final = 0.005  # of the time: less is the same
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
@@ -298,7 +294,7 @@ def _rungs(ladder: Ladder) -> Table:
             (
                 "" if place else str(step),
                 "" if place else Cell("at most " * rung.at_most + format_rate(rung.rate)),
-                *("" if place else Cell(_at_least(rung.time or 0.0, rung)) for _ in timed),
+                *("" if place else Cell(at_least(rung.time or 0.0, rung)) for _ in timed),
                 class_words(kind, len(group)),
                 shortened(bottleneck.resource.name for bottleneck in group),
             )
@@ -361,7 +357,7 @@ def _used(use: Use) -> Row:
     )
 
 
-# --- simulate, upgrade ----------------------------------------------------------------------------
+# --- simulate ----------------------------------------------------------------------------
 
 
 def simulation_page(simulation: Simulation) -> Iterator[Block]:
@@ -381,7 +377,7 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
                 run.workload.name,
                 run.data_path,
                 format_duration(run.start),
-                Cell(_at_least(run.finish, run)),
+                Cell(at_least(run.finish, run)),
                 _bar(run.start / end, run.finish / end),
             )
             for run in simulation.runs
@@ -408,7 +404,7 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
     yield basis_note(simulation.basis)
 
 
-def _at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
+def at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
     """Return a time in words, "at least" where it is a bound."""
     return "at least " * bound.at_most + format_duration(seconds)
 
@@ -427,14 +423,14 @@ def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Blo
         (
             run.workload.name,
             *(
-                _at_least(same.finish, same)
+                at_least(same.finish, same)
                 for _, simulation in simulations
                 for same in [simulation[run.workload.name]]
             ),
         )
         for run in first.runs
     ]
-    ends = (Cell(_at_least(simulation.end, simulation)) for _, simulation in simulations)
+    ends = (Cell(at_least(simulation.end, simulation)) for _, simulation in simulations)
     yield table(
         ("workload", *(right(name) for name, _ in simulations)), [*rows, ("all done", *ends)]
     )
@@ -449,60 +445,6 @@ def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Blo
         sentences.append(f"{name}: at first {rates}; {bound_words(resources)}.")
     yield Bullets(tuple(sentences))
     yield basis_note(first.basis)
-
-
-def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
-    """Yield what each change would make of the time, best first, and what was rejected."""
-    names = ", ".join(workload.name for workload in upgrades.workloads)
-    now = upgrades.now
-    yield Heading(title_of(upgrades.topology))
-    times = ", ".join(f"{name} {_at_least(time, now)}" for name, time in now.times.items())
-    if len(now.times) == 1:
-        times = _at_least(now.time, now)
-    yield Text(f"{names} by {upgrades.via} now: {times}, limited by {bound_words(now.bound)}.")
-    rows = upgrades.rows
-    priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
-    columns: list[Column | str] = [right("")]
-    columns += [right(name) for name in (now.times if len(now.times) > 1 else ("time",))]
-    columns += [right("change"), *([right("cost")] if priced else [])]
-    yield table(
-        (*columns, wide("what"), wide("limited by")),
-        (
-            _upgrade_row(number, title, group[0], upgrades, priced=priced)
-            for number, (title, group) in enumerate(rows[:most], start=1)
-        ),
-    )
-    if len(rows) > most:
-        yield Text(f"And {len(rows) - most} more: --most {len(rows)} shows all.", dim=True)
-    best = upgrades.ranked[0] if upgrades.ranked else None
-    if best is not None and best.outcome.time < now.time:
-        # for a built-in its name, else the file as given
-        name, file = upgrades.topology.name, upgrades.topology.description.file
-        words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
-        several = len(upgrades.workloads) > 1
-        words += ["--together"] if several else ["--workload", upgrades.workloads[0].name]
-        words += ["--via", best.via or upgrades.via]
-        words += [word for item in best.changes.items() for word in ("--set", "=".join(item))]
-        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
-    if upgrades.rejected:
-        yield Heading("Not possible")
-        yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
-    yield basis_note(upgrades.basis)
-
-
-def _upgrade_row(
-    number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
-) -> Row:
-    change = upgrade.outcome.time / upgrades.now.time - 1.0
-    cost = _NONE if upgrade.cost is None else f"{upgrade.cost:,.0f}"
-    return (
-        str(number),
-        *(_at_least(time, upgrade.outcome) for time in upgrade.outcome.times.values()),
-        f"{change:+.0%}" if abs(change) >= _CHANGED else "same",
-        *((cost,) if priced else ()),
-        title,
-        upgrade_reason(upgrades, upgrade),
-    )
 
 
 # --- measure --------------------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+"""The page that ranks changes: what gains, what does not, what is not possible."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from topo.phrases import counted, listed
+from topo.views.sentences import upgrade_reason
+from topo.views.text.answers import at_least, basis_note, bound_words
+from topo.views.text.page import (
+    Block,
+    Bullets,
+    Column,
+    Heading,
+    Row,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from topo.study.upgrade import Upgrade, Upgrades
+
+_WHOLE: Final = 0.005  # of the time: below it a whole percent says nothing
+
+
+def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
+    """Yield what each change would make of the time, best first, and what was rejected."""
+    names = ", ".join(workload.name for workload in upgrades.workloads)
+    now = upgrades.now
+    yield Heading(title_of(upgrades.topology))
+    times = ", ".join(f"{name} {at_least(time, now)}" for name, time in now.times.items())
+    if len(now.times) == 1:
+        times = at_least(now.time, now)
+    yield Text(f"{names} by {upgrades.via} now: {times}, limited by {bound_words(now.bound)}.")
+    rows = upgrades.best_rows(most)
+    if not any(len(upgrade.parts) == 1 for _, group in upgrades.rows for upgrade in group):
+        two = "; two together do:" if rows else ", nor do two together."
+        yield Text(f"No change alone gains anything{two}")
+    priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
+    columns: list[Column | str] = [right("")]
+    columns += [right(name) for name in (now.times if len(now.times) > 1 else ("time",))]
+    columns += [right("change"), *([right("cost")] if priced else [])]
+    if rows:
+        yield table(
+            (*columns, wide("what"), wide("limited by")),
+            (
+                _upgrade_row(number, title, group[0], upgrades, priced=priced)
+                for number, (title, group) in enumerate(rows, start=1)
+            ),
+        )
+    number = len(upgrades.rows)
+    if number > most:
+        yield Text(f"And {number - most} more: --most {number} shows all.", dim=True)
+    for useless, gains, gain in (
+        (upgrades.without_gain, "alone gains nothing", "alone gain nothing"),
+        (upgrades.slower, "alone takes longer", "alone take longer"),
+    ):
+        changes = sum(len(group) for _, group in useless)
+        if useless:
+            titles = "; ".join(title for title, _ in useless)
+            these = f"{counted(changes, 'other change')} {gains if changes == 1 else gain}"
+            yield Text(f"{these}: {titles}.", hang=2)
+    if upgrades.unasked:
+        are = "candidate was" if upgrades.unasked == 1 else "candidates were"
+        yield Text(
+            f"{upgrades.unasked} {are} not asked: alike to others by symmetry, or too many for a "
+            "machine of this size.",
+            dim=True,
+        )
+    best = upgrades.ranked[0] if upgrades.ranked else None
+    if best is not None and best.outcome.time < now.time:
+        # for a built-in its name, else the file as given
+        name, file = upgrades.topology.name, upgrades.topology.description.file
+        words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
+        several = len(upgrades.workloads) > 1
+        words += ["--together"] if several else ["--workload", upgrades.workloads[0].name]
+        words += ["--via", best.via or upgrades.via]
+        asked = upgrades.topology.description.overrides
+        stated = {key: value for key, value in asked.items() if isinstance(value, str)}
+        overrides = {**stated, **best.changes}
+        words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
+        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
+    if upgrades.rejected:
+        yield Heading("Not possible")
+        yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
+    yield basis_note(upgrades.basis)
+
+
+def _upgrade_row(
+    number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
+) -> Row:
+    change = upgrade.outcome.time / upgrades.now.time - 1.0
+    cost = "-" if upgrade.cost is None else f"{upgrade.cost:,.0f}"
+    return (
+        str(number),
+        *(at_least(time, upgrade.outcome) for time in upgrade.outcome.times.values()),
+        f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}",
+        *((cost,) if priced else ()),
+        title + f", with {listed(upgrade.cables)}" * bool(upgrade.cables),
+        upgrade_reason(upgrades, upgrade),
+    )
