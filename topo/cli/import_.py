@@ -77,9 +77,10 @@ def command(
 
     KIND is nccl (NCCL's or RCCL's XML), nvidia-smi (the text of `nvidia-smi topo -m`), hwloc (XML
     of lstopo), lspci (the text of `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive
-    with a copy of /sys, or / for this machine) or rocm-smi (`--showtopo`); without it, it is
-    guessed from what stands in FILE. What the source does not know is `unknown`; a storage target
-    is a guess unless --storage says which cards lead to it.
+    with a copy of /sys, or / for this machine), rocm-smi (`--showtopo`) or infragraph (YAML of
+    hosts and the network between them); without it, it is guessed from what stands in FILE. What
+    the source does not know is `unknown`; a storage target is a guess unless --storage says which
+    cards lead to it.
     """
     if len(words) > _MOST_WORDS:
         raise click.UsageError("a KIND and a FILE, or a FILE alone.")

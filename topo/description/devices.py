@@ -39,7 +39,7 @@ _NOUNS: Final = {
 _MOST_NUMA: Final = 1024  # of one CPU: as many as Linux knows
 NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
-_NEEDED: Final = {
+NEEDED: Final = {
     "storage": ("read", "write"),
     "nvme": ("read", "write"),
     "hba": ("read", "write"),
@@ -396,7 +396,7 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
     lacking: dict[tuple[str, tuple[str, ...]], list[Device]] = {}
     for device in devices:
         part = device.part
-        needed = _NEEDED.get(part.kind, ())
+        needed = NEEDED.get(part.kind, ())
         if part.kind == "memory" and part.figure("bus") is not None:
             needed = ()
         if missing := tuple(key for key in needed if part.figure(key) is None):

@@ -55,7 +55,10 @@ _DEVICE_ORDER: Final = (
     *("storage", "nic", "cpu", "rc", "ram", "cxl", "sw"),
     *("gpu", "nvswitch", "nvme", "hba", "leaf"),
 )
-_LINK_ORDER: Final = ("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu")
+_LINK_ORDER: Final = (
+    *("storage", "ram", "cpu", "rc", "sw", "nic", "nvme", "hba", "cxl", "gpu"),
+    *("nvswitch", "leaf"),
+)
 _NAME: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_]|-(?!-))*")
 _HEAD_WIDTH: Final = 96
 _LONGEST_COMMENT: Final = 160
@@ -215,7 +218,7 @@ def _workload(machine: Machine) -> Plain:
     """Return a workload to begin with, where there is something to read from and to."""
     gpus, drives = machine.of_kind("gpu"), machine.of_kind("nvme")
     storage = machine.of_kind("storage")
-    if not gpus or not (storage or drives):
+    if not gpus or not (storage or drives) or any(gpu.host for gpu in gpus):
         return {}
     source = "storage" if storage else "nvme" if len(drives) > 1 else "nvme0"
     return {"read": "80 GB each", "from": source, "to": "gpu" if len(gpus) > 1 else "gpu0"}
@@ -242,7 +245,7 @@ def _device_value(
     part = part_of(device, machine)
     addresses = [address if domains else short_address(address) for address in device.pci]
     functions = ""
-    if part is not None and device.kind in CARDS:
+    if part is not None and device.kind in CARDS and machine.kind != "infragraph":
         figure = part.figure("functions")
         usual = int(figure.value) if figure and figure.value else 1
         count = max(1, len(device.pci) or len(device.rdma))
@@ -368,16 +371,21 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         If `storage` names something that is not there.
     """
     names = device_names(machine.devices)
-    cpus = machine.of_kind("cpu")
-    memories: list[DiscoveredDevice] = []
-    if not machine.of_kind("memory"):
-        memories = [
-            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
-            for cpu in cpus
-        ]
+    hosts = {device.host for device in machine.devices}
+    with_memory = {memory.host for memory in machine.of_kind("memory")}
+    cpus_of: dict[str, list[DiscoveredDevice]] = {}
+    for cpu in machine.of_kind("cpu"):
+        cpus_of.setdefault(cpu.host, []).append(cpu)
+    memories = [
+        DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
+        for host, cpus in cpus_of.items()
+        if host not in with_memory
+        for cpu in cpus
+    ]
     joined = {frozenset((cable.a, cable.b)) for cable in machine.cables}
     cables = [
         DiscoveredCable(a.id, b.id, machine.socket_cable or NUMA_LINK)
+        for cpus in cpus_of.values()
         for a, b in combinations(cpus, 2)
         if frozenset((a.id, b.id)) not in joined
     ]
@@ -386,11 +394,11 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         DiscoveredCable(place.id, cpu.id, NUMA_LINK)
         for place in machine.of_kind("root-complex")
         if not place.parent and place.id not in ends
-        for cpu in cpus
+        for cpu in cpus_of.get(place.host, ())
         if not place.numa or {*place.numa} & {*cpu.numa}
     ]
     cards = _storage_cards(machine, names, storage)
-    if not storage and machine.of_kind("nvme", "storage"):
+    if not storage and (machine.of_kind("nvme", "storage") or "" not in hosts):
         cards = []
     for card in cards:
         cable = storage_cable(card, machine)
@@ -417,7 +425,8 @@ def _with_leaves(
 ) -> tuple[list[DiscoveredDevice], tuple[DiscoveredCable, ...]]:
     """Return network switches where one card leads to several targets, and the cables by them."""
     targets = {ASSUMED_STORAGE, *(device.id for device in machine.of_kind("storage"))}
-    cards = [cable.b for cable in cables if cable.a in targets]
+    switches = {device.id for device in machine.of_kind("network-switch")}
+    cards = [cable.b for cable in cables if cable.a in targets and cable.b not in switches]
     shared = [card for card in dict.fromkeys(cards) if cards.count(card) > 1]
     if not shared:
         return [], tuple(cables)
@@ -510,6 +519,9 @@ def _guesses(
             return []
         message = "the source names no network card and no drive that data could come by"
         help = "add one to the file, with its link, before you compare data paths"
+        if machine.of_kind(*CARDS):
+            message = "the source names no storage, and none is guessed where there are many hosts"
+            help = "add it to the file, cabled to a switch, or ask `--from gpu0 --to ...`"
         return [Finding("no-storage", message, severity="note", help=help)]
     cards_text = names[cards[0].id]
     if len(cards) > 1:

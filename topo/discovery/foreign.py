@@ -108,6 +108,11 @@ _TEXTS: Final = (
         "a topology file of topo",
         "it needs no import: `topo show FILE`",
     ),
+    (
+        rb"(?m)\A(?=[\s\S]*^instances:)(?=[\s\S]*^devices:)|\A(?=[\s\S]*^components:)(?=[\s\S]*^edges:)",
+        "infragraph",
+        "an InfraGraph file",
+    ),
     (rb"NCCL INFO", "", "a log of NCCL", "run with NCCL_TOPO_DUMP_FILE=topo.xml and import that"),
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
     (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),

@@ -5,9 +5,11 @@ At the end stands what is odd about a machine as its source tells it: links, spe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.identities import lane_rate
@@ -33,6 +35,7 @@ KINDS: Final = {
     "lspci": "topo.discovery.lspci",
     "sysfs": "topo.discovery.sysfs",
     "rocm-smi": "topo.discovery.rocm_smi",
+    "infragraph": "topo.discovery.infragraph",
 }
 _MOST_DEVICES: Final = 4096
 _MOST_CPUS: Final = 128
@@ -192,8 +195,10 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))
     machine: Machine = import_module(KINDS[_importer(kind, data, name)]).read(data, name)
-    # More than any machine has, before everything is compared with everything.
-    count, cpus = len(machine.devices), len(machine.of_kind("cpu"))
+    # More than any machine has, before everything in it is compared with everything.
+    hosts = Counter(device.host for device in machine.devices)
+    host, count = max(hosts.items(), key=itemgetter(1), default=("", 0))
+    cpus = sum(device.host == host for device in machine.of_kind("cpu"))
     if count > _MOST_DEVICES or cpus > _MOST_CPUS:
         message = f"`{machine.file}` has {count} devices and {cpus} NUMA nodes"
         help = f"a machine has at most {_MOST_DEVICES} and {_MOST_CPUS}"
@@ -373,10 +378,17 @@ def _off_fabric(machine: Machine) -> Iterator[Finding]:
 
 
 def _hidden_switches(machine: Machine) -> Iterator[Finding]:
-    ends = {end for cable in machine.cables for end in (cable.a, cable.b)}
+    fabric = (cable for cable in machine.cables if not cable.cable.startswith("pcie"))
+    ends = {end for cable in fabric for end in (cable.a, cable.b)}
     linked = [gpu for gpu in machine.of_kind("gpu") if gpu.id in ends or "-sxm-" in gpu.part]
-    shows_tree = any(device.parent for device in machine.of_kind("pcie-switch", "root-complex"))
-    if len(linked) >= _VIRTUAL_FROM and machine.of_kind(*CARDS) and not shows_tree:
+    switches = {device.id for device in machine.of_kind("pcie-switch", "root-complex")}
+    shows_tree = any(device.parent for device in machine.devices if device.id in switches) or any(
+        not switches.isdisjoint((cable.a, cable.b)) for cable in machine.cables
+    )
+    most_linked = max(Counter(gpu.host for gpu in linked).values(), default=0)
+    if machine.kind == "infragraph":  # a plan, which no hypervisor told
+        return
+    if most_linked >= _VIRTUAL_FROM and machine.of_kind(*CARDS) and not shows_tree:
         message = f"{len(linked)} GPUs with links of their own and no PCIe switch: "
         message += "a virtual machine that hides its switches?"
         help = "near and far cards look alike here; compare with the host's own topology"

@@ -83,6 +83,8 @@ class DiscoveredDevice(HasKind):
         What must not be overlooked, each a comment on a line of its own above the device.
     name
         What a topology file called it that this source was exported from.
+    host
+        Which of several hosts it is in; empty where the source is of one.
     """
 
     id: str
@@ -102,6 +104,7 @@ class DiscoveredDevice(HasKind):
     evidence: str = ""
     notices: tuple[str, ...] = ()
     name: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

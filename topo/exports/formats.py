@@ -26,6 +26,7 @@ EXPORTS: Final = {
     "graphml": Format("topo.exports.graphs:write_graphml"),
     "simgrid": Format("topo.exports.graphs:write_simgrid", "a platform"),
     "csv": Format("topo.exports.graphs:write_csv", "a table of links"),
+    "infragraph": Format("topo.exports.infragraph:write_infragraph", "YAML of a cluster"),
 }
 
 
