@@ -139,7 +139,9 @@ def hosts_between(topology: Topology, transfer: Transfer) -> tuple[str, ...]:
 
     Each PCIe link of a CPU is a root complex of its own, where no `root-complex` says otherwise.
     """
-    steps = (*transfer.walk, *(step for step, _ in transfer.shares))
+    steps = list(transfer.walk)
+    if len(transfer.shares) != len(steps):  # several walks
+        steps += [step for step, _ in transfer.shares]
     passed = (name for step in steps for name in (step.source, step.target))
     hosts = tuple(dict.fromkeys(name for name in passed if topology[name].is_host))
     if len(hosts) == 1:
@@ -151,16 +153,16 @@ def hosts_between(topology: Topology, transfer: Transfer) -> tuple[str, ...]:
 
 
 def unstated_cap(
-    topology: Topology, transfer: Transfer, measured: Figure | None = None
+    topology: Topology, transfer: Transfer, stated: float, measured: Figure | None = None
 ) -> Resource | None:
     """Return the cap of a flow between root complexes that no place on its way states, if any.
 
     Its rate is unknown, and `achievable` what the CPU's generation is taken for where somebody
-    published that. A flow is one DMA engine and one GPU, not the engine's own.
+    published that. A flow is one DMA engine and one GPU, not the engine's own. `stated` is how much
+    of the transfer meets caps that are stated.
     """
-    hosts = hosts_between(topology, transfer)
-    stated = math.fsum(share for _, share in stated_caps(topology, transfer))
-    if not hosts or stated > _WHOLE or not over_pcie(topology, transfer):
+    hosts = hosts_between(topology, transfer) if stated <= _WHOLE else ()
+    if not hosts or not over_pcie(topology, transfer):
         return None
     from topo.topology.rules import peer_flow  # few machines need it
 
@@ -361,10 +363,12 @@ class UseBuilder:
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0
         if is_peer(self._topology, transfer):
+            stated = 0.0
             for cap, share in stated_caps(self._topology, transfer):
+                stated += share
                 yield self._add(cap), share
             measured = (pair.rate for pair in self._measurements(transfer))
-            unstated = unstated_cap(self._topology, transfer, next(measured, None))
+            unstated = unstated_cap(self._topology, transfer, stated, next(measured, None))
             if unstated is not None:
                 yield self._add(unstated), 1.0
         if self._pairs:
