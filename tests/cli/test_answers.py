@@ -10,7 +10,7 @@ import pytest
 import topo as library
 from tests.machines import SWITCHED
 from topo.datapaths.registry import built_in, built_in_files
-from topo.description.loading import builtin_names
+from topo.description.locating import builtin_names
 
 MACHINES = builtin_names()
 OF_STORAGE = {

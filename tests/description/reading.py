@@ -89,7 +89,7 @@ def plain(value):
     if dataclasses.is_dataclass(value):
         own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         hidden = {"place", "places", "sources", "comment", "file", "findings", "likes"}
-        hidden |= {"document", "overrides"}  # what it was read from
+        hidden |= {"document", "overrides", "origin", "folded"}  # what it was read from
         if type(value).__name__ not in {"Measurement", "Move"}:
             hidden.add("source")
         kept = {name: plain(inner) for name, inner in own.items() if name not in hidden}

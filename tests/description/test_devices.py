@@ -134,7 +134,6 @@ def test_own_keys_are_not_read():
         ),
         (["cpu0: {part: epyc-7742, numa: x}"], "bad-range", "`x` is not a range of numbers"),
         (["cpu0: {part: epyc-7742, numa: {a: b}}"], "wrong-shape", "`numa` is a text"),
-        (["node[0-3]: {use: dgx-h100}"], "not-yet", "`use:`"),
         (["gpu[0-5]: l40s", "gpu[4-7]: l40s"], "defined-twice", "gpu4 and gpu5 are defined twice"),
         (["gpu[0-5]: l40s", "gpu3: l40s"], "defined-twice", "gpu3 is defined twice"),
         (["gpu0: l40s", "GPU0: l40s"], "case-clash", "GPU0 and gpu0 differ only in case"),

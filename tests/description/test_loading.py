@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.description.reading import BOX, only, read
+from topo.description.as_document import to_document
 from topo.description.description import ROUTING
-from topo.description.loading import build, builtin_names, describe, load, loads
-from topo.description.write import to_document
+from topo.description.loading import build, describe, load, loads
+from topo.description.locating import builtin_names
 from topo.document.nodes import Report
 from topo.document.parse import parse
 from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError
@@ -88,7 +89,7 @@ def test_what_is_not_there(folder, argument, code, says, advice):
 
 
 def test_an_unknown_built_in_lists_those_that_are(monkeypatch, folder):
-    monkeypatch.setattr(sys.modules["topo.description.loading"], "_FOLDERS", (folder,))
+    monkeypatch.setattr(sys.modules["topo.description.locating"], "_FOLDERS", (folder,))
     with pytest.raises(UnknownNameError) as raised:
         load("boxx")
     (finding,) = raised.value.findings

@@ -9,10 +9,12 @@ from hypothesis import given
 
 from tests.description.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examples, plain, read
 from tests.description.strategies import machines
+from topo.description.as_document import to_document
 from topo.description.format import format_text
 from topo.description.keys import document_of
-from topo.description.loading import builtin_names, describe, load
-from topo.description.write import Comments, to_document, to_yaml
+from topo.description.loading import describe, load
+from topo.description.locating import builtin_names
+from topo.description.write import Comments, to_yaml
 from topo.document.nodes import Report
 from topo.document.parse import parse
 
@@ -43,7 +45,7 @@ def test_what_topo_ships_comes_back(name):
 
 
 @needs_examples
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "pod"])  # `use:`
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_come_back(name):
     assert_document_comes_back(load(SHARED / f"{name}.yaml"))
 
@@ -102,7 +104,7 @@ def test_any_machine_is_written_and_read(document):
 
 
 @needs_examples
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "pod"])  # `use:`
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_written_and_read(name):
     assert_comes_back(load(SHARED / f"{name}.yaml"))
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.discovery.twins import card, cpu, gpu, switch, system, two_sockets
 from tests.machines import SWITCHED, built
-from topo.description.loading import builtin_names
+from topo.description.locating import builtin_names
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text

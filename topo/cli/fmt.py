@@ -41,7 +41,7 @@ def command(files: tuple[str, ...], check: bool, as_json: bool) -> int:
 def _format(file: str, *, check: bool, quiet: bool) -> bool:
     """Format one file and say whether that changes it."""
     from topo.description.format import format_text
-    from topo.description.loading import read_file
+    from topo.description.locating import read_file
     from topo.document.text import read_text
 
     standard = file == STANDARD_INPUT

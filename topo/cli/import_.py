@@ -89,7 +89,7 @@ def command(
     if [file for _, file in sources].count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one FILE can be standard input.")
     verb.Session.answers_about(file)
-    from topo.description.loading import read_file
+    from topo.description.locating import read_file
     from topo.discovery.importing import discover, discover_folder, import_together
 
     machines = []

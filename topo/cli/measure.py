@@ -59,7 +59,7 @@ def command(
     if STANDARD_INPUT in (file, result) and file == result:
         raise click.UsageError("one of FILE and RESULT is -, not both.")
     verb.Session.answers_about(file)
-    from topo.description.loading import builtin_text, is_path, read_file
+    from topo.description.locating import builtin_text, is_path, read_file
     from topo.document.text import read_text
     from topo.measuring.measure import measure
     from topo.topology.build import load, loads

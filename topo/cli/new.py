@@ -34,7 +34,7 @@ def command(name: str | None, machine: str | None, output: str | None, as_json: 
     if machine is None:
         template = (files("topo.cli") / "starter.yaml").read_text(encoding="utf-8")
     else:
-        from topo.description.loading import builtin_text
+        from topo.description.locating import builtin_text
 
         template = builtin_text(machine)
     text = re.sub(r"(?m)^name:.*$", f"name: {chosen}", template, count=1)

@@ -31,7 +31,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
     if machines:
         if name:
             raise click.UsageError("--machines lists all of them: leave NAME out.")
-        from topo.description.loading import builtin_names
+        from topo.description.locating import builtin_names
         from topo.topology.build import load
 
         topologies = tuple(load(name) for name in builtin_names())

@@ -208,7 +208,7 @@ def hint(word: str, arguments: list[str]) -> str:
         return advice.replace(" FILE.svg", " picture.svg").replace(" FILE", f" {file}")
     is_file = word == "-" or "/" in word or word.endswith((".yaml", ".yml"))
     if not is_file:
-        from topo.description.loading import builtin_names
+        from topo.description.locating import builtin_names
 
         is_file = word in builtin_names()
     if is_file:

@@ -16,7 +16,7 @@ def command(machine: verb.Machine, as_json: bool) -> int:
     """
     topology = machine.load()
     if as_json:
-        from topo.description.write import to_document
+        from topo.description.as_document import to_document
         from topo.views.documents import topology_document
 
         document = topology_document(topology, to_document(topology.description))

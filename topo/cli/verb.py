@@ -70,7 +70,7 @@ class Machine:
     @property
     def files(self) -> tuple[str, ...]:
         """The files of this machine that are read."""
-        from topo.description.loading import is_path
+        from topo.description.locating import is_path
 
         return (*((self.file,) if is_path(self.file) else ()), self.cufile, self.gdscheck)
 
@@ -81,7 +81,7 @@ class Machine:
         topology = load(self.file, overrides=self.overrides)
         if not self.cufile and not self.gdscheck:
             return topology
-        from topo.description.loading import read_file
+        from topo.description.locating import read_file
         from topo.host.apply import with_host_facts
         from topo.host.cufile import read_cufile
         from topo.host.gdscheck import read_gdscheck

@@ -6,8 +6,8 @@ Nothing here is computed from physics yet; that is `topo.topology`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Final, Literal, TypeAlias, get_args
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, HasKind, Kind
 from topo.catalogue.part import Cable, Figure, Medium, Part
@@ -15,6 +15,9 @@ from topo.document.nodes import Document, Node
 from topo.document.nodes import Mapping as Entries
 from topo.errors import Finding, Place
 from topo.records import dataclass
+
+if TYPE_CHECKING:
+    from topo.description.uses import Origin
 
 Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
@@ -275,6 +278,43 @@ class Settings:
             return "on" if value else "off"
         return list(value) if isinstance(value, tuple) else value
 
+    def under(self, over: Settings) -> Settings:
+        """Return these facts with what `over` states in their place."""
+        stated = {
+            setting.name: value
+            for setting in fields(Settings)
+            if setting.name != "places" and (value := getattr(over, setting.name)) is not None
+        }
+        return replace(self, **stated, places={**self.places, **over.places}) if stated else self
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Machines of another file, each under a name of its own in this one: `node0`, `node1`.
+
+    Parameters
+    ----------
+    names
+        What they stand under, in the order of the file.
+    template
+        What the used file says, with the overrides of this place laid in. Its stand-ins for what
+        is outside are gone with their cables, and so are its workloads and expectations; settings
+        of the files around it lie over its own. Where several uses say the same, all have the same
+        object.
+    place
+        Where it is said what is used.
+    source
+        What is used: the name of a built-in machine, or a path.
+    overrides
+        What is changed at this place, by target: ``{"slot1.part": ...}``.
+    """
+
+    names: tuple[str, ...]
+    template: Description
+    place: Place
+    source: str
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -284,18 +324,27 @@ class Description:
     ----------
     fabrics
         What was made by rule; its switches and cables are among `devices` and `links`.
+    devices, links
+        The file's own. An end of a link may be inside a machine of `uses`: ``node3.slot1``.
+    uses
+        The machines that it puts inside this one; `topo.description.flat.flat` writes them out.
     parts, media, data_paths
-        The file's own; the built-in ones are not in here.
+        The file's own; the built-in ones are not in here. Data paths of used files are.
     likes
         The part that each of `parts` started from, where it names one.
     data_path_overrides
         What the file or the caller changes in a built-in data path, by its name: entries for
         `topo.description.data_paths.vary_data_path`, checked already.
+    host_settings
+        In a description with all devices written out: what holds in each machine that was used, by
+        the name before the last ``.`` of its devices.
+    folded
+        What it was written out from.
     comment
         What stands above the first key.
     findings
         Warnings and notes; errors would have stopped the reading.
-    document, overrides
+    document, overrides, origin
         What it was read from, so that it can be read again with changes
         (`topo.description.loading.vary`).
     """
@@ -309,13 +358,23 @@ class Description:
     expectations: tuple[Expectation, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    uses: tuple[Use, ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)
     likes: Mapping[str, str] = field(default_factory=dict)
     media: Mapping[str, Medium] = field(default_factory=dict)
     data_paths: Mapping[str, DataPath] = field(default_factory=dict)
     data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)
+    host_settings: Mapping[str, Settings] = field(default_factory=dict)
+    folded: Description | None = field(default=None, compare=False, repr=False)
     comment: str = ""
     file: str = ""
     findings: tuple[Finding, ...] = ()
     document: Document | None = field(default=None, compare=False, repr=False)
     overrides: Mapping[str, Override] = field(default_factory=dict, compare=False, repr=False)
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def device_count(self) -> int:
+        """How many devices there are in all, those of used machines included."""
+        used = (len(use.names) * use.template.device_count for use in self.uses)
+        return len(self.devices) + sum(used)

@@ -157,7 +157,7 @@ def read_devices(
         mapping = _as_mapping(group, report)
         if mapping is None:
             continue
-        for name, entries in zip(group.names, _deal(group, mapping, report), strict=False):
+        for name, entries in zip(group.names, deal(group, mapping, report), strict=False):
             changed = entries
             for change in changes.get(name, ()):
                 changed = with_entry(changed, change.keys, change.value)
@@ -171,10 +171,6 @@ def _as_mapping(group: Group, report: Report) -> Mapping | None:
     """Return a group's entries; a text, or a list on a range, is short for its part."""
     value = group.value
     if isinstance(value, Mapping):
-        if (use := value.key("use")) is not None:
-            message = "a topology inside another (`use:`) is not supported yet"
-            report.add(use, "not-yet", message, help="write the devices themselves")
-            return None
         return rejoin(value, (*keys.DEVICE, *_PART_KEYS))
     if isinstance(value, Sequence) and not group.is_range:
         message = f"{group.key.text} is a part or a mapping, not a list"
@@ -183,7 +179,7 @@ def _as_mapping(group: Group, report: Report) -> Mapping | None:
     return Mapping(((Scalar("part", group.key.place), value),), value.place)
 
 
-def _deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
+def deal(group: Group, mapping: Mapping, report: Report) -> list[Mapping]:
     """Return one mapping a device; each list in a range's mapping gives every device one item.
 
     None at all when the parts themselves could not be dealt out.

@@ -140,6 +140,16 @@ FABRIC: Final = _table(
     Row("uplinks", "count", "cables from a leaf to spines; by `oversubscription` when not said"),
 )
 
+USE: Final = _table(
+    Row(
+        "use",
+        "text-list",
+        "the machine that stands here: a built-in one, or a file beside this one",
+        required=True,
+    ),
+    Row("set", "overrides", "what is changed in it: `{slot1.part: connectx-8-dual-port}`"),
+)
+
 SETTINGS: Final = _table(
     Row(
         "iommu",

@@ -6,7 +6,7 @@ Here are also the links that a caller changes, and those of devices added as cop
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from functools import partial
@@ -257,7 +257,7 @@ def adapt_links(
     links: tuple[DescribedLink, ...],
     *,
     before: MappingOf[str, Part],
-    after: MappingOf[str, Part],
+    part_of: Callable[[str], Part],
     media: MappingOf[str, Medium],
     report: Report,
     places: MappingOf[str, Place],
@@ -271,8 +271,9 @@ def adapt_links(
     ----------
     links
         As the file has them.
-    before, after
-        The parts that were changed as they were, by device, and all parts as they are.
+    before, part_of
+        The parts that were changed as they were, by device, and what returns the part that a
+        device is now.
     media, report, places
         The media that there are, where a note goes, and where each part was changed.
     """
@@ -282,8 +283,9 @@ def adapt_links(
         ends = (link.a.device, link.b.device)
         text = ""
         if not before.keys().isdisjoint(ends):
-            now = [after[end] for end in ends]
-            text = _adapted(link.cable, [before.get(end, after[end]) for end in ends], now, media)
+            now = [part_of(end) for end in ends]
+            were = [before.get(end, part) for end, part in zip(ends, now, strict=True)]
+            text = _adapted(link.cable, were, now, media)
         if text:
             notes.setdefault((link.cable.text, text), []).append(f"{link.a} -- {link.b}")
             cable = parse_cable(text, media)
@@ -383,12 +385,16 @@ def copied_links(
     copied = list(links)
     for name, model in copies.items():
         for link in tuple(copied):
-            if model in (link.a.device, link.b.device):
-                a, b = (
-                    End(name, end.side) if end.device == model else end for end in (link.a, link.b)
-                )
+            a, b = (_of_copy(end, name, model) for end in (link.a, link.b))
+            if a is not link.a or b is not link.b:
                 copied.append(replace(link, a=a, b=b))
     return tuple(copied)
+
+
+def _of_copy(end: End, name: str, model: str) -> End:
+    """Return the end that a copy has in place of its model's, or the same end."""
+    device, dot, inside = end.device.partition(".")
+    return End(f"{name}{dot}{inside}", end.side) if device == model else end
 
 
 # --- measured rates -------------------------------------------------------------------------------

@@ -21,13 +21,7 @@ from topo.catalogue.part import Medium, Part
 from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
-from topo.description.description import (
-    DescribedLink,
-    Description,
-    Device,
-    Override,
-    Settings,
-)
+from topo.description.description import DescribedLink, Description, Override, Settings, Use
 from topo.description.devices import (
     NOT_COPIED,
     Group,
@@ -38,6 +32,7 @@ from topo.description.devices import (
     read_devices,
 )
 from topo.description.fabrics import lay_fabrics, read_fabrics
+from topo.description.flat import DeviceIndex, names_of
 from topo.description.keys import (
     SETTINGS,
     TOP,
@@ -60,6 +55,7 @@ from topo.description.links import (
     resolve_links,
     resolve_measured,
 )
+from topo.description.locating import find_builtin, is_path, read_file
 from topo.description.names import Names
 from topo.description.overrides import (
     Change,
@@ -71,10 +67,11 @@ from topo.description.overrides import (
     split_copies,
     with_entry,
 )
+from topo.description.uses import Library, Origin, is_use, read_uses, with_used
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
-from topo.errors import DescriptionError, Finding, Place, TopoError, UnknownNameError
-from topo.phrases import did_you_mean, near_names, visible
+from topo.errors import DescriptionError, Place
+from topo.phrases import near_names, visible
 
 VERSION: Final = "1"
 _FOREIGN_FILES: Final = {
@@ -83,10 +80,6 @@ _FOREIGN_FILES: Final = {
     "topology": "a containerlab or netlab file",
     "openapi": "an OpenAPI description",
 }
-_SUFFIXES: Final = (".yaml", ".yml")
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
-# In a wheel the worked machines lie in the catalogue; in a checkout at the top.
-_FOLDERS: Final = (_PACKAGE / "catalogue" / "topologies", _PACKAGE.parent / "topologies")
 
 
 def load(
@@ -102,9 +95,14 @@ def load(
         return loads(read_file(text), name="<stdin>", overrides=overrides)
     if isinstance(path_or_name, os.PathLike) or is_path(text):
         document = parse(read_file(text), name=text)
-        return read_description(document, name=visible(Path(text).stem), overrides=overrides)
-    document = parse(_find_builtin(text).read_bytes(), name=f"topologies/{text}.yaml")
-    return read_description(document, name=text, overrides=overrides)
+        path = Path(text).resolve()
+        origin = Origin(str(path.parent), ((str(path), ""),))
+        name = visible(Path(text).stem)
+        return read_description(document, name=name, overrides=overrides, origin=origin)
+    path = find_builtin(text)
+    document = parse(path.read_bytes(), name=f"topologies/{text}.yaml")
+    origin = Origin(chain=((str(path), ""),))
+    return read_description(document, name=text, overrides=overrides, origin=origin)
 
 
 def loads(
@@ -119,68 +117,6 @@ def loads(
     ['gpu0', 'gpu1']
     """
     return read_description(parse(text, name=name), name="topology", overrides=overrides)
-
-
-def builtin_names() -> tuple[str, ...]:
-    """Return the names of the worked machines that topo ships, sorted."""
-    return tuple(sorted({file.stem for folder in _FOLDERS for file in folder.glob("*.yaml")}))
-
-
-def builtin_text(name: str) -> str:
-    """Return the text of a worked machine, comments and all.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no built-in of this name.
-    """
-    return _find_builtin(name).read_text(encoding="utf-8")
-
-
-def is_path(text: str) -> bool:
-    """Whether a text means a file, not a built-in: it has a ``/`` or ends in ``.yaml``."""
-    separators = ("/", os.sep, os.altsep or "/")
-    return text.endswith(_SUFFIXES) or any(separator in text for separator in separators)
-
-
-def _find_builtin(name: str) -> Path:
-    names = builtin_names()
-    if name in names:
-        return next(path for folder in _FOLDERS if (path := folder / f"{name}.yaml").is_file())
-    beside = next((name + suffix for suffix in _SUFFIXES if Path(name + suffix).is_file()), "")
-    advice = f"the file beside you is `{beside}`" if beside else did_you_mean(name, names)
-    if not advice and Path(name).exists():
-        advice = f"a file or folder is meant with a slash: `./{name}`"
-    raise UnknownNameError(
-        Finding(
-            "unknown-name",
-            f"no topology `{name}` comes with topo",
-            help=advice or "a file's name ends in .yaml",
-            notes=(f"built in: {', '.join(names) or 'none'}",),
-        )
-    )
-
-
-def read_file(text: str) -> bytes:
-    """Return the bytes of a file, or of standard input for ``-``.
-
-    Raises
-    ------
-    TopoError
-        If it is not there, is a folder, is too large or may not be read.
-    """
-    try:
-        return files.read_file(text)
-    except FileNotFoundError:
-        path = Path(text)
-        message, names = f"there is no folder `{path.parent}`", []
-        if path.parent.is_dir():
-            message = f"there is no file `{text}`"
-            names = sorted(file.name for file in path.parent.glob("*.y*ml"))
-        advice = did_you_mean(path.name, names)
-        if not advice and path.stem in builtin_names():
-            advice = f"the built-in is `{path.stem}`, without a folder or .yaml"
-        raise TopoError(Finding("no-file", message, help=advice)) from None
 
 
 def build(
@@ -200,7 +136,11 @@ def build(
 
 
 def read_description(
-    document: Document, *, name: str = "", overrides: MappingOf[str, Override] | None = None
+    document: Document,
+    *,
+    name: str = "",
+    overrides: MappingOf[str, Override] | None = None,
+    origin: Origin | None = None,
 ) -> Description:
     """Read a document.
 
@@ -212,6 +152,8 @@ def read_description(
         What the topology is called if the file does not say.
     overrides
         What to change on the way, by target: ``{"slot1.part": "connectx-8"}``.
+    origin
+        Where it was read from; what is no file uses built-in machines only.
 
     Raises
     ------
@@ -221,8 +163,9 @@ def read_description(
         If an override changes something that is not there.
     """
     report = Report(document)
-    description = describe(document, report, name=name, overrides=overrides)
-    if not description.devices:
+    origin = origin or Origin()
+    description = describe(document, report, name=name, overrides=overrides, origin=origin)
+    if not description.devices and not description.uses:
         report.add(
             Place(document.name, 1, 1),
             "no-devices",
@@ -231,7 +174,11 @@ def read_description(
             severity="warning",
         )
     return replace(
-        description, findings=report.findings, document=document, overrides=dict(overrides or {})
+        description,
+        findings=report.findings,
+        document=document,
+        overrides=dict(overrides or {}),
+        origin=origin,
     )
 
 
@@ -251,10 +198,12 @@ def vary(description: Description, overrides: MappingOf[str, Override]) -> Descr
         As for `read_description`.
     """
     assert description.document is not None, "only what was read can be read again"
+    origin = description.origin
     return read_description(
         description.document,
         name=description.name,
         overrides={**description.overrides, **overrides},
+        origin=replace(origin, library=Library(origin.library)) if origin else None,
     )
 
 
@@ -264,6 +213,7 @@ def describe(
     *,
     name: str = "",
     overrides: MappingOf[str, Override] | None = None,
+    origin: Origin | None = None,
 ) -> Description:
     """Read a document through every phase."""
     check_commas(document.root, report)
@@ -280,7 +230,15 @@ def describe(
         report.stop(DescriptionError)
         sections, changes = _with_overrides(sections, groups, changed)
         changes = inherit(changes, copies, NOT_COPIED)
-    description = _read_sections(document, sections, groups, copies, changes, report)
+    uses = read_uses(
+        filter(is_use, groups),
+        changes.devices,
+        origin=origin or Origin(),
+        describe=describe,
+        report=report,
+    )
+    groups = tuple(group for group in groups if not is_use(group))
+    description = _read_sections(document, sections, groups, uses, copies, changes, report)
     report.stop(DescriptionError)
     return replace(description, name=description.name or name)
 
@@ -352,6 +310,7 @@ def _read_sections(
     document: Document,
     sections: dict[str, Node],
     groups: tuple[Group, ...],
+    uses: tuple[Use, ...],
     copies: MappingOf[str, str],
     changes: Changes,
     report: Report,
@@ -395,35 +354,36 @@ def _read_sections(
     report.stop(DescriptionError)
 
     # A stem in `fabrics:` or `links:` means what the file names: a copy is cabled as its model is.
-    devices = description.devices
-    named = _names(tuple(device for device in devices if device.name not in copies))
+    description = with_used(description, uses, report) if uses else description
+    named = names_of(_without(copies, description))
     laid = lay_fabrics(fabrics, named, report)
     switches = tuple(group for fabric in laid for group in fabric.groups)
     if fabrics or changes.made:
         report.stop(DescriptionError)
         switch_names = Names((name for group in switches for name in group.names), {})
         made = made_changes(changes.made, switch_names)
-        devices += read_devices(switches, made, shelf, report)
+        devices = description.devices + read_devices(switches, made, shelf, report)
+        description = replace(description, devices=devices)
         changes.devices.update(made)
         report.stop(DescriptionError)
-        named = _names(tuple(device for device in devices if device.name not in copies))
-    names = _names(devices)
-    check_devices(devices, report)
+        named = names_of(_without(copies, description))
+    names = names_of(description) if copies else named
+    index = DeviceIndex(description)
+    check_devices(description.devices, report)
     check_fallbacks(data_paths.values(), report)
-    path_names = (*built_in_files(), *data_paths)
+    path_names = (*built_in_files(), *description.data_paths)
     of_fabrics = tuple(link for fabric in laid for link in fabric.links)
     links = of_fabrics + resolve_links(cabled, named, report)
-    links = _links(links, (*groups, *switches), copies, changes, devices, shelf, report)
+    links = _links(links, (*groups, *switches), copies, changes, description, shelf, report)
     workloads = work.resolve_workloads(
         drafts,
         names=names,
-        kinds={device.name: device.kind for device in devices},
+        kind_of=lambda name: index[name].kind,
         data_paths=path_names,
         report=report,
     )
     return replace(
         description,
-        devices=devices,
         fabrics=tuple(fabric.fabric for fabric in laid),
         links=links,
         workloads=workloads,
@@ -443,7 +403,7 @@ def _links(
     groups: tuple[Group, ...],
     copies: MappingOf[str, str],
     changes: Changes,
-    devices: tuple[Device, ...],
+    description: Description,
     shelf: Shelf,
     report: Report,
 ) -> tuple[DescribedLink, ...]:
@@ -452,7 +412,7 @@ def _links(
     A copy is cabled as its model is by then; changes that name a link of a copy come last.
     """
     media = shelf.media
-    after = {device.name: device.part for device in devices}
+    index = DeviceIndex(description)
     places = {
         name: change.place
         for name, of_device in changes.devices.items()
@@ -464,9 +424,15 @@ def _links(
         unchanged = (group for group in groups if not places.keys().isdisjoint(group.names))
         read = read_devices(unchanged, {}, shelf, Report(report.document))
         before = {device.name: device.part for device in read if device.name in places}
-    names, later = _names(devices), list[Change]()
+    names, later = names_of(description), list[Change]()
 
-    adapt = partial(adapt_links, after=after, places=places, media=media, report=report)
+    adapt = partial(
+        adapt_links,
+        part_of=lambda name: index[name].part,
+        places=places,
+        media=media,
+        report=report,
+    )
     originals = {name: part for name, part in before.items() if name not in copies}
     links = adapt(links, before=originals)
     links = change_links(
@@ -474,9 +440,9 @@ def _links(
     )
     # a copy with a part of its own, unlike its model's
     unlike = {
-        name: after[model]
+        name: index[model].part
         for name, model in copies.items()
-        if name in places and after[name] != after[model]
+        if name in places and index[name].part != index[model].part
     }
     links = adapt(copied_links(copies, links), before=unlike)
     return change_links(links, later, names=names, media=media, report=report)
@@ -511,8 +477,15 @@ def _read_settings(node: Node | None, report: Report) -> Settings:
     return Settings(**values_of(entries, SETTINGS, report), places=places)
 
 
-def _names(devices: tuple[Device, ...]) -> Names:
-    return Names(
-        (device.name for device in devices),
-        {device.name: device.numa for device in devices if device.numa},
+def _without(copies: MappingOf[str, str], description: Description) -> Description:
+    """Return the description without devices and machines that are copies."""
+    if not copies:
+        return description
+    kept = (tuple(name for name in use.names if name not in copies) for use in description.uses)
+    return replace(
+        description,
+        devices=tuple(device for device in description.devices if device.name not in copies),
+        uses=tuple(
+            replace(use, names=names) for use, names in zip(description.uses, kept, strict=True)
+        ),
     )

@@ -2,7 +2,7 @@
 
 A name is a letter followed by letters, digits, ``_`` and ``-``, without ``--`` (which joins the
 ends of a link). ``gpu[0-7]`` names eight devices. In a selection a bare stem, ``gpu``, means every
-device of that stem.
+device of that stem. ``.`` enters a machine that is used: ``node3.gpu5``, ``node.gpu``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ def stem_of(name: str) -> tuple[str, int]:
     match = _NUMBERED.fullmatch(name)
     stem, digits = match.groups() if match else (name, "")
     return stem, int(digits) if digits else -1
+
+
+def parted(text: str) -> tuple[str, str, str]:
+    """Split a text where it enters a used machine: ``node[0-3].gpu`` at its first ``.``."""
+    host, dot, inside = text.partition(".")
+    if host.count("[") != host.count("]"):  # `gpu[0..7]` is a range, if a wrong one
+        return text, "", ""
+    return host, dot, inside
 
 
 def expand(key: Scalar, report: Report) -> tuple[str, ...]:
@@ -87,6 +95,13 @@ def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
 def _expand(text: str) -> tuple[str, ...]:
     if "[" not in text and "]" not in text:
         return (text,)
+    head, dot, rest = parted(text)
+    if dot:
+        heads, names = _expand(head), _expand(rest)
+        if len(heads) * len(names) > MOST:
+            message = f"`{text}` names more than {MOST} of them"
+            raise UnitError("huge-range", message, "write smaller ranges")
+        return tuple(f"{head}.{name}" for head in heads for name in names)
     match = _RANGE.fullmatch(text)
     if not match:
         raise UnitError(
@@ -138,41 +153,80 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
 
 
 class Names:
-    """The devices of a topology by name and by stem, and what a text selects of them."""
+    """The devices of a topology by name and by stem, and what a text selects of them.
 
-    def __init__(self, names: Iterable[str], numa: Mapping[str, Sequence[int]]) -> None:
+    Parameters
+    ----------
+    names
+        The devices.
+    numa
+        The NUMA nodes of those that have some.
+    used
+        The devices of each machine that is used, by its name here.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        numa: Mapping[str, Sequence[int]],
+        used: Mapping[str, Names] | None = None,
+    ) -> None:
         self._names = tuple(names)
         self._known = frozenset(self._names)
         self._numa = numa
-        stems: dict[str, list[tuple[int, str]]] = {}
-        for name in self._names:
-            stem, number = stem_of(name)
-            if number >= 0:
-                stems.setdefault(stem, []).append((number, name))
-        self._stems = {
-            stem: tuple(name for _, name in sorted(members)) for stem, members in stems.items()
-        }
+        self._used = used or {}
+        self._stems = _by_stem(self._names)
+        self._used_stems = _by_stem(self._used)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
     def matching(self, text: str) -> tuple[str, ...]:
-        """Return the devices that `text` names, in natural order; none when it names no device."""
+        """Return the devices that `text` names, in natural order; none when it names no device.
+
+        A stem of used machines means those that have such a device.
+        """
         if text in self._known:
             return (text,)
         if text in self._stems:
             return self._stems[text]
+        host, dot, inside = parted(text)
+        if dot and self._used:
+            return self._matching_inside(host, inside)
         try:
             names = _expand(text)
         except UnitError:
             return ()
         return names if self._known.issuperset(names) else ()
 
+    def _matching_inside(self, text: str, inside: str) -> tuple[str, ...]:
+        hosts = self._hosts(text)
+        matching = {id(names): names for names in map(self._used.__getitem__, hosts)}
+        of_machine = {key: names.matching(inside) for key, names in matching.items()}
+        if text not in self._used_stems and not all(of_machine.values()):
+            return ()
+        return tuple(
+            f"{host}.{name}" for host in hosts for name in of_machine[id(self._used[host])]
+        )
+
+    def _hosts(self, text: str) -> tuple[str, ...]:
+        """Return the used machines that `text` names; none when one of them is not there."""
+        if text in self._used:
+            return (text,)
+        if text in self._used_stems:
+            return self._used_stems[text]
+        try:
+            hosts = _expand(text)
+        except UnitError:
+            return ()
+        return hosts if all(host in self._used for host in hosts) else ()
+
     def select(self, text: str, at: Scalar, report: Report) -> tuple[str, ...]:
         """Return what `matching` returns, and report a name that no device has."""
         devices = self.matching(text)
         if not devices and (names := _expanded(text, at, report)):
-            message, advice = self.absent([name for name in names if name not in self._known])
+            unknown = [name for name in names if name not in self._known]
+            message, advice = self.absent([text] if parted(text)[1] else unknown)
             report.add(at, "unknown-name", message, help=advice)
         return devices
 
@@ -191,10 +245,11 @@ class Names:
         ends = tuple(End(name, side) for name in names for side in sides)
         for end in ends:
             number = end.side.removeprefix("numa")
-            stated = self._numa.get(end.device, ())
-            if number == end.side or int(number) in stated:
+            if number == end.side:
                 continue
-            owner = next((name for name, nodes in self._numa.items() if int(number) in nodes), "")
+            stated, owner = self.numa(end.device, int(number))
+            if int(number) in stated:
+                continue
             has = f"it has {listed(map(str, stated))}" if stated else "it states none"
             report.add(
                 at,
@@ -207,13 +262,62 @@ class Names:
             return ()
         return ends
 
+    def numa(self, device: str, number: int) -> tuple[Sequence[int], str]:
+        """Return the NUMA nodes that a device states, and who has `number` in that machine."""
+        host, dot, inside = device.partition(".")
+        if dot and host in self._used:
+            stated, owner = self._used[host].numa(inside, number)
+            return stated, owner and f"{host}.{owner}"
+        owner = next((name for name, nodes in self._numa.items() if number in nodes), "")
+        return self._numa.get(device, ()), owner
+
     def absent(self, unknown: Sequence[str]) -> tuple[str, str]:
         """Return message and advice for devices that are not there."""
         message = f"no device {listed(ranged(unknown))}"
-        family = self._stems.get(stem_of(unknown[0])[0], ())
-        if "." in unknown[0]:
+        name = unknown[0]
+        host, dot, inside = parted(name)
+        if dot and not self._used:
             return message, "`.` enters a used topology, and none is used here"
+        if dot:
+            return self._absent_inside(host, inside)
+        if self._hosts(name):
+            message = f"{name} is a whole machine (`use:`), not a device"
+            device = next(iter(self._used[self._hosts(name)[0]]), "")
+            return message, f"name a device in it: `{name}.{device}`"
+        family = self._stems.get(stem_of(name)[0], ())
         if family:
             return f"{message}; {listed(ranged(family))} exist{'s' * (len(family) == 1)}", ""
-        advice = did_you_mean(unknown[0], [*self._names, *self._stems])
+        advice = did_you_mean(name, [*self._names, *self._stems])
         return message, advice or f"devices are {listed(ranged(islice(self._names, 200)))}"
+
+    def _absent_inside(self, text: str, inside: str) -> tuple[str, str]:
+        """Return message and advice for devices that a used machine, or no machine, has."""
+        hosts = self._hosts(text)
+        if not hosts:
+            if self.matching(text):
+                message = f"{text} is a device, and `.` enters a machine that is used"
+                return message, f"machines are {listed(ranged(islice(self._used, 200)))}"
+            family = self._used_stems.get(stem_of(text.partition("[")[0])[0], ())
+            message = f"no machine {text} is used here"
+            if family:
+                return f"{message}; {listed(ranged(family))} exist{'s' * (len(family) == 1)}", ""
+            advice = did_you_mean(text, [*self._used, *self._used_stems])
+            return message, advice or f"machines are {listed(ranged(islice(self._used, 200)))}"
+        lacking = next(host for host in hosts if not self._used[host].matching(inside))
+        names = self._used[lacking]
+        if "." in inside:
+            message, advice = names.absent([inside])
+            return f"in {lacking}: {message}", advice
+        missing = [name for name in _expand(inside) if not names.matching(name)]
+        message, advice = names.absent(missing or [inside])
+        return message.replace("no device", f"{lacking} has no", 1), advice
+
+
+def _by_stem(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the names that end in a number by what stands before it, in natural order."""
+    stems: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        stem, number = stem_of(name)
+        if number >= 0:
+            stems.setdefault(stem, []).append((number, name))
+    return {stem: tuple(name for _, name in sorted(members)) for stem, members in stems.items()}

@@ -70,8 +70,9 @@ def split_copies(
     changes: dict[str, Override] = {}
     for target, value in overrides.items():
         is_new = not set(". ") & set(target) and target not in (*_TITLES, *names)
-        if is_new and isinstance(value, str) and value in names:
-            copies[target] = value
+        model = value.text if isinstance(value, Scalar) else value
+        if is_new and isinstance(model, str) and model in names:
+            copies[target] = model
             names.add(target)
         else:
             changes[target] = value
@@ -97,7 +98,7 @@ def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
         name, dot, below = key.partition(".")
         words = below.split(".") if dot else []
         if " -- " in key:
-            name, words = key, []
+            name, words, node = _inside_machine(key, node)
         elif name in ("media", "parts") and len(words) > 1:  # `parts.acme.v2.chip`
             words = below.rsplit(".", 1)
         elif name == "devices":
@@ -105,6 +106,24 @@ def read_changes(overrides: MappingOf[str, Override]) -> tuple[Change, ...]:
         place = Place(_FILE, line, 1, len(key) + 1)
         changes.append(Change(name, tuple(Scalar(word, place) for word in words), node))
     return tuple(changes)
+
+
+def _inside_machine(target: str, value: Node) -> tuple[str, list[str], Node]:
+    """Return target, keys and value of a change to a link.
+
+    Both ends in one used machine, ``node.slot1 -- node.cpu1``, make it a change of that machine.
+    """
+    machines = {side.strip().partition(".")[0] for side in target.split(" -- ") if "." in side}
+    if len(machines) != 1 or any("." not in side for side in target.split(" -- ")):
+        return target, [], value
+    machine = machines.pop()
+
+    def inside(text: str) -> str:
+        return " -- ".join(side.strip().removeprefix(f"{machine}.") for side in text.split(" -- "))
+
+    if isinstance(value, Scalar) and " -- " in value.text:
+        value = replace(value, text=inside(value.text))
+    return machine, [inside(target)], value
 
 
 def _moved(node: Node, place: Place) -> Node:

@@ -22,6 +22,7 @@ from topo.description.keys import (
     ON_OFF,
     SETTINGS,
     TOP,
+    USE,
     WORKLOAD,
     Keys,
 )
@@ -103,6 +104,7 @@ VALUES: Final[Mapping[str, Schema]] = {
     **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},
     "cable-text": _ref("cable-text"),
     "figure": _ref("ratio-figure"),
+    "overrides": _or_list({"type": "object"}),
     "caps": _ref("caps"),
 }
 
@@ -240,9 +242,12 @@ def _definitions() -> Schema:
         ),
         "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
         "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, move))),
-        "devices": _named(_RANGED, _either(_or_list(_ref("part-name")), _ref("device"))),
+        "devices": _named(
+            _RANGED, _either(_or_list(_ref("part-name")), _ref("device"), _ref("machine"))
+        ),
         "device": device,
         "fabrics": _named(f"^{_NAME}$", _object(FABRIC)),
+        "machine": _object(USE),
         "links": _lines("--", _either(_ref("cable-text"), _object(CABLE))),
         "cable-text": {
             "type": "string",

@@ -11,7 +11,7 @@ read here and judged by `topo check`::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from typing import Any, Final, get_args
@@ -126,7 +126,7 @@ def resolve_workloads(
     drafts: Iterable[Draft],
     *,
     names: Names,
-    kinds: MappingOf[str, str],
+    kind_of: Callable[[str], str],
     data_paths: tuple[str, ...],
     report: Report,
 ) -> tuple[Workload, ...]:
@@ -136,8 +136,8 @@ def resolve_workloads(
     ----------
     drafts
         What `read_workloads` gave.
-    names, kinds
-        The devices, and the kind of each.
+    names, kind_of
+        The devices, and what returns the kind of one.
     data_paths
         The names of all data paths.
     report
@@ -153,10 +153,10 @@ def resolve_workloads(
             )
             for texts in (draft.sources, draft.targets)
         )
-        _check_ends(draft, sources, targets, kinds, report)
+        _check_ends(draft, sources, targets, kind_of, report)
         for text in draft.via:
             _check_path(text.text, data_paths, text, report)
-        endpoints = _endpoints(draft.direction, sources, targets, kinds)
+        endpoints = _endpoints(draft.direction, sources, targets, kind_of)
         workloads.append(
             Workload(
                 name=draft.name.text,
@@ -176,11 +176,11 @@ def _endpoints(
     direction: Direction,
     sources: tuple[str, ...],
     targets: tuple[str, ...],
-    kinds: MappingOf[str, str],
+    kind_of: Callable[[str], str],
 ) -> tuple[str, ...]:
     """Return what a size that is said of each is multiplied by: what is filled or emptied."""
     order = [
-        list(ENDS).index(END_OF_KIND.get(kinds[names[0]], "gpu")) if names else 0
+        list(ENDS).index(END_OF_KIND.get(kind_of(names[0]), "gpu")) if names else 0
         for names in (sources, targets)
     ]
     emptied = order[0] > order[1] or (order[0] == order[1] and direction == "write")
@@ -197,7 +197,7 @@ def _check_ends(
     draft: Draft,
     sources: tuple[str, ...],
     targets: tuple[str, ...],
-    kinds: MappingOf[str, str],
+    kind_of: Callable[[str], str],
     report: Report,
 ) -> None:
     """Check that data rests at both ends, in things that are alike, and goes the way it says."""
@@ -206,14 +206,14 @@ def _check_ends(
     words: list[str] = []
     for devices, texts, side in sides:
         for device in devices:
-            kind = kinds[device]
+            kind = kind_of(device)
             if kind not in END_OF_KIND:
                 ends = listed(AN_END.values(), "or")
                 message = f"workload `{name}` {verb} {side} {ends}, and {device} is {a_kind(kind)}"
                 advice = f"name one of these after `{side}:`"
                 report.add(texts[0], "workload-ends", message, help=advice)
                 return
-        mixed = list(dict.fromkeys(END_OF_KIND[kinds[device]] for device in devices))
+        mixed = list(dict.fromkeys(END_OF_KIND[kind_of(device)] for device in devices))
         if len(mixed) > 1:
             both = listed(AN_END[word] for word in mixed)
             message = f"workload `{name}` {verb} {side} {both} at once"

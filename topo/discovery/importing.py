@@ -70,7 +70,7 @@ class Imported:
     @property
     def document(self) -> dict[str, Any]:
         """The description as mappings, lists and texts: `topo.build` takes it."""
-        from topo.description.write import to_document
+        from topo.description.as_document import to_document
 
         return to_document(self.description)
 

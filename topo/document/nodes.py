@@ -130,6 +130,19 @@ class Report:
             stopped = (*last.notes, f"reading stopped here, after {_MOST} mistakes")
             raise DescriptionError((*self.findings[:-1], replace(last, notes=stopped)))
 
+    def include(self, findings: Iterable[Finding], *, failed: bool = False) -> None:
+        """Add findings over another document; `failed` where they stand elsewhere already.
+
+        A finding about this document gets its line of it.
+        """
+        for finding in findings:
+            place = finding.place
+            if place is not None and place.file == self.document.name and not finding.source_line:
+                finding = replace(finding, source_line=self.document.line(place.line))  # noqa: PLW2901
+            self._findings.append(finding)
+            self._errors += finding.severity == "error"
+        self._errors += failed
+
     def unit(self, at: Node | Place, error: UnitError) -> None:
         """Add a unit error, which does not know where it stands."""
         for finding in error.findings:

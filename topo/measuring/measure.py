@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
-from topo.description.loading import read_file
+from topo.description.locating import read_file
 from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import ExchangeError, Finding
 from topo.measuring.mapping import Mapper, measured_lines

@@ -178,7 +178,7 @@ class Router:
         """Return what cuFile's dynamic routing makes of a direct path from remote storage."""
         remote = [name for name in far_ends if self.topology[name].kind == "storage"]
         direct = "cufile" in path.needs and len(path.moves) == 1
-        if not direct or not remote or not self.topology.settings.dynamic_routing:
+        if not direct or not remote or not self.topology.settings_of(endpoint).dynamic_routing:
             return ()
         joined = set(self._fabric.distances(endpoint))
         reasons = (

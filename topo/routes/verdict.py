@@ -45,7 +45,7 @@ def stated_needs(
     direction: Direction = "read",
 ) -> Iterator[Reason]:
     """Yield what the file's facts say about the needs of `path`."""
-    settings, steps = topology.settings, topology.steps[gpu]
+    settings, steps = topology.settings_of(gpu), topology.steps[gpu]
     remote = [name for name in storages if topology[name].kind == "storage"]
     local = [name for name in storages if name not in remote]
     for need in path.needs:
@@ -189,7 +189,7 @@ def routing_reason(
     joined
         The GPUs that GPU links join with it.
     """
-    order, tree = topology.settings.dynamic_routing, topology.tree
+    order, tree = topology.settings_of(gpu).dynamic_routing, topology.tree
     if not order or not near or all(tree.meeting(card, gpu) for card in near):
         return None
     staging = [
@@ -216,7 +216,7 @@ def routing_reason(
     fact = f"cuFile's dynamic routing takes {policy} ({why}) to"
     instead = _ROUTED.get(policy, "")
     effect: Effect = "refused" if instead else "unknown"
-    place = topology.settings.places.get("dynamic-routing")
+    place = topology.settings_of(gpu).places.get("dynamic-routing")
     return Reason("dynamic-routing", effect, fact, place, (gpu,), instead)
 
 
@@ -316,13 +316,13 @@ def _between_bridges(topology: Topology, transfer: Transfer) -> Iterator[Reason]
             yield Reason("host-bridge", "refused", fact, host.place, (host.name,))
 
 
-def _iommu(topology: Topology, hosts: Iterable[Device], *, over_pcie: bool) -> Iterator[Reason]:
+def _iommu(topology: Topology, hosts: list[Device], *, over_pcie: bool) -> Iterator[Reason]:
     """Yield what the IOMMU's setting means: x86 wants it off, Arm on, whatever the GPU's link."""
     cpus = [topology[socket_of(topology, host.name)] for host in hosts]
     arm = any(host.part.facts.get("architecture") == "arm" for host in (*hosts, *cpus))
     if not arm and not over_pcie:
         return
-    settings = topology.settings
+    settings = topology.settings_of(next(iter(hosts)).name)
     works = "on" if arm else "in passthrough"
     if settings.iommu is None:
         needed = "on" if arm else "off or in passthrough"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from topo.datapaths.registry import data_path
 from topo.description.description import Basis, Expectation
@@ -103,8 +104,21 @@ class _Judge:
         names = {
             name for full in path.bottlenecks for name in (full.resource.name, full.resource.id)
         }
+        ends = [end.partition("/") for end in expectation.what.split(" -> ")]
+        selections = (
+            [f"{device.name}{slash}{side}" for device in self._topology.select(name.strip())]
+            for name, slash, side in ends
+        )
+        # A stem means every device of it; only neighbours have a link.
+        resources = self._topology.resources
+        selected = [
+            name
+            for name in map(" -> ".join, product(*selections))
+            if len(ends) == 1 or name in resources or name in names
+        ]
+        binding = bool(selected) and names.issuperset(selected)
         # what is unknown may be less, and bind instead
-        return expectation.what in names and not path.at_most, answers.LimitedBy(path)
+        return binding and not path.at_most, answers.LimitedBy(path)
 
     def _beats(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = self._answer(expectation, expectation.via)

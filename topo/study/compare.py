@@ -226,7 +226,8 @@ def taken_instead(topology: Topology, refused: Laid) -> tuple[str, ...]:
     """Return the data paths that a refused one leads to, by what refuses it and by itself."""
     names = [reason.instead for reason in refused.reasons if reason.effect == "refused"]
     fallback = refused.data_path.falls_back_to
-    if fallback != "compat" or topology.settings.compat_mode != "off":
+    modes = {settings.compat_mode for settings in topology.settings_by_host.values()}
+    if fallback != "compat" or modes != {"off"}:
         names.append(fallback)
     return tuple(dict.fromkeys(filter(None, names)))
 

@@ -12,6 +12,7 @@ from topo.catalogue.kinds import CARDS, HOSTS
 from topo.catalogue.parts import catalogue
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
+from topo.description.flat import flat
 from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
 from topo.topology.joint import quadrant_resources
@@ -34,14 +35,16 @@ if TYPE_CHECKING:
 def build_topology(description: Description) -> Topology:
     """Return the topology that `description` describes.
 
-    It is checked against physics first. Every cable gets its port, every finite rate becomes a
-    resource with its figures, and measured rates between neighbours are laid over what joins them.
+    Machines that it uses are written out (`flat`). It is checked against physics first. Every cable
+    gets its port, every finite rate becomes a resource with its figures, and measured rates between
+    neighbours are laid over what joins them.
 
     Raises
     ------
     DescriptionError
         With every mistake, if no such machine can be.
     """
+    description = flat(description)
     devices = {device.name: device for device in description.devices}
     described_links: list[Link] = []
     for link in description.links:

@@ -127,8 +127,18 @@ class Topology:
 
     @property
     def settings(self) -> Settings:
-        """Facts of the host."""
+        """Facts of every host, where no machine that is used states others."""
         return self.description.settings
+
+    def settings_of(self, device: str) -> Settings:
+        """Return the facts of the host that a device is in."""
+        description = self.description
+        return description.host_settings.get(device.rpartition(".")[0], description.settings)
+
+    @property
+    def settings_by_host(self) -> Mapping[str, Settings]:
+        """Facts of each machine that is used, by its name; those of the only one under ``""``."""
+        return self.description.host_settings or {"": self.description.settings}
 
     def __getitem__(self, name: str) -> Device:
         """Return the device called `name`.
@@ -203,9 +213,9 @@ class Topology:
     @cached_property
     def _names(self) -> Names:
         """The file reader's own rules of which names a text means."""
-        from topo.description.names import Names
+        from topo.description.flat import names_of
 
-        return Names(self.devices, {device.name: device.numa for device in self.devices.values()})
+        return names_of(self.description.folded or self.description)
 
     def of_kind(self, *kinds: Kind) -> tuple[Device, ...]:
         """Return the devices of these kinds, in the order of the file."""

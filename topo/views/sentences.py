@@ -192,7 +192,8 @@ def _refused(fact: answers.Refused) -> str:
     if any(reason.code == "other-server" for reason in reasons):
         fallback = ""  # which is as far
     ending = f"; it falls back to {fallback}" if fallback else ""
-    if fallback == "compat" and fact.topology.settings.compat_mode == "off":
+    settings = {fact.topology.settings_of(route.endpoint).compat_mode for route in path.routes}
+    if fallback == "compat" and settings == {"off"}:
         ending = "; with its compatibility mode off cuFile returns an error"
     return f"{path.name} is refused: {why}{ending}."
 

@@ -31,7 +31,7 @@ from topo.views.text.page import (
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Figure, Medium, Part, PeerCaps, Ports
-    from topo.description.description import Basis, Device, Fabric, Workload
+    from topo.description.description import Basis, Device, Fabric, Settings, Workload
     from topo.routes.route import Route, Subflow, Transfer
     from topo.study.answers import PathRoutes
     from topo.topology.topology import Link, Topology
@@ -59,12 +59,9 @@ def show_page(topology: Topology) -> Iterator[Block]:
     if tiered:
         yield Heading("Networks: what meets at each tier, from the cards up")
         yield _tiers(tiered)
-    settings = [
-        f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
-        for key in SETTINGS
-        if (value := topology.settings.stated(key)) is not None
-    ]
-    yield Text(f"Settings: {', '.join(settings) or 'none stated'}.")
+    for stated, hosts in grouped(topology.settings_by_host.items(), _settings).items():
+        of = f" of {shortened(host for host, _ in hosts)}" if hosts[0][0] else ""
+        yield Text(f"Settings{of}: {stated or 'none stated'}.")
     yield Heading("Resources: what transfers share")
     yield _resources(topology.all_resources)
     rate, headline = ram_rate(topology), ram_headline(topology)
@@ -115,6 +112,15 @@ def show_page(topology: Topology) -> Iterator[Block]:
     if topology.description.workloads:
         yield Heading("Workloads")
         yield table(("", wide()), map(_workload, topology.description.workloads))
+
+
+def _settings(of_host: tuple[str, Settings]) -> str:
+    """Return what the settings of a host say."""
+    return ", ".join(
+        f"{key} {' '.join(value) or 'none' if isinstance(value, list) else value}"
+        for key in SETTINGS
+        if (value := of_host[1].stated(key)) is not None
+    )
 
 
 def _devices(topology: Topology) -> Table:
