@@ -404,6 +404,9 @@ def test_of_those_alike_one_is_asked():
     assert [one.title for one in singles] == ["another connectx-6 (nic12) beside nic0"]
     assert found.unasked == 11
     assert told[-1][0] == told[-1][1] == len(told)
+    # what is set for all of them is one word
+    card = next(one for one in found.ranked if one.parts[0].kind == "other-card")
+    assert list(card.changes) == ["nic[0-11].part"]
     # one that differs is asked about by itself
     mixed = topo.upgrades(built(ALIKE, {"ram5.channels": "4"}), via="direct")
     singles = [one for one in mixed.ranked if "(nic12) beside" in one.title]

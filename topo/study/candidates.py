@@ -172,8 +172,7 @@ class _Offers:
                     speeds = _speeds(card)
                     better.setdefault((speeds["chip"], speeds["port"]), card)
             for (chip, _), card in sorted(better.items()):
-                changes = {device.name: card.name for device in devices}
-                set_parts = {f"{name}.part": value for name, value in changes.items()}
+                set_parts = _set(cards, "part", card.name)
                 title = f"{card.name} instead of {part.name} ({format_bit_rate(chip)} a chip)"
                 yield Candidate("other-card", title, changes=set_parts, count=len(devices))
                 raised = self._raised(devices, card)
@@ -462,7 +461,7 @@ class _Offers:
             for (read, write), better in sorted(by_rate.items()):
                 shown = format_rate(write if key == "write" else read)
                 title = f"{better.name} instead of {part_name} ({shown} each)"
-                changes = {f"{name}.part": better.name for name in names}
+                changes = _set(names, "part", better.name)
                 yield Candidate("other-storage", title, changes=changes, count=len(names))
         yield from self._another("another-storage", [topology[name] for name in keys])
 
@@ -480,7 +479,7 @@ class _Offers:
                 continue
             per_channel = _value(part, "dimms-per-channel")
             if per_channel > 1:
-                changes = {f"{name}.dimms-per-channel": "1" for name in same}
+                changes = _set(same, "dimms-per-channel", "1")
                 title = "one DIMM a channel"
                 yield Candidate("faster-memory", title, changes=changes, count=len(same))
             sockets = [socket_of(topology, name) for name in same]
@@ -491,13 +490,13 @@ class _Offers:
                 if len(limits) < len(cpus) or not cpus or rate <= _value(part, "transfer-rate"):
                     continue
                 if all(limit and limit.value and rate <= limit.value for limit in limits):
-                    changes = {f"{memory}.part": name for memory in same}
+                    changes = _set(same, "part", name)
                     frame = f"{{}} instead of {part_name}"
                     yield Candidate("faster-memory", frame, name, changes, count=len(same))
             most = {_value(cpu, "memory-channels") for cpu in cpus}
             channels, beside = _value(part, "channels"), max(Counter(sockets).values())
             if len(most) == 1 and beside == 1 and channels < max(most):
-                changes = {f"{name}.channels": f"{max(most):g}" for name in same}
+                changes = _set(same, "channels", f"{max(most):g}")
                 title = f"modules in all {max(most):g} channels instead of {channels:g}"
                 yield Candidate("faster-memory", title, changes=changes, count=len(same))
 
@@ -539,6 +538,11 @@ def _grouped(keys: Mapping[str, Key]) -> dict[Key, list[str]]:
     for name, key in keys.items():
         names.setdefault(key, []).append(name)
     return names
+
+
+def _set(names: Sequence[str], key: str, value: str) -> dict[str, str]:
+    """Return the overrides that give a key of devices a value: a range where there are many."""
+    return {f"{text}.{key}": value for text in ranged(names, most=len(names))}
 
 
 def _named(names: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from topo.views.text.page import (
 if TYPE_CHECKING:
     from topo.study.upgrade import Upgrade, Upgrades
 
+_MOST_OVERRIDES: Final = 20  # in a command to copy
 _WHOLE: Final = 0.005  # of the time: below it a whole percent says nothing
 
 
@@ -84,7 +85,10 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
         stated = {key: value for key, value in asked.items() if isinstance(value, str)}
         overrides = {**stated, **best.changes}
         words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
-        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
+        advice = f"To see the first for yourself: {shlex.join(words)}"
+        if len(overrides) > _MOST_OVERRIDES:
+            advice = f"The first has {len(overrides)} overrides: --json names them."
+        yield Text(advice, hang=2)
     if upgrades.rejected:
         yield Heading("Not possible")
         yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
