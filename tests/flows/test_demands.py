@@ -9,14 +9,13 @@ import pytest
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
 from topo.datapaths.registry import data_path
 from topo.flows.demands import (
-    Ends,
     at_basis,
     core_copy_rate,
     demands_of,
-    ends_of,
     use_matrix,
     worker_limit,
 )
+from topo.flows.ends import Ends, ends_of
 from topo.routes.router import Router
 from topo.solve.maxmin import max_min
 

@@ -1,4 +1,4 @@
-"""Copies: which GPU exchanges data with what, and what that costs on which links."""
+"""Who exchanges data with whom: pairs, and what copies cost on which links."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import math
 import pytest
 
 import topo
-from tests.machines import built
+from tests.machines import PARTS, built
 from topo.description.description import Workload
 from topo.errors import DescriptionError
-from topo.flows.demands import Ends, ends_of
+from topo.flows.ends import Ends, ends_of, paired_ends
+from topo.routes.route import Policy
+from topo.routes.router import Router
+from topo.study.affinity import affinities
 from topo.study.timeline import simulate
 
 # Two GPUs under one CPU with a NIC each side; NVLink between them; 4-channel DDR5 (153.6 GB/s).
@@ -104,3 +107,89 @@ def test_copies_run_beside_each_other():
     assert found["halo"].finish == pytest.approx(0.14)
     assert found["send"].finish == pytest.approx(1.0)
     assert math.isclose(found.end, 1.0)
+
+
+# --- pairing --------------------------------------------------------------------------------------
+
+DEALT = (
+    PARTS
+    + """
+devices:
+  cpu[0-1]: socket
+  ram[0-1]: dram
+  nvme[0-3]: drive
+  gpu[0-3]: accel
+links:
+  - ram -- cpu: memory-bus
+  - cpu0 -- cpu1: upi 16 GT/s
+  - nvme -- cpu in blocks: pcie 4 x4
+  - gpu -- cpu in blocks: pcie 5 x16
+workloads:
+  plain: {read: 8 GB, from: nvme, to: gpu}
+  near: {read: 8 GB, from: nvme, to: gpu, pairing: nearest}
+  turn: {read: 8 GB, from: nvme, to: gpu, pairing: in-order}
+  few: {read: 8 GB, from: 'nvme[0-1]', to: gpu, pairing: in-order}
+  wide: {read: 8 GB, from: nvme, to: 'gpu[0-1]', pairing: in-order}
+  odd: {read: 8 GB, from: 'nvme[0-2]', to: gpu, pairing: in-order}
+  fill: {read: 8 GB, from: ram, to: gpu}
+  striped: {read: 8 GB, from: ram, to: gpu, pairing: all}
+  one: {read: 8 GB, from: ram0, to: gpu}
+"""
+)
+ALL = ("nvme0", "nvme1", "nvme2", "nvme3")
+
+
+@pytest.mark.parametrize(
+    ("name", "far"),
+    [
+        ("plain", [ALL] * 4),
+        ("near", [("nvme0",), ("nvme1",), ("nvme2",), ("nvme3",)]),
+        ("turn", [("nvme0",), ("nvme1",), ("nvme2",), ("nvme3",)]),
+        ("few", [("nvme0",), ("nvme0",), ("nvme1",), ("nvme1",)]),
+        ("wide", [("nvme0", "nvme1"), ("nvme2", "nvme3")]),
+        ("fill", [("ram0",), ("ram0",), ("ram1",), ("ram1",)]),
+        ("striped", [("ram0", "ram1")] * 4),
+        ("one", [("ram0",)] * 4),
+    ],
+)
+def test_each_endpoint_is_paired_as_the_workload_says(name, far):
+    machine = built(DEALT)
+    (asked,) = [one for one in machine.description.workloads if one.name == name]
+    assert [ends.far for ends in paired_ends(Router(machine), asked)] == far
+
+
+def test_the_policy_s_pairing_goes_first():
+    machine = built(DEALT)
+    near = machine.description.workloads[1]
+    ends = paired_ends(Router(machine, Policy(pairing="all")), near)
+    assert [each.far for each in ends] == [ALL] * 4
+
+
+def test_the_nearest_drive_is_the_one_that_affinity_names():
+    machine = built(DEALT)
+    ends = paired_ends(Router(machine), machine.description.workloads[1])
+    dealt = {each.endpoint: each.far[0] for each in ends}
+    for gpu in affinities(machine).gpus:
+        (drive,) = [choice.device for choice in gpu.choices if choice.purpose == "drive"]
+        assert dealt[gpu.gpu] == drive
+
+
+def test_in_order_the_numbers_come_out_even():
+    machine = built(DEALT)
+    (odd,) = [one for one in machine.description.workloads if one.name == "odd"]
+    with pytest.raises(DescriptionError, match="3 and 4 devices in order"):
+        paired_ends(Router(machine), odd)
+
+
+def test_targets_on_the_network_are_as_near_as_the_cards_that_lead_to_them():
+    machine = built(
+        DEALT.replace(
+            "  gpu[0-3]: accel\n", "  gpu[0-3]: accel\n  nic[0-1]: card\n  far[0-1]: target\n"
+        )
+        .replace(
+            "workloads:", "  - nic -- cpu: pcie 5 x16\n  - far -- nic: infiniband ndr\nworkloads:"
+        )
+        .replace("from: nvme, to: gpu, pairing: nearest", "from: far, to: gpu, pairing: nearest")
+    )
+    ends = paired_ends(Router(machine), machine.description.workloads[1])
+    assert [each.far for each in ends] == [("far0",), ("far0",), ("far1",), ("far1",)]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.machines import LOCAL_DRIVES, ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.discovery.importing import import_text
-from topo.study.affinity import affinities, semi_matching
+from topo.routes.nearness import semi_matching
+from topo.study.affinity import affinities
 from topo.topology.build import build_topology
 
 

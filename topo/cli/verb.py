@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, get_args
 
 import click
 
@@ -207,7 +207,7 @@ def asks_question(verb: _Verb) -> _Verb:
 
 def asks_how(verb: _Verb) -> _Verb:
     """Give a verb the basis and the policy, as one `how`."""
-    from topo.description.description import BASES
+    from topo.description.description import BASES, Pairing
 
     @choice("--at", BASES, "Which figure of each capacity to use.")
     @choice("--nics", ("nearest", "stripe", "best"), "Which network cards serve a GPU.")
@@ -221,13 +221,25 @@ def asks_how(verb: _Verb) -> _Verb:
         callback=lambda _, option, values: tuple(_pair(pair, option) for pair in lists(values)),
         help="Where a RAM buffer lies: kernel=near-nic, all=ram0 (repeatable, or a,b).",
     )
+    @click.option(
+        "--pairing",
+        type=click.Choice(get_args(Pairing)),
+        help="Which of several each takes: its own nearest (of RAM unless said), all, in order.",
+    )
     @wraps(verb)
     def wrapped(
-        *, at: Basis, nics: Any, routes: Any, buffers: tuple[tuple[str, str], ...], **options: Any
+        *,
+        at: Basis,
+        nics: Any,
+        routes: Any,
+        buffers: tuple[tuple[str, str], ...],
+        pairing: Any,
+        **options: Any,
     ) -> int:
         from topo.routes.route import Policy
 
-        return verb(how=How(at, Policy(routes=routes, nics=nics, buffers=buffers)), **options)
+        policy = Policy(routes=routes, nics=nics, buffers=buffers, pairing=pairing or "")
+        return verb(how=How(at, policy), **options)
 
     return wrapped
 

@@ -143,6 +143,8 @@ def _workload(workload: Workload) -> Plain:
         entries["weight"] = repr(workload.weight)
     if workload.limit is not None and math.isfinite(workload.limit):
         entries["limit"] = spell_rate(workload.limit)
+    if workload.pairing:
+        entries["pairing"] = workload.pairing
     if workload.start:
         entries["start"] = spell_duration(workload.start)
     return entries

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
 Direction = Literal["read", "write", "copy"]
+Pairing = Literal["nearest", "all", "in-order"]
 Basis = Literal["theoretical", "achievable", "measured"]
 BASES: Final[tuple[Basis, ...]] = get_args(Basis)
 # What data comes from and goes to, and the kinds of devices that each is. Of two the one farther
@@ -195,6 +196,9 @@ class Workload:
         End-to-end ratio (low, high), applied once to a theoretical result.
     weight, limit, start
         Fair-share weight; rate limit of the whole in bytes/s; start in seconds.
+    pairing
+        Which far ends each endpoint exchanges data with; empty for what is usual: the nearest RAM,
+        all storage.
     sized
         Whether anybody said a size. Where nobody did, `size` stands for any, and only rates mean
         something.
@@ -212,6 +216,7 @@ class Workload:
     start: float = 0.0
     place: Place | None = None
     sized: bool = True
+    pairing: Pairing | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)

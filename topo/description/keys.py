@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingOf
 from dataclasses import field
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 from topo.catalogue.values import SENTENCES, rejoin
-from topo.description.description import FABRIC_KINDS, ROUTING
+from topo.description.description import FABRIC_KINDS, ROUTING, Pairing
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError
 from topo.phrases import did_you_mean, listed, near_names
@@ -217,6 +217,12 @@ WORKLOAD: Final = _table(
     Row("efficiency", "ratio-range", "end-to-end share of theory: `60-80 %`"),
     Row("weight", "weight", "its share when it competes with others; 1 when not said"),
     Row("limit", "rate", "the most it may take in all"),
+    Row(
+        "pairing",
+        "word",
+        "which of several each takes: its own `nearest` (of RAM when not said), `all`, `in-order`",
+        words=get_args(Pairing),
+    ),
     Row("start", "duration", "when it starts; 0 s when not said"),
 )
 

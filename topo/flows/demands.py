@@ -8,16 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.catalogue.part import Figure
-from topo.description.description import END_OF_KIND, ENDS
-from topo.description.names import MOST
-from topo.errors import DescriptionError, Finding
+from topo.flows.ends import paired_ends
 from topo.records import dataclass
 from topo.routes.usage import joint_resources, joint_use
 from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload
-    from topo.routes.route import Direction, Route, Transfer
+    from topo.routes.route import Route, Transfer
     from topo.routes.router import Router
     from topo.topology.topology import Topology
 
@@ -74,7 +72,7 @@ def demands_of(
     The size is shared equally over the GPUs; a limit they share as a resource. A refused route
     gives a demand as well; the caller looks at its verdict before solving.
     """
-    pairs = tuple(_paired(router, ends) for ends in ends_of(router.topology, workload))
+    pairs = paired_ends(router, workload)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if len(pairs) == 1 else (math.inf, stated)
     routes = (router.route(path, ends.far, ends.endpoint, ends.direction) for ends in pairs)
@@ -92,73 +90,6 @@ def demands_of(
         )
         for route in routes
     )
-
-
-# --- who exchanges data with whom -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """An endpoint, and what it exchanges data with: storage, RAM, other GPUs, or network cards.
-
-    `direction` is the endpoint's view: ``read`` fills it, ``write`` empties it. Several far ends
-    share the bytes evenly.
-    """
-
-    endpoint: str
-    far: tuple[str, ...]
-    direction: Direction
-
-
-def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
-    """Return the ends of each demand, in the order of the workload's endpoints.
-
-    Of the two ends it is what comes later in `ENDS` that is filled or emptied, of two alike the
-    target. Each endpoint exchanges data with all of the storage, or all of the RAM. Of GPUs and
-    network cards equal counts pair; between a set and itself each receives evenly from all others;
-    else each that receives does so evenly from all that send. A GPU that has the bytes already
-    needs none.
-
-    Raises
-    ------
-    DescriptionError
-        When nothing is left to move, a copy from a device to itself, or between too many.
-    """
-    sources, targets = workload.sources, workload.targets
-    words = [END_OF_KIND[topology[names[0]].kind] for names in (sources, targets)]
-    order = [list(ENDS).index(word) for word in words]
-    emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")
-    direction: Direction = "write" if emptied else "read"
-    near, far = (sources, targets) if emptied else (targets, sources)
-    if "storage" in words or "ram" in words:
-        return tuple(Ends(endpoint, far, direction) for endpoint in near)
-    pairs = len(sources) * len(targets)
-    if pairs > MOST and (len(sources) != len(targets) or set(sources) & set(targets)):
-        message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
-        advice = "name fewer devices"
-        raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
-    copies = tuple(Ends(endpoint, _peers(endpoint, far, near), direction) for endpoint in near)
-    copies = tuple(ends for ends in copies if ends.far)
-    if not copies:
-        message = f"{workload.name} copies from {sources[0]} to itself"
-        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
-    return copies
-
-
-def _paired(router: Router, ends: Ends) -> Ends:
-    """Return the ends with what the endpoint draws from: of several memories the nearest."""
-    if len(ends.far) > 1 and router.topology[ends.far[0]].is_memory:
-        return replace(ends, far=router.nearest_memories(ends.far, ends.endpoint))
-    return ends
-
-
-def _peers(endpoint: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what `endpoint`, one of `near`, exchanges data with among `far`."""
-    if set(far) & set(near):
-        return tuple(name for name in far if name != endpoint)
-    if len(far) == len(near):
-        return (far[near.index(endpoint)],)
-    return far
 
 
 def limit_resource(demand: Demand) -> Resource | None:

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Final, Literal
 
 from topo.datapaths.registry import is_buffer
-from topo.description.description import DataPath, Move
+from topo.description.description import DataPath, Move, Pairing
 from topo.description.names import ranged, stem_of
 from topo.errors import Place
 from topo.phrases import listed
@@ -31,6 +31,9 @@ class Policy:
         ``nearest``: the network cards nearest to the GPU by locality, as the vendor advises;
         ``stripe``: fixed equal shares over every card that reaches both; ``best``: shares chosen
         by a linear program (routes are laid as for `stripe` and then reweighted).
+    pairing
+        Which far ends each endpoint exchanges data with, before what a workload says: its own
+        ``nearest``, ``all``, or those ``in-order`` of their numbers; empty as the workload says.
     buffers
         ``(buffer, place)`` pairs: a buffer's name without ``-buffer`` (or ``all``) at
         ``near-gpu``, ``near-nic`` or a memory's name.
@@ -39,6 +42,7 @@ class Policy:
     routes: Literal["spread", "first"] = "spread"
     nics: Literal["nearest", "stripe", "best"] = "nearest"
     buffers: tuple[tuple[str, str], ...] = ()
+    pairing: Pairing | Literal[""] = ""
 
     def place_of(self, buffer: str) -> str:
         """Return where `buffer` lies."""

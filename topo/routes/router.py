@@ -165,6 +165,10 @@ class Router:
             for subflow, share in zip(route.subflows, kept, strict=True)
         )
 
+    def nearest_cards(self, storage: str, endpoint: str) -> tuple[str, ...]:
+        """Return the network cards nearest to a device that lead to a storage on the network."""
+        return self._placement.nearest_cards(storage, endpoint)
+
     def nearest_memories(self, memories: tuple[str, ...], endpoint: str) -> tuple[str, ...]:
         """Return those of some memories that are nearest to a device: its own socket's if any."""
         start = socket_of(self.topology, endpoint) or endpoint

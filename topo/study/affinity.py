@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from topo.catalogue.kinds import CARDS
-from topo.description.description import Device
-from topo.graph import breadth_first, components
+from topo.graph import breadth_first
 from topo.records import dataclass
-from topo.routes.search import Search, passes_host
-from topo.topology.locality import linked_hosts, locality, numa_nodes, rank, socket_of
+from topo.routes.nearness import Measure, Nearness, by_class, nearest_devices, semi_matching
+from topo.topology.locality import numa_nodes, socket_of
 from topo.topology.rules import TYPES, gds_ranking, nccl_matrix
 from topo.topology.topology import Topology
 
@@ -21,31 +18,6 @@ PURPOSES: tuple[Purpose, ...] = ("compute", "storage", "any", "drive")
 Rules = Literal["nvidia-smi", "nccl", "gds"]
 
 _GIGA = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class Nearness:
-    """How near two devices are.
-
-    Parameters
-    ----------
-    label
-        In the rules' own words: ``PXB``, ``PHB``, ``distance 3``.
-    links
-        Links between the two, NCCL's hops; `None` where the distance says it.
-    rate
-        Bytes/s at the narrowest of them as the rules see it; `None` where they do not say.
-    order
-        The rules' own rank of the label, smaller is nearer.
-    at_most
-        Whether the rate of some link is unknown, so that the rate is an upper bound.
-    """
-
-    label: str
-    links: int | None
-    rate: float | None
-    order: float
-    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +79,6 @@ class Affinities:
         )
 
 
-# How near a GPU and another device are, `None` when nothing joins them.
-Measure: TypeAlias = "Callable[[str, str], Nearness | None]"
-
-
 def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities:
     """Return which card and which drive each GPU should use.
 
@@ -134,25 +102,14 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
     [('compute', 'nic0', 'PXB'), ('storage', 'slot2', 'NODE')]
     """
     gpus = [device.name for device in topology.of_kind("gpu")]
-
-    def inside(name: str) -> Iterator[str]:
-        for step in topology.steps[name]:
-            if step.link.layer in ("host", "memory"):
-                yield step.target
-
-    # the number of each device's server: what links inside hosts join
-    servers = {
-        name: number
-        for number, names in enumerate(components(topology.devices, inside))
-        for name in names
-    }
     users: dict[Purpose, Mapping[str, tuple[str, ...]]] = {}
     choices: dict[str, list[Choice]] = {gpu: [] for gpu in gpus}
     for purpose, devices in _by_purpose(topology).items():
         # NCCL knows no drives
-        by_class = purpose == "drive" and rules == "nccl"
-        measure = nearness_by(topology, "nvidia-smi" if by_class else rules)
-        nearest = _nearest(topology, gpus, devices, servers, measure)
+        measure = nearness_by(
+            topology, "nvidia-smi" if (purpose, rules) == ("drive", "nccl") else rules
+        )
+        nearest = nearest_devices(topology, gpus, devices, measure)
         dealt = semi_matching({gpu: list(near) for gpu, near in nearest.items() if near})
         users[purpose] = {
             device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
@@ -174,48 +131,6 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
         for gpu in gpus
     )
     return Affinities(topology, rules, tuple(affinity), users)
-
-
-def _nearest(
-    topology: Topology,
-    gpus: Sequence[str],
-    devices: Sequence[str],
-    servers: Mapping[str, int],
-    measure: Measure,
-) -> dict[str, dict[str, Nearness]]:
-    """Return for each GPU the devices of its server that none is better than."""
-
-    def key(name: str, nearness: Nearness) -> tuple[float, bool, float]:
-        device = topology[name]
-        by_rdma = bool(device.rdma) and device.part.flag("gdr") is not False
-        rates = (nearness.rate, _own_rate(device))
-        rate = min((rate for rate in rates if rate is not None), default=0.0)
-        return (nearness.order, not by_rdma, -rate)
-
-    by_server: dict[int, list[str]] = {}
-    for name in devices:
-        by_server.setdefault(servers[name], []).append(name)
-    nearest: dict[str, dict[str, Nearness]] = {}
-    for gpu in gpus:
-        joined = {
-            name: nearness
-            for name in by_server.get(servers[gpu], ())
-            if (nearness := measure(gpu, name)) is not None
-        }
-        keys = {name: key(name, nearness) for name, nearness in joined.items()}
-        best = min(keys.values(), default=None)
-        nearest[gpu] = {name: near for name, near in joined.items() if keys[name] == best}
-    return nearest
-
-
-def _own_rate(device: Device) -> float | None:
-    """Return what a card's ports and chip, or a drive itself, give at most; `None` is unknown."""
-    figures = [device.part.figure(key) for key in ("chip", "read")]
-    rates = [figure.value for figure in figures if figure is not None and figure.value]
-    ports = device.part.ports
-    if device.is_nic and ports is not None and ports.rate is not None and ports.rate.value:
-        rates.append(ports.rate.value * (ports.count or 1))
-    return min(rates, default=None)
 
 
 def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
@@ -251,37 +166,7 @@ def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
 
 def nearness_by(topology: Topology, rules: Rules) -> Measure:
     """Return a function of a GPU and another device: how near, `None` when nothing joins them."""
-    return {"nvidia-smi": _by_class, "nccl": _by_nccl, "gds": _by_gds}[rules](topology)
-
-
-def _sockets_apart(topology: Topology, gpu: str, device: str) -> float:
-    """Return what sockets between two devices add to the rank of their class, less than one class.
-
-    NUMA nodes of one socket and of two are SYS alike (to NCCL as well, which knows no sockets).
-    """
-    of_gpu, of_device = socket_of(topology, gpu), socket_of(topology, device)
-    if not of_gpu or not of_device:
-        return 0.0
-    hops = linked_hosts(topology, of_gpu).get(of_device, 0)
-    return hops / (hops + 1)
-
-
-def _by_class(topology: Topology) -> Measure:
-    search = Search(topology, ("host", "memory"), passes_host)
-
-    def measure(gpu: str, device: str) -> Nearness | None:
-        label = locality(topology, gpu, device)
-        walks = search.paths(device, gpu)
-        if not label or walks is None:
-            return None
-        links, width = len(walks.example), walks.width
-        rate = width if math.isfinite(width) else None
-        resources = (step.resource for step, _ in walks.shares if step.resource is not None)
-        at_most = any(resource.capacity.theoretical.unknown for resource in resources)
-        order = rank(label) + _sockets_apart(topology, gpu, device)
-        return Nearness(label, links, rate, order, at_most and rate is not None)
-
-    return measure
+    return {"nvidia-smi": by_class, "nccl": _by_nccl, "gds": _by_gds}[rules](topology)
 
 
 def _by_nccl(topology: Topology) -> Measure:
@@ -307,55 +192,3 @@ def _by_gds(topology: Topology) -> Measure:
         return Nearness(f"distance {peer.distance}", None, None, peer.distance)
 
     return measure
-
-
-# --- dealing out ----------------------------------------------------------------------------------
-
-
-def semi_matching(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return one of its candidates for everybody, the loads as equal as the candidates allow.
-
-    One after the other takes the least loaded thing that it can get, where need be by letting
-    others that are served already take another; so the loads are the most equal ones (no other
-    dealing has a smaller sum of squares). The same question has the same answer: ties fall to the
-    first in order.
-
-    Parameters
-    ----------
-    candidates
-        For each who asks, what would do, in order of preference among equals.
-
-    References
-    ----------
-    Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing, 2006.
-
-    Examples
-    --------
-    >>> semi_matching({"gpu0": ["nic0", "nic1"], "gpu1": ["nic0"]})
-    {'gpu0': 'nic1', 'gpu1': 'nic0'}
-    """
-    dealt: dict[str, str] = {}
-    users: dict[str, list[str]] = {name: [] for names in candidates.values() for name in names}
-    for asker in candidates:
-        # everything that the asker could free or take, with the one who would take it
-        takers: dict[str, str] = {}
-        front, met = deque([asker]), {asker}
-        while front:
-            taker = front.popleft()
-            for device in candidates[taker]:
-                if device in takers:
-                    continue
-                takers[device] = taker
-                front.extend(user for user in users[device] if user not in met)
-                met.update(users[device])
-        device = min(takers, key=lambda name: len(users[name]))  # the first of the least loaded
-        while True:
-            taker = takers[device]
-            before = dealt.get(taker)
-            dealt[taker] = device
-            users[device].append(taker)
-            if before is None:
-                break
-            users[before].remove(taker)
-            device = before
-    return dealt

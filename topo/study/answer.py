@@ -19,10 +19,10 @@ from topo.flows.demands import (
     at_basis,
     core_copy_rate,
     demands_of,
-    ends_of,
     limit_resource,
     use_matrix,
 )
+from topo.flows.ends import ends_of
 from topo.graph import components
 from topo.phrases import listed
 from topo.records import dataclass

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from topo.datapaths.registry import is_ram
+from topo.datapaths.registry import is_buffer
 from topo.description.description import Basis, DataPath, Device, Move, Workload
 from topo.errors import Place, UnboundedError
 from topo.flows.demands import UseMatrix, use_matrix
@@ -172,29 +173,27 @@ def routing_bound(
     kinds = {topology[name].kind for name in (*starts, *ends)}
     if starts & ends or kinds & {"nic", "dpu"}:
         return None
-    backwards = workload.direction == "write"
+    backwards = answer.route.direction == "write"
     bounds = [*_in_any_case(topology, answer, basis)]
     demands = answer.matrix.demands
     own_limits = min(math.fsum(demand.limit for demand in demands), demands[0].limit_in_all)
     bounds.append(RoutingBound(own_limits, ()))
-    places: dict[str, set[str]] = {answer.data_path.far_end: ends if backwards else starts}
-    places["gpu"] = starts if backwards else ends
-    for move in answer.data_path.moves:
-        near, far = (move.target, move.source) if backwards else (move.source, move.target)
-        sides = [_devices_at(topology, end, places) for end in (near, far)]
-        if near != far and not sides[0] & sides[1]:
-            bounds += _of_move(topology, move, sides[0], sides[1], workload.direction, basis)
+    # What may be before each move and after the last, in the order of travel.
+    moves = answer.data_path.moves[:: -1 if backwards else 1]
+    buffers = [move.source if backwards else move.target for move in moves[:-1]]
+    stops = [starts, *(_devices_at(topology, buffer) for buffer in buffers), ends]
+    for move, (before, after) in zip(moves, pairwise(stops), strict=True):
+        if not before & after:
+            bounds += _of_move(topology, move, before, after, basis)
     least = min(bounds, key=lambda bound: bound.rate)
     if least.rate == math.inf:
         return None
     return replace(least, reached=(answer.rate or 0.0) >= least.rate * (1 - TIE))
 
 
-def _devices_at(topology: Topology, end: str, places: dict[str, set[str]]) -> set[str]:
-    """Return the devices that the end of a move may be, whatever the policy."""
-    if end in places:
-        return places[end]
-    if is_ram(end):
+def _devices_at(topology: Topology, buffer: str) -> set[str]:
+    """Return the devices that a buffer may be in, whatever the policy."""
+    if is_buffer(buffer):
         return {device.name for device in topology.devices.values() if device.is_memory}
     return {device.name for device in topology.of_kind("gpu")}
 
@@ -220,11 +219,10 @@ def _of_move(
     move: Move,
     starts: set[str],
     ends: set[str],
-    direction: Literal["read", "write", "copy"],
     basis: Basis,
 ) -> Iterator[RoutingBound]:
     """Yield the smallest cut between all places where a move may start and may end."""
-    network = _FlowNetwork(topology, move, starts, ends, direction, basis)
+    network = _FlowNetwork(topology, move, starts, ends, basis)
     tails, heads, capacities = zip(*((a, b, c) for a, b, c, _ in network.arcs), strict=True)
     numbers = {node: number for number, node in enumerate(dict.fromkeys((*tails, *heads)))}
     try:
@@ -257,7 +255,6 @@ class _FlowNetwork:
         move: Move,
         starts: set[str],
         ends: set[str],
-        direction: Literal["read", "write", "copy"],
         basis: Basis,
     ) -> None:
         self.topology, self.basis = topology, basis
@@ -270,7 +267,7 @@ class _FlowNetwork:
         self.peer = device_moves or (kinds == ({"gpu"}, {"gpu"}) and not by_gpu_links)
         self.posted = "gpu" in kinds[1]
         self.flows = len(starts) * len(ends) * max(1, len(topology.of_kind("nic", "dpu")))
-        self.storage_side = "write" if direction == "write" else "read"
+        self.storage_side = "write" if any(topology[name].is_storage for name in ends) else "read"
         self.starts, self.ends = starts, ends
         for name in sorted({*starts, *ends, *filter(self._passes, topology.devices)}):
             self._add_device(topology[name])

@@ -11,7 +11,7 @@ from topo.datapaths.registry import count, data_paths
 from topo.description.description import END_OF_KIND, ENDS, DataPath, Direction, Workload
 from topo.description.keys import AN_END, a_kind
 from topo.errors import DescriptionError, Finding, UnknownNameError
-from topo.flows.demands import ends_of
+from topo.flows.ends import ends_of
 from topo.phrases import listed
 from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends

@@ -329,7 +329,13 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Resource": ("name:resource direction? kind:class device",),
     # Data paths and routes.
-    "Policy": ("nics routes", lambda policy: {"buffers": dict(policy.buffers)}),
+    "Policy": (
+        "nics routes",
+        lambda policy: (
+            {"buffers": dict(policy.buffers)}
+            | ({"pairing": policy.pairing} if policy.pairing else {})
+        ),
+    ),
     "Counts": ("ram_traversals cpu_memory_copies core_copies",),
     "Move": ("source:from target:to mover:by rate.value:rate_bytes_per_s per_worker",),
     "Reason": ("code effect text place instead?",),

@@ -21,7 +21,8 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.study.affinity import Affinities, Nearness, Purpose
+    from topo.routes.nearness import Nearness
+    from topo.study.affinity import Affinities, Purpose
     from topo.topology.rules import GdsPeer, NcclNumbers, Path
     from topo.topology.topology import Topology
 

@@ -1,0 +1,165 @@
+"""Who exchanges data with whom: the ends of a workload's demands, and how they are paired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from topo.description.description import END_OF_KIND, ENDS
+from topo.description.names import MOST
+from topo.errors import DescriptionError, Finding
+from topo.records import dataclass
+from topo.routes.nearness import Nearness, by_class, nearest_devices, semi_matching
+
+if TYPE_CHECKING:
+    from topo.description.description import Workload
+    from topo.routes.route import Direction
+    from topo.routes.router import Router
+    from topo.topology.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """An endpoint, and what it exchanges data with: storage, RAM, other GPUs, or network cards.
+
+    `direction` is the endpoint's view: ``read`` fills it, ``write`` empties it. Several far ends
+    share the bytes evenly.
+    """
+
+    endpoint: str
+    far: tuple[str, ...]
+    direction: Direction
+
+
+def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
+    """Return the ends of each demand, in the order of the workload's endpoints.
+
+    Of the two ends it is what comes later in `ENDS` that is filled or emptied, of two alike the
+    target. Each endpoint exchanges data with all of the storage, or all of the RAM. Of GPUs and
+    network cards equal counts pair; between a set and itself each receives evenly from all others;
+    else each that receives does so evenly from all that send. A GPU that has the bytes already
+    needs none.
+
+    Raises
+    ------
+    DescriptionError
+        When nothing is left to move, a copy from a device to itself, or between too many.
+    """
+    sources, targets = workload.sources, workload.targets
+    words = [END_OF_KIND[topology[names[0]].kind] for names in (sources, targets)]
+    order = [list(ENDS).index(word) for word in words]
+    emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")
+    direction: Direction = "write" if emptied else "read"
+    near, far = (sources, targets) if emptied else (targets, sources)
+    if "storage" in words or "ram" in words:
+        return tuple(Ends(endpoint, far, direction) for endpoint in near)
+    pairs = len(sources) * len(targets)
+    if pairs > MOST and (len(sources) != len(targets) or set(sources) & set(targets)):
+        message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
+        advice = "name fewer devices"
+        raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
+    copies = tuple(Ends(endpoint, _peers(endpoint, far, near), direction) for endpoint in near)
+    copies = tuple(ends for ends in copies if ends.far)
+    if not copies:
+        message = f"{workload.name} copies from {sources[0]} to itself"
+        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
+    return copies
+
+
+def _peers(endpoint: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what `endpoint`, one of `near`, exchanges data with among `far`."""
+    if set(far) & set(near):
+        return tuple(name for name in far if name != endpoint)
+    if len(far) == len(near):
+        return (far[near.index(endpoint)],)
+    return far
+
+
+# --- pairing --------------------------------------------------------------------------------------
+
+
+def paired_ends(router: Router, workload: Workload) -> tuple[Ends, ...]:
+    """Return the ends of each demand with the far ends that it is paired with.
+
+    The policy's pairing goes before the workload's. Where neither says one, RAM is drawn from the
+    nearest memories, and everything else as `ends_of` has it.
+
+    Raises
+    ------
+    DescriptionError
+        As `ends_of`; and where neither of the numbers of devices is a multiple of the other and the
+        pairing is in order.
+    """
+    topology = router.topology
+    ends = ends_of(topology, workload)
+    pairing = router.policy.pairing or workload.pairing
+    if not pairing and topology[ends[0].far[0]].is_memory:
+        pairing = "nearest"
+    if not pairing or all(len(each.far) == 1 for each in ends):
+        return ends
+    sources, targets = workload.sources, workload.targets
+    far = sources if ends[0].direction == "read" else targets
+    if pairing == "all":
+        alike = set(sources) & set(targets) and not topology[far[0]].is_memory
+        return tuple(
+            replace(each, far=tuple(name for name in far if not alike or name != each.endpoint))
+            for each in ends
+        )
+    if pairing == "in-order":
+        return _in_order(workload, ends, far)
+    return _nearest(router, ends)
+
+
+def _in_order(workload: Workload, ends: tuple[Ends, ...], far: tuple[str, ...]) -> tuple[Ends, ...]:
+    """Return the ends paired by number: equal counts one by one, else in blocks."""
+    many, few = max(len(ends), len(far)), min(len(ends), len(far))
+    if many % few:
+        message = (
+            f"{workload.name} pairs {len(far)} and {len(ends)} devices in order, and neither "
+            "number is a multiple of the other"
+        )
+        raise DescriptionError(Finding("workload-ends", message, place=workload.place))
+    block = len(far) // len(ends)
+    return tuple(
+        replace(
+            each,
+            far=far[place * block : (place + 1) * block]
+            if block
+            else (far[place * len(far) // len(ends)],),
+        )
+        for place, each in enumerate(ends)
+    )
+
+
+def _nearest(router: Router, ends: tuple[Ends, ...]) -> tuple[Ends, ...]:
+    """Return the ends with the nearest of their far ends.
+
+    Of memories all that are as near; of anything else one, dealt out evenly where several are. What
+    has none in its server keeps all.
+    """
+    topology = router.topology
+    if topology[ends[0].far[0]].is_memory:
+        return tuple(
+            replace(each, far=router.nearest_memories(each.far, each.endpoint)) for each in ends
+        )
+    far = tuple(dict.fromkeys(name for each in ends for name in each.far))
+    allowed = {each.endpoint: frozenset(each.far) for each in ends}
+    by_host = by_class(topology)
+
+    def measure(endpoint: str, name: str) -> Nearness | None:
+        """Return how near a device is; a target on the network as the card that leads to it."""
+        cards = router.nearest_cards(name, endpoint) if topology[name].kind == "storage" else ()
+        return by_host(endpoint, cards[0] if cards else name)
+
+    nearest = nearest_devices(topology, list(allowed), far, measure)
+    dealt = semi_matching(
+        {
+            endpoint: [name for name in near if name in allowed[endpoint]]
+            for endpoint, near in nearest.items()
+            if near
+        }
+    )
+    return tuple(
+        replace(each, far=(dealt[each.endpoint],)) if each.endpoint in dealt else each
+        for each in ends
+    )
