@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import topo
 from topo.description import clos
+from topo.description.as_document import to_document
 from topo.description.description import Description, FabricTier
 from topo.description.loading import loads, vary
 from topo.errors import DescriptionError, UnknownNameError
+from topo.topology.build import build_topology
 
 PARTS = """
 parts:
@@ -158,6 +161,13 @@ def test_a_faster_uplink_takes_fewer_cables():
     assert made == {"leaf": (2, 16), "spine": (2, 4)}
 
 
+def test_uplinks_that_divide_by_nothing_are_avoided():
+    """128 ports at 2:1 are 85 down and 43 up, which would be 43 spines."""
+    fabric = "kind: fat-tree, of: nic, oversubscription: 2, switch: switch-128, "
+    made = counts(described(2000, fabric + "cable: ethernet 400 Gb/s"))
+    assert made == {"leaf": (24, 2000), "spine": (11, 24 * 44)}
+
+
 @pytest.mark.parametrize(("ratio", "uplinks"), [("1", 32), ("2", 16), ("4:3", 24), ("2:1", 16)])
 def test_oversubscription_as_asked(ratio, uplinks):
     description = described(64, f"{rail()}, unit: 32, oversubscription: '{ratio}'")
@@ -185,6 +195,88 @@ def test_many_cards_are_laid_in_linear_time():
     large = described(12_500 * 7, fabric.replace("rails: 8", "rails: 7"))
     assert time.process_time() - begin < 40 * max(small_time, 0.05)
     assert len(large.links) > len(small.links)
+
+
+@pytest.mark.parametrize("keys", [("unit: 2",), ("unit: 2", "levels: 3"), ("spines: 4",)])
+def test_it_is_as_if_it_had_been_written(keys):
+    """The same devices, cables and resources as of the links that `topo show` writes out."""
+    made = build_topology(described(32, rail(*keys)))
+    written = topo.build(to_document(made.description))
+    assert written.description.fabrics == ()
+    assert written.resources.keys() == made.resources.keys()
+    assert {link.name: link.cable for link in written.links} == {
+        link.name: link.cable for link in made.links
+    }
+
+
+# --- machines that are used -----------------------------------------------------------------------
+
+
+def pod(nodes, *fabrics, devices=""):
+    text = f"topo: 1\ndevices:\n  node[0-{nodes - 1}]: {{use: dgx-h100}}\n{devices}fabrics:\n"
+    return loads(text + "".join(f"  {fabric}\n" for fabric in fabrics))
+
+
+COMPUTE = (
+    "net: {kind: rail-optimized, of: node, cards: nic, switch: quantum-2, cable: infiniband ndr}"
+)
+
+
+@pytest.mark.parametrize("row", H100, ids=lambda row: f"{row[0]}-su")
+def test_superpod_h100_of_machines(row):
+    _, nodes, leaves, spines, cables = row
+    tiers = pod(nodes, COMPUTE).fabrics[0].tiers
+    assert [(len(tier.switches), tier.cables) for tier in tiers] == [
+        (leaves, nodes * 8),
+        (spines, cables),
+    ]
+
+
+def test_cards_of_a_machine_are_its_rails():
+    description = pod(4, COMPUTE.replace("rail-optimized", "rail-optimized, unit: 2"))
+    leaf_of = {str(link.a): link.b.device for link in description.links}
+    assert leaf_of["node0.nic0"] == "net-leaf0"
+    assert leaf_of["node1.nic7"] == "net-leaf7"
+    assert leaf_of["node2.nic1"] == "net-leaf9"
+
+
+def test_ports_and_several_cards_by_name():
+    description = pod(2, COMPUTE.replace("cards: nic", "cards: ['slot[1-2]/p2', nic3], unit: 2"))
+    ends = [str(link.a) for link in description.links if link.a.device.startswith("node")]
+    assert ends == [f"node{n}.{card}" for n in (0, 1) for card in ("slot1/p2", "slot2/p2", "nic3")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("cards: nic, ", "", "`node` names machines, and a fabric joins their cards .*cards: "),
+        ("cards: nic", "cards: hca", "node0 has no hca"),
+        ("cards: nic", "cards: [nic, nic3]", r"joins node\[0-7\].nic3|joins .*nic3 twice"),
+        ("of: node", "of: nodes", "no machine is called `nodes`"),
+        ("of: node", "of: 'node[0-9]'", "no machine is called"),
+        ("of: node, ", "of: node, rails: 4, ", "are 8 of each machine, and `rails:` says 4"),
+        ("of: node", "of: [node, box]", "box has 2 cards for this fabric, and node0 has 8"),
+        ("of: node", "of: extra", "leave `cards:` out"),
+    ],
+)
+def test_machines_that_do_not_fit(old, new, message):
+    more = "  box: {use: l40s-two-switches}\n  extra0: connectx-7\n  extra1: connectx-7\n"
+    with pytest.raises(DescriptionError, match=message) as caught:
+        pod(8, COMPUTE.replace(old, new, 1), devices=more)
+    assert len(caught.value.findings) == 1
+
+
+def test_a_card_that_one_machine_has_not():
+    more = "  box: {use: gds-loses}\n"
+    with pytest.raises(DescriptionError, match=r"box has no nic1") as caught:
+        pod(
+            2,
+            COMPUTE.replace("of: node", "of: [node, box]").replace(
+                "cards: nic", "cards: [nic0, nic1]"
+            ),
+            devices=more,
+        )
+    assert caught.value.findings[0].place.line == 6
 
 
 # --- what does not fit ----------------------------------------------------------------------------
@@ -245,6 +337,34 @@ def test_more_than_a_file_may_hold_is_refused_at_once():
     text += "switch: s, cable: infiniband ndr, leaves: 64, unit: 1, uplinks: 90000, spines: 90000}"
     with pytest.raises(DescriptionError, match="more than 100000 and 400000"):
         loads(text)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "kind: fat-tree, unit: 1, leaves: 999999999999",
+        "kind: fat-tree, unit: 999999999999",
+        "kind: leaf-spine, leaves: 999999999999",
+        "kind: fat-tree, spines: 999999999999",
+        "kind: fat-tree, uplinks: 999999999999",
+        "kind: fat-tree, oversubscription: 0.000001",
+        "kind: fat-tree, rails: 999999999999",
+        "kind: fat-tree, levels: 999999999999",
+    ],
+)
+def test_endless_counts_end_at_once(keys):
+    begin = time.process_time()
+    with pytest.raises(DescriptionError):
+        described(64, f"{keys}, of: nic, switch: quantum-2, cable: infiniband ndr")
+    assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize(
+    "cable", ["memory-bus", "infiniband unknown", "ethernet 1 Mb/s", "pcie 5 x16"]
+)
+def test_odd_cables_are_no_trouble_for_the_rule(cable):
+    made = described(8, f"kind: fat-tree, of: nic, switch: switch-4, cable: {cable}")
+    assert len(made.links) == 8 + 4 * 2
 
 
 # --- the arithmetic -------------------------------------------------------------------------------

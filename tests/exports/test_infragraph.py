@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import topo
-from topo.description.loading import builtin_names
+from topo.description.locating import builtin_names
 from topo.discovery.importing import import_text
 from topo.document.nodes import plain
 from topo.document.parse import parse

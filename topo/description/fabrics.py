@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from topo.catalogue.cables import read_cable
 from topo.catalogue.part import Cable, Part
@@ -33,19 +33,24 @@ _EXAMPLE: Final = (
 )
 _MOST_CABLES: Final = 4 * MOST  # as links that are written
 _SWITCHES: Final = {"leaf": "switch", "spine": "spine-switch", "core": "core-switch"}
+# The cards of each node, in the order of their rails.
+Nodes: TypeAlias = tuple[tuple[End, ...], ...]
+_FEW: Final = 16  # one in so many
 _TWO, _THREE = _LEVELS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A fabric whose cards are still texts.
+    """A fabric whose devices are still texts.
 
     Parameters
     ----------
     name
         Its name, where it stands.
-    cards
-        What `of:` selects.
+    of, cards
+        What `of:` selects: machines where `cards` says what in each of them, else cards.
+    rails
+        Cards of a node, `None` where nobody says.
     ports
         Ports of a leaf, a spine and a core.
     parts
@@ -60,8 +65,9 @@ class Draft:
 
     name: Scalar
     kind: FabricKind
+    of: tuple[Scalar, ...]
     cards: tuple[Scalar, ...]
-    rails: int
+    rails: int | None
     ports: tuple[int, int, int]
     parts: MappingOf[str, Scalar]
     cable: Cable
@@ -78,7 +84,8 @@ class Draft:
     def faster(self) -> float:
         """How many times as fast as a card's cable an uplink is; 1 where a rate is unknown."""
         below, above = self.cable.rate.value, self.uplink.rate.value
-        return above / below if below and above else 1.0
+        ratio = above / below if below and above else 1.0
+        return ratio if 0 < ratio < math.inf else 1.0
 
     def at(self, *keys: str) -> Node:
         """Return where one of these keys stands, else the fabric's name."""
@@ -159,8 +166,9 @@ def _read_fabric(
     return Draft(
         name=name,
         kind=values["kind"],
-        cards=values.get("of", ()),
-        rails=values.get("rails", 1),
+        of=values.get("of", ()),
+        cards=values.get("cards", ()),
+        rails=values.get("rails"),
         ports=(leaf, spine, core),
         parts={role: node for role, node in parts.items() if isinstance(node, Scalar)},
         cable=cable,
@@ -200,18 +208,18 @@ def lay_fabrics(drafts: Iterable[Draft], names: Names, report: Report) -> tuple[
     laid: list[Laid] = []
     switches = cables = 0
     for draft in drafts:
-        ends = [end for text in draft.cards for end in names.ends(text.text, text, report)]
-        plan = _plan(draft, len(ends), report) if ends and _is_sound(draft, ends, report) else None
+        nodes = _nodes(draft, names, report)
+        plan = _plan(draft, len(nodes), len(nodes[0]), report) if nodes else None
         if plan is None:
             continue
         switches += plan.leaves + plan.network.spines + plan.network.cores
-        cables += len(ends) + plan.leaves * plan.network.up.above + _bundles_to_cores(plan.network)
+        cables += plan.ends + plan.leaves * plan.network.up.above + _bundles_to_cores(plan.network)
         if switches > MOST or cables > _MOST_CABLES:
             message = f"with fabric `{draft.name.text}` the file has {switches} switches and "
             message += f"{cables} cables of fabrics, more than {MOST} and {_MOST_CABLES}"
             report.add(draft.name, "huge-range", message, help="name fewer cards")
             break
-        made = _lay(draft, ends, plan)
+        made = _lay(draft, nodes, plan)
         if taken := [name for group in made.groups for name in group.names if names.matching(name)]:
             message = f"{listed(ranged(taken))} would be made here and "
             message += "is there already" if len(taken) == 1 else "are there already"
@@ -221,37 +229,109 @@ def lay_fabrics(drafts: Iterable[Draft], names: Names, report: Report) -> tuple[
     return tuple(laid)
 
 
-def _is_sound(draft: Draft, ends: Sequence[End], report: Report) -> bool:
-    """Whether the cards are each there once, and make whole nodes."""
-    if twice := [str(end) for end, count in Counter(ends).items() if count > 1]:
+def _nodes(draft: Draft, names: Names, report: Report) -> Nodes:
+    """Return the cards of each node, in the order of their rails; none where something is wrong."""
+    nodes = _machines(draft, names, report) if draft.cards else _blocks(draft, names, report)
+    ends = Counter(end for cards in nodes for end in cards)
+    if twice := [str(end) for end, count in ends.items() if count > 1]:
         message = f"fabric `{draft.name.text}` joins {listed(ranged(twice))} twice"
         report.add(draft.at("of"), "defined-twice", message, help="name each card once")
-        return False
-    nodes, over = divmod(len(ends), draft.rails)
-    if not over:
-        return True
-    fits = [counted(count * draft.rails, "card") for count in (nodes, nodes + 1) if count]
-    message = f"{counted(len(ends), 'card')} do not come out even: with {draft.rails} rails "
-    message += f"that is {counted(nodes, 'node')} and {counted(over, 'card')} over"
-    help = f"{listed(fits, 'or')} would do"
-    report.add(draft.at("of"), "uneven-fabric", message, help=help)
-    return False
+        return ()
+    return _whole(draft, nodes, report)
+
+
+def _whole(draft: Draft, nodes: Nodes, report: Report) -> Nodes:
+    """Return the nodes if all of them have as many cards."""
+    rails = draft.rails or len(nodes[0]) if nodes else 0
+    uneven = next((cards for cards in nodes if len(cards) != rails), None)
+    if uneven is None:
+        return nodes
+    if draft.cards:
+        machine, first = (cards[0].device.partition(".")[0] for cards in (uneven, nodes[0]))
+        message = f"{machine} has {counted(len(uneven), 'card')} for this fabric, and {first} "
+        message += f"has {len(nodes[0])}"
+        help = "name the cards that all have, or make two fabrics"
+        if machine == first:
+            message = f"`cards:` are {len(uneven)} of each machine, and `rails:` says {rails}"
+            help = "leave `rails:` out"
+    else:
+        count = len(nodes) - 1
+        fits = [counted(each * rails, "card") for each in (count, count + 1) if each]
+        message = f"{counted(count * rails + len(uneven), 'card')} do not come out even: with "
+        message += f"{rails} rails that is {counted(count, 'node')} and "
+        message += f"{counted(len(uneven), 'card')} over"
+        help = f"{listed(fits, 'or')} would do"
+    report.add(draft.at("cards", "of"), "uneven-fabric", message, help=help)
+    return ()
+
+
+def _machines(draft: Draft, names: Names, report: Report) -> Nodes:
+    """Return the cards of the machines that `of:` names."""
+    nodes: list[tuple[End, ...]] = []
+    of_template: dict[int, tuple[End, ...]] = {}
+    for text in draft.of:
+        machines = names.machines(text.text.strip())
+        if not machines:
+            message = f"no machine is called `{text.text}`, and `cards:` are of machines"
+            help = (
+                "leave `cards:` out" if names.matching(text.text) else names.absent([text.text])[1]
+            )
+            report.add(text, "unknown-name", message, help=help)
+            return ()
+        for machine in machines:
+            inside = names.inside(machine)
+            cards = of_template.get(id(inside))
+            if cards is None:
+                cards = of_template[id(inside)] = _cards(draft, machine, inside, report)
+                if not cards:
+                    return ()
+            nodes.append(tuple(End(f"{machine}.{end.device}", end.side) for end in cards))
+    return tuple(nodes)
+
+
+def _cards(draft: Draft, machine: str, inside: Names, report: Report) -> tuple[End, ...]:
+    """Return the cards of a machine by their names in it; one that it has not is reported."""
+    ends: list[End] = []
+    for text in draft.cards:
+        device = text.text.partition("/")[0].strip()
+        if not inside.matching(device):
+            reason, advice = inside.absent([device])
+            message = reason.replace("no device", f"{machine} has no", 1)
+            report.add(text, "unknown-name", message, help=advice)
+            return ()
+        ends += inside.ends(text.text, text, report)
+    return tuple(ends)
+
+
+def _blocks(draft: Draft, names: Names, report: Report) -> Nodes:
+    """Return the cards that `of:` names in blocks of as many as there are rails."""
+    for text in draft.of:
+        if machines := names.machines(text.text.strip()):
+            message = f"`{text.text}` names machines, and a fabric joins their cards"
+            card = next(iter(names.inside(machines[0])), "nic")
+            help = f"say which: `cards: ...`, a name in it such as `{card}`"
+            report.add(text, "missing-key", message, help=help)
+            return ()
+    ends = [end for text in draft.of for end in names.ends(text.text, text, report)]
+    rails = draft.rails or 1
+    return tuple(tuple(ends[at : at + rails]) for at in range(0, len(ends), rails))
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How many leaves there are, how many cards each takes in turn, and the network above them."""
+    """How many cards and leaves there are, how many each takes in turn, and the network above."""
 
+    ends: int
     leaves: int
     cards: int
     network: Clos
 
 
-def _plan(draft: Draft, cards: int, report: Report) -> _Plan | None:
-    """Return the counts of a fabric for so many cards; where there are none, say what would do."""
-    nodes, ports = cards // draft.rails, draft.ports[0]
+def _plan(draft: Draft, nodes: int, of_node: int, report: Report) -> _Plan | None:
+    """Return the counts of a fabric for so many nodes with so many cards, or say what would do."""
+    cards, ports = nodes * of_node, draft.ports[0]
     by_rail = draft.kind == "rail-optimized"
-    a_node = draft.cable.count * (1 if by_rail else draft.rails)  # cables of a node in one leaf
+    a_node = draft.cable.count * (1 if by_rail else of_node)  # cables of a node in one leaf
     ratio, faster = draft.oversubscription[0], draft.faster
     room = ports - draft.uplinks if draft.uplinks else clos.most_downlinks(ports, ratio, faster)
     # Where a leaf serves no stated number of nodes, it may end in the middle of one.
@@ -263,6 +343,9 @@ def _plan(draft: Draft, cards: int, report: Report) -> _Plan | None:
             _report_uneven_leaves(draft, nodes, draft.leaves, report)
             return None
         in_leaf = cards // draft.leaves
+    elif not (draft.uplinks or draft.spines):
+        counts = (nodes, of_node) if by_rail else (cards, 1)
+        in_leaf = _with_divisible_uplinks(draft, in_leaf, *counts)
     downlinks = in_leaf * draft.cable.count
     if not 0 < downlinks <= room:
         per_leaf = room // a_node
@@ -276,8 +359,8 @@ def _plan(draft: Draft, cards: int, report: Report) -> _Plan | None:
         )
         return None
     if by_rail:
-        leaves = math.ceil(nodes / in_leaf) * draft.rails
-        rails = [range(rail, leaves, draft.rails) for rail in range(draft.rails)]
+        leaves = math.ceil(nodes / in_leaf) * of_node
+        rails = [range(rail, leaves, of_node) for rail in range(of_node)]
     else:
         leaves = math.ceil(cards / in_leaf)
         if draft.leaves and leaves > draft.leaves:
@@ -291,8 +374,31 @@ def _plan(draft: Draft, cards: int, report: Report) -> _Plan | None:
             return None
         leaves = draft.leaves or leaves
         rails = [range(leaves)]
+    if leaves > MOST:
+        message = f"fabric `{draft.name.text}` has {leaves} leaves, more than {MOST}"
+        report.add(draft.at("leaves", "unit"), "huge-range", message, help="make them fewer")
+        return None
     network = _network(draft, leaves, rails, ports - downlinks, downlinks, report)
-    return _Plan(leaves, in_leaf, network) if network else None
+    return _Plan(cards, leaves, in_leaf, network) if network else None
+
+
+def _with_divisible_uplinks(draft: Draft, most: int, count: int, leaves_each: int) -> int:
+    """Return how many cards a leaf takes: a few less where its uplinks divide by nothing.
+
+    43 uplinks go to 43 spines, a cable to each; of 44 four go to each of 11. `count` is what the
+    leaves share, each part of it by `leaves_each` of them.
+    """
+    ratio, (ports, spine_ports, _) = draft.oversubscription[0], draft.ports
+    fewest = math.ceil(count / most) if most else 0
+    for in_leaf in range(most, most - most // _FEW - 1, -1):
+        if not in_leaf or math.ceil(count / in_leaf) > fewest:
+            break
+        leaves, downlinks = fewest * leaves_each, in_leaf * draft.cable.count
+        uplinks = clos.uplinks_for(downlinks, ratio, draft.faster)
+        up = clos.evenly(leaves, uplinks, ports - downlinks, spine_ports)
+        if up is None or up.bundle > 1 or leaves * 2 > spine_ports:
+            return in_leaf
+    return most
 
 
 def _report_uneven_leaves(draft: Draft, nodes: int, leaves: int, report: Report) -> None:
@@ -378,15 +484,23 @@ def _bundles_to_cores(network: Clos) -> int:
 # --- switches and cables --------------------------------------------------------------------------
 
 
-def _lay(draft: Draft, cards: Sequence[End], plan: _Plan) -> Laid:
+def _lay(draft: Draft, nodes: Nodes, plan: _Plan) -> Laid:
     """Return the switches and cables of a plan."""
     network, place = plan.network, draft.name.place
     counts = {"leaf": plan.leaves, "spine": network.spines, "core": network.cores}
     groups = tuple(_switches(draft, role, count) for role, count in counts.items() if count)
     leaves, spines, *cores = ([End(name) for name in group.names] for group in groups)
+    if draft.kind == "rail-optimized":
+        leaf_of = (
+            node // plan.cards * len(cards) + rail
+            for node, cards in enumerate(nodes)
+            for rail in range(len(cards))
+        )
+    else:
+        leaf_of = (card // plan.cards for card in range(plan.ends))
     downlinks = [
         DescribedLink(card, leaves[leaf], draft.cable, place)
-        for card, leaf in zip(cards, _leaves_of(draft, len(cards), plan), strict=True)
+        for card, leaf in zip((card for cards in nodes for card in cards), leaf_of, strict=True)
     ]
     uplink = _bundle(draft.uplink, network.up.bundle)
     uplinks = [
@@ -395,7 +509,7 @@ def _lay(draft: Draft, cards: Sequence[End], plan: _Plan) -> Laid:
         for leaf in members
         for spine in range(group * network.up.above, (group + 1) * network.up.above)
     ]
-    links, cables = [*downlinks, *uplinks], [len(cards) * draft.cable.count]
+    links, cables = [*downlinks, *uplinks], [plan.ends * draft.cable.count]
     cables.append(plan.leaves * network.up.uplinks)
     if network.core is not None:
         to_core = _bundle(draft.uplink, network.core.bundle)
@@ -411,16 +525,6 @@ def _lay(draft: Draft, cards: Sequence[End], plan: _Plan) -> Laid:
         for role, group, below in zip(counts, groups, cables, strict=False)
     )
     return Laid(Fabric(draft.name.text, draft.kind, tiers, place), groups, tuple(links))
-
-
-def _leaves_of(draft: Draft, cards: int, plan: _Plan) -> Iterator[int]:
-    """Yield the leaf of each card in turn."""
-    if draft.kind != "rail-optimized":
-        yield from (card // plan.cards for card in range(cards))
-        return
-    for node in range(cards // draft.rails):
-        first = node // plan.cards * draft.rails
-        yield from range(first, first + draft.rails)
 
 
 def _switches(draft: Draft, role: str, count: int) -> Group:

@@ -200,7 +200,7 @@ class Names:
         return names if self._known.issuperset(names) else ()
 
     def _matching_inside(self, text: str, inside: str) -> tuple[str, ...]:
-        hosts = self._hosts(text)
+        hosts = self.machines(text)
         matching = {id(names): names for names in map(self._used.__getitem__, hosts)}
         of_machine = {key: names.matching(inside) for key, names in matching.items()}
         if text not in self._used_stems and not all(of_machine.values()):
@@ -209,7 +209,11 @@ class Names:
             f"{host}.{name}" for host in hosts for name in of_machine[id(self._used[host])]
         )
 
-    def _hosts(self, text: str) -> tuple[str, ...]:
+    def inside(self, machine: str) -> Names:
+        """Return the devices of a used machine."""
+        return self._used[machine]
+
+    def machines(self, text: str) -> tuple[str, ...]:
         """Return the used machines that `text` names; none when one of them is not there."""
         if text in self._used:
             return (text,)
@@ -280,9 +284,9 @@ class Names:
             return message, "`.` enters a used topology, and none is used here"
         if dot:
             return self._absent_inside(host, inside)
-        if self._hosts(name):
+        if self.machines(name):
             message = f"{name} is a whole machine (`use:`), not a device"
-            device = next(iter(self._used[self._hosts(name)[0]]), "")
+            device = next(iter(self._used[self.machines(name)[0]]), "")
             return message, f"name a device in it: `{name}.{device}`"
         family = self._stems.get(stem_of(name)[0], ())
         if family:
@@ -292,7 +296,7 @@ class Names:
 
     def _absent_inside(self, text: str, inside: str) -> tuple[str, str]:
         """Return message and advice for devices that a used machine, or no machine, has."""
-        hosts = self._hosts(text)
+        hosts = self.machines(text)
         if not hosts:
             if self.matching(text):
                 message = f"{text} is a device, and `.` enters a machine that is used"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topo.graph import components
-
 if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
@@ -20,8 +18,15 @@ def host_numbers(topology: Topology) -> dict[str, int]:
     >>> hosts["gpu0"] == hosts["slot1"], hosts["gpu0"] == hosts["storage"]
     (True, False)
     """
-    hosts = components(
-        topology.devices,
-        lambda name: [step.target for step in topology.steps[name] if step.link.layer != "network"],
-    )
-    return {name: number for number, host in enumerate(hosts) for name in host}
+    root = {name: name for name in topology.devices}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            root[name] = name = root[root[name]]
+        return name
+
+    for link in topology.links:
+        if link.layer != "network":
+            root[find(link.b.device)] = find(link.a.device)
+    numbers: dict[str, int] = {}
+    return {name: numbers.setdefault(find(name), len(numbers)) for name in topology.devices}
