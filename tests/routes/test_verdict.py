@@ -188,15 +188,15 @@ def test_acs_does_not_matter_where_traffic_goes_by_the_root_anyway():
 
 
 @pytest.mark.parametrize("via", ["legacy", "direct", "compat", "p2pdma"])
-def test_a_drive_in_another_server_is_refused_with_that_reason(via):
+def test_a_drive_in_another_server_that_no_network_joins_is_refused_with_that_reason(via):
     text = LOCAL_DRIVES.replace(
         "gpu0: accel", "gpu0: accel\n  box: socket\n  nic[0-1]: card\n  leaf: quantum-2"
     ).replace(
         "nvme -- cpu0",
-        "nic -- leaf: infiniband ndr\n  - nic0 -- box: pcie 5 x16\n"
+        "nic1 -- leaf: infiniband ndr\n  - nic0 -- box: pcie 5 x16\n"
         "  - nic1 -- cpu0: pcie 5 x16\n  - nvme -- box",
     )
-    route = laid(built(text), via, storage="nvme")
+    route = laid(built(text.partition("workloads:")[0]), via, storage="nvme")
     assert route.verdict == "refused"
     assert reason(route, "other-server").text == "nvme0 and nvme1 are in another server than gpu0"
 

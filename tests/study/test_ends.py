@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machines import GRACE, ONE_SOCKET, TWO_SOCKETS, built
+from tests.machines import GRACE, LOCAL_DRIVES, ONE_SOCKET, PARTS, TWO_SOCKETS, built
+from topo.datapaths.registry import count
+from topo.errors import DescriptionError
+from topo.routes.route import Policy
+from topo.study.bottleneck import bottleneck
 from topo.study.compare import compare
 
 GB = 1e9
@@ -157,3 +161,149 @@ def test_a_data_path_of_the_users_own_with_three_accesses_a_byte():
     assert path.dram_bytes is None
     assert path.counts.dram_bytes == 3
     assert path.rate == pytest.approx(PCIE4)
+
+
+# --- network cards as ends ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "chip"), [("nic0", "ram0", "in"), ("ram0", "nic0", "out")]
+)
+def test_a_network_card_fills_and_empties_ram(source, target, chip):
+    machine = built(ONE_SOCKET)
+    (answer,) = compare(machine, source=source, target=target).workloads[0].paths
+    link = "nic0 -> cpu0" if chip == "in" else "cpu0 -> nic0"
+    assert answer.name == "nic-host"
+    assert answer.routes[0].use == {link: 1.0, "ram0/bus": 1.0, f"nic0/chip {chip}": 1.0}
+
+
+def test_a_drive_feeds_a_card_through_ram_or_past_it():
+    machine = built(
+        LOCAL_DRIVES.replace("gpu0: accel", "gpu0: accel\n  nic0: card").replace(
+            "links:", "links:\n  - nic0 -- cpu0: pcie 5 x16"
+        )
+    )
+    comparison = compare(machine, source="nvme0", target="nic0")
+    past, staged = comparison.workloads[0].paths
+    assert (past.name, staged.name) == ("target-p2p", "target-staged")
+    assert past.routes[0].use == {
+        "nvme0/read": 1.0,
+        "nvme0 -> cpu0": 1.0,
+        "cpu0 -> nic0": 1.0,
+        "nic0/chip out": 1.0,
+        "cpu0/p2p non-posted": 1.0,  # the card reads
+    }
+    assert staged.routes[0].use["ram0/bus"] == 2.0
+    assert staged.counts.ram_traversals == 1
+
+
+def test_between_cards_alone_nothing_moves():
+    with pytest.raises(DescriptionError, match="no data path joins a network card with a network"):
+        compare(built(TWO_SOCKETS), source="nic", target="nic")
+
+
+# --- drives of another host -----------------------------------------------------------------------
+
+# A storage server with two drives, and one that reads. The target's cards: two of 400 Gb/s.
+TARGET = (
+    PARTS
+    + """
+devices:
+  box: socket
+  boxram: dram
+  nvme[0-7]: drive
+  boxnic[0-1]: card
+  leaf: quantum-2
+  cpu0: socket
+  ram0: dram
+  nic0: card
+  gpu[0-1]: accel
+links:
+  - boxram -- box: memory-bus
+  - nvme -- box: pcie 4 x4
+  - boxnic -- box: pcie 5 x16
+  - boxnic -- leaf: infiniband ndr
+  - nic0 -- leaf: infiniband ndr
+  - nic0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+workloads:
+  load: {read: 80 GB, from: nvme, to: gpu}
+  past: {read: 80 GB, from: nvme, to: gpu, target: p2p}
+  save: {write: 80 GB, from: gpu, to: nvme}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rate", "binds"),
+    [
+        ({}, 50.0, "nic0/p1"),  # the server's own way
+        ({"boxram.bus": "60 GB/s"}, 30.0, "boxram/bus"),  # written once and read once
+        ({"nvme.read": "2 GB/s"}, 16.0, "nvme0/read"),
+        ({"boxnic.chip": "100 Gb/s"}, 25.0, "boxnic0/chip"),
+        ({"ram0.bus": "80 GB/s"}, 20.0, "ram0/bus"),
+    ],
+)
+def test_a_drive_of_another_host_is_read_through_it(changes, rate, binds):
+    answer = compare(built(TARGET, changes), workload="load", via=["legacy"])["legacy"]
+    assert answer.verdict == "ok"
+    assert answer.rate == pytest.approx(rate * GB)
+    assert binds in {resource.name for resource in answer.bound}
+
+
+def test_the_target_s_ram_is_counted_apart():
+    answer = compare(built(TARGET), workload="load", via=["direct"])["direct"]
+    use = answer.routes[0].use
+    assert (use["boxram/bus"], use.get("ram0/bus")) == (2.0, None)
+    assert answer.counts.ram_traversals == 0
+    assert answer.target_path is not None
+    assert count(answer.target_path).ram_traversals == 1
+    assert answer.target_size == 80 * GB
+    assert answer.route.waypoints == (
+        *("nvme0", "target-buffer", "boxnic0", "nic0", "PCIe", "gpu0"),
+    )
+
+
+def test_past_the_target_s_ram_its_bus_is_not_used():
+    answer = compare(built(TARGET, {"boxram.bus": "1 GB/s"}), workload="past", via=["direct"])
+    path = answer["direct"]
+    assert path.rate == pytest.approx(50 * GB)
+    assert "boxram/bus" not in path.routes[0].use
+    assert path.target_path is not None
+    assert count(path.target_path).ram_traversals == 0
+
+
+def test_a_write_goes_the_same_way_back():
+    answer = compare(built(TARGET), workload="save", via=["direct"])["direct"]
+    use = answer.routes[0].use
+    assert {name: use[name] for name in ("nic0/chip out", "nvme0/write", "boxram/bus")} == {
+        "nic0/chip out": 1.0,
+        "nvme0/write": pytest.approx(1 / 8),
+        "boxram/bus": 2.0,
+    }
+    assert use["boxnic0/chip in"] == pytest.approx(0.5)
+    assert answer.route.waypoints[0] == "gpu0"
+    assert answer.route.waypoints[-1] == "nvme0"
+
+
+@pytest.mark.parametrize("nics", ["stripe", "best"])
+def test_cards_of_both_hosts_may_be_chosen_otherwise(nics):
+    answer = compare(built(TARGET), workload="load", via=["direct"], policy=Policy(nics=nics))
+    assert answer["direct"].rate == pytest.approx(50 * GB)
+
+
+def test_storage_of_another_host_fills_ram():
+    machine = built(TARGET)
+    answer = compare(machine, source="nvme", target="ram0", via=["odirect"])["odirect"]
+    assert answer.rate == pytest.approx(50 * GB)
+    assert (answer.routes[0].use["ram0/bus"], answer.routes[0].use["boxram/bus"]) == (1.0, 2.0)
+
+
+def test_the_ladder_climbs_through_both_hosts():
+    ladder = bottleneck(built(TARGET, {"boxram.bus": "60 GB/s"}), workload="load", via="direct")
+    names = [
+        [full.resource.name for _, group in rung.classes for full in group] for rung in ladder.rungs
+    ]
+    assert names[0] == ["boxram/bus"]
+    assert "nic0/p1" in names[1]

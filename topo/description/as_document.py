@@ -145,6 +145,8 @@ def _workload(workload: Workload) -> Plain:
         entries["limit"] = spell_rate(workload.limit)
     if workload.pairing:
         entries["pairing"] = workload.pairing
+    if workload.target != "staged":
+        entries["target"] = workload.target
     if workload.start:
         entries["start"] = spell_duration(workload.start)
     return entries

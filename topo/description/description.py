@@ -23,6 +23,7 @@ Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie"]
 Direction = Literal["read", "write", "copy"]
 Pairing = Literal["nearest", "all", "in-order"]
+Target = Literal["staged", "p2p"]
 Basis = Literal["theoretical", "achievable", "measured"]
 BASES: Final[tuple[Basis, ...]] = get_args(Basis)
 # What data comes from and goes to, and the kinds of devices that each is. Of two the one farther
@@ -199,6 +200,8 @@ class Workload:
     pairing
         Which far ends each endpoint exchanges data with; empty for what is usual: the nearest RAM,
         all storage.
+    target
+        How a drive of another host is reached inside that host: through its RAM, or peer to peer.
     sized
         Whether anybody said a size. Where nobody did, `size` stands for any, and only rates mean
         something.
@@ -217,6 +220,7 @@ class Workload:
     place: Place | None = None
     sized: bool = True
     pairing: Pairing | Literal[""] = ""
+    target: Target = "staged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
 from topo.catalogue.values import SENTENCES, rejoin
-from topo.description.description import FABRIC_KINDS, ROUTING, Pairing
+from topo.description.description import FABRIC_KINDS, ROUTING, Pairing, Target
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar, Sequence
 from topo.errors import DescriptionError, Finding, Place, UnitError
 from topo.phrases import did_you_mean, listed, near_names
@@ -229,6 +229,12 @@ WORKLOAD: Final = _table(
         "word",
         "which of several each takes: its own `nearest` (of RAM when not said), `all`, `in-order`",
         words=get_args(Pairing),
+    ),
+    Row(
+        "target",
+        "word",
+        "how another host's drive reaches its cards: `staged` in its RAM (when not said) or `p2p`",
+        words=get_args(Target),
     ),
     Row("start", "duration", "when it starts; 0 s when not said"),
 )

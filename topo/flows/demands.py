@@ -75,7 +75,10 @@ def demands_of(
     pairs = paired_ends(router, workload)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if len(pairs) == 1 else (math.inf, stated)
-    routes = (router.route(path, ends.far, ends.endpoint, ends.direction) for ends in pairs)
+    routes = (
+        router.route(path, ends.far, ends.endpoint, ends.direction, target=workload.target)
+        for ends in pairs
+    )
     return tuple(
         Demand(
             workload=workload.name,

@@ -48,7 +48,8 @@ class Policy:
         """Return where `buffer` lies."""
         stem = buffer.removesuffix("-buffer")
         chosen = dict(self.buffers)
-        return chosen.get(stem, chosen.get("all", "near-gpu"))
+        in_target = stem == "target"  # another host's RAM: what holds for all is not about it
+        return chosen.get(stem, "near-gpu" if in_target else chosen.get("all", "near-gpu"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,17 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Subflow:
-    """One choice of far end, card and memories, with the share of the traffic that takes it."""
+    """One choice of far end, cards and memories, with the share of the traffic that takes it.
+
+    `target_card` is the card by which the data leaves the host of a drive that is elsewhere.
+    """
 
     share: float
     far: str
     card: str
     memories: tuple[tuple[str, str], ...]
     transfers: tuple[Transfer, ...]
+    target_card: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,8 @@ class Route:
         What shares the traffic, shares adding up to 1; empty when `verdict` is ``refused``.
     use
         Bytes through each resource (by id) for a payload byte, over all subflows.
+    target_path
+        The data path by which drives of other hosts reach their cards; `None` where there are none.
     extra
         Resources that exist only for routes: peer-to-peer caps of a flow, measured pairs, stages.
     waypoints
@@ -174,6 +181,7 @@ class Route:
     use: Mapping[str, float] = field(default_factory=dict)
     extra: tuple[Resource, ...] = ()
     waypoints: tuple[str, ...] = ()
+    target_path: DataPath | None = None
 
     def resources(self, topology: Topology, ids: Iterable[str]) -> dict[str, Resource]:
         """Return resources by their ids, the topology's or the route's own."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from itertools import pairwise, product
 from math import prod
 
-from topo.datapaths.registry import is_buffer
-from topo.description.description import DataPath, Move
+from topo.datapaths.registry import data_path, is_buffer
+from topo.description.description import DataPath, Move, Target
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
+from topo.records import dataclass
 from topo.routes.route import (
     Direction,
     EqualCostPaths,
@@ -27,6 +29,17 @@ from topo.routes.usage import UseBuilder, measured_pairs, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
 from topo.topology.topology import Step, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """A way of a drive's data inside its own host, to a card of that; nothing if it is here."""
+
+    far: str
+    share: float = 1.0
+    card: str = ""
+    places: dict[str, str] = field(default_factory=dict)
+    transfers: tuple[Transfer, ...] = ()
 
 
 class Router:
@@ -62,6 +75,7 @@ class Router:
             topology, host=self._host, network=self._network, fabric=self._fabric
         )
         self._measured = measured_pairs(topology)
+        self._halves: dict[tuple[str, str, tuple[str, ...]], list[_Half]] = {}
 
     def route(
         self,
@@ -69,6 +83,8 @@ class Router:
         far_ends: tuple[str, ...],
         endpoint: str,
         direction: Direction = "read",
+        *,
+        target: Target = "staged",
     ) -> Route:
         """Return `path` laid between `far_ends` and `endpoint`.
 
@@ -82,35 +98,48 @@ class Router:
             Names of devices: what is filled or emptied, and what it exchanges data with.
         direction
             ``read`` or ``write``; a write walks the same links the other way.
+        target
+            How drives of other hosts are reached inside those.
 
         Returns
         -------
         Route
             With the verdict ``refused`` and no subflows where something forbids it.
         """
-        reasons = (
-            *wrong_ends(self.topology, path, far_ends, endpoint),
-            *stated_needs(self.topology, path, far_ends, endpoint, direction),
-        )
-        elsewhere = [
+        # Drives of other hosts: each half of their way there is laid by a data path of its own.
+        elsewhere = frozenset(
             name
             for name in far_ends
             if self.topology[name].is_drive
             and name not in self._host.distances(endpoint)
             and socket_of(self.topology, name)
             and socket_of(self.topology, endpoint)
+        )
+        remote = [
+            name for name in far_ends if name in elsewhere or self.topology[name].kind == "storage"
         ]
+        reasons = (
+            *wrong_ends(self.topology, path, far_ends, endpoint),
+            *stated_needs(self.topology, path, far_ends, remote, endpoint, direction),
+        )
+        target_path: DataPath | None = None
         if elsewhere:
-            be = "is" if len(elsewhere) == 1 else "are"
-            fact = f"{listed(ranged(elsewhere, 4))} {be} in another server than"
-            reasons = (*reasons, Reason("other-server", "refused", fact, about=(endpoint,)))
+            target_path = data_path(self.topology.description, f"target-{target}")
+            apart = [n for n in far_ends if n in elsewhere and not self._target_cards(n, endpoint)]
+            if apart:
+                be = "is" if len(apart) == 1 else "are"
+                fact = f"{listed(ranged(apart, 4))} {be} in another server than"
+                reasons = (*reasons, Reason("other-server", "refused", fact, about=(endpoint,)))
         if verdict_of(reasons) != "refused":
             reasons = (*reasons, *self._diverted(path, far_ends, endpoint))
         if verdict_of(reasons) == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
         subflows: list[Subflow] = []
         for far in far_ends:
-            of_far = self._subflows(path, far, endpoint, direction)
+            halves = [_Half(far)]
+            if target_path is not None and far in elsewhere:
+                halves = self._target_halves(target_path, far, endpoint)
+            of_far = self._subflows(path, halves, endpoint, direction)
             if isinstance(of_far, Reason):
                 return Route(path, direction, endpoint, "refused", (*reasons, of_far))
             subflows.extend(
@@ -132,6 +161,7 @@ class Router:
             use=total_use(used),
             extra=tuple(builder.extra.values()),
             waypoints=waypoints(self.topology, used[0]),
+            target_path=target_path,
         )
 
     def reweighted(self, route: Route, shares: tuple[float, ...]) -> Route:
@@ -155,7 +185,8 @@ class Router:
         """
         kept: list[float] = []
         for subflow in route.subflows:
-            nearest = self._placement.nearest_cards(subflow.far, route.endpoint)
+            start = subflow.target_card or subflow.far
+            nearest = self._placement.nearest_cards(start, route.endpoint)
             kept.append(subflow.share if not subflow.card or subflow.card in nearest else 0.0)
         of_storage: dict[str, float] = {}
         for subflow, share in zip(route.subflows, kept, strict=True):
@@ -200,34 +231,73 @@ class Router:
     # --- subflows -------------------------------------------------------------------------------
 
     def _subflows(
-        self, path: DataPath, far: str, endpoint: str, direction: Direction
+        self, path: DataPath, halves: Sequence[_Half], endpoint: str, direction: Direction
     ) -> tuple[Subflow, ...] | Reason:
-        """Return one subflow for each card and each choice of memories, or why there is none."""
-        cards = self._cards(far, endpoint)
-        if not cards:
-            fact = f"no network card reaches both {far} and"
-            return Reason("no-way", "refused", fact, about=(endpoint,))
+        """Return one subflow for each card and each choice of memories, or why there is none.
+
+        `halves` are what goes before in the host of the far end; one without transfers if it is
+        here.
+        """
+        far = halves[0].far if halves else ""
         subflows: list[Subflow] = []
-        for card in cards:
-            choices = self._places(path, card or far, endpoint)
-            if not choices:
-                fact = "the file has no system RAM for the buffers within reach of"
-                return Reason("no-memory", "refused", fact, about=(endpoint,))
-            share = 1.0 / len(cards) / len(choices)
-            for places in choices:
-                transfers = self._transfers(path, far, endpoint, card, places)
-                if transfers is None:
-                    fact = f"no permitted way joins {far} and"
-                    return Reason("no-way", "refused", fact, about=(endpoint,))
-                if direction == "write":
-                    transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
-                memories = tuple((end, name) for end, name in places.items() if is_buffer(end))
-                subflows.append(Subflow(share, far, card, memories, transfers))
+        for half in halves:
+            start = half.card or far
+            cards = self._cards(start, endpoint, by_network=bool(half.card))
+            if not cards:
+                fact = f"no network card reaches both {far} and"
+                return Reason("no-way", "refused", fact, about=(endpoint,))
+            for card in cards:
+                choices = self._places(path, card or far, endpoint)
+                if not choices:
+                    return _no_memory(endpoint)
+                share = half.share / len(cards) / len(choices)
+                for places in choices:
+                    laid = self._transfers(path, start, endpoint, card, places)
+                    if laid is None:
+                        fact = f"no permitted way joins {far} and"
+                        return Reason("no-way", "refused", fact, about=(endpoint,))
+                    if half.card:  # by then it has left its storage
+                        first = replace(laid[0], move=replace(laid[0].move, source="card"))
+                        laid = (first, *laid[1:])
+                    transfers = (*half.transfers, *laid)
+                    if direction == "write":
+                        transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
+                    memories = tuple(
+                        (end, name)
+                        for end, name in (half.places | places).items()
+                        if is_buffer(end)
+                    )
+                    subflows.append(Subflow(share, far, card, memories, transfers, half.card))
         return tuple(subflows)
 
-    def _cards(self, far: str, endpoint: str) -> tuple[str, ...]:
-        """Return the cards that carry the data; what is in the host needs none, and has ``""``."""
-        if self.topology[far].kind != "storage":
+    def _target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
+        """Return the cards by which the data of a drive leaves its host towards an endpoint."""
+        if self.policy.nics == "nearest":
+            return self._placement.nearest_target_cards(drive, endpoint)
+        return self._placement.target_cards(drive, endpoint)
+
+    def _target_halves(self, path: DataPath, drive: str, endpoint: str) -> list[_Half]:
+        """Return the ways of a drive's data to the cards of its host, with their shares."""
+        cards = self._target_cards(drive, endpoint)
+        key = (path.name, drive, cards)
+        if key not in self._halves:
+            halves = []
+            for card in cards:
+                choices = self._places(path, drive, drive)
+                for places in choices:
+                    transfers = self._transfers(path, drive, card, "", places)
+                    if transfers is not None:
+                        share = 1.0 / len(cards) / len(choices)
+                        halves.append(_Half(drive, share, card, places, transfers))
+            self._halves[key] = halves
+        return self._halves[key]
+
+    def _cards(self, far: str, endpoint: str, *, by_network: bool = False) -> tuple[str, ...]:
+        """Return the cards that carry the data; what is in the host needs none, and has ``""``.
+
+        Data from a card of another host comes by the network, as that of a target does.
+        """
+        if self.topology[far].kind != "storage" and not by_network:
             return ("",)
         if self.policy.nics == "nearest":
             return self._placement.nearest_cards(far, endpoint)
@@ -285,6 +355,8 @@ class Router:
             hops, sent_up_by = self._peer_hops(card or source, target)
             if card:  # over the wire to the card, then inside the host
                 engine, hops = card, (self._network.paths(source, card), *hops)
+            elif move.mover == "nic" and any(self.topology[end].is_nic for end in (source, target)):
+                engine = next(end for end in (source, target) if self.topology[end].is_nic)
             else:  # a drive's data is moved by its controller card, if it has one
                 passed = [step.target for hop in hops if hop for step in hop.example]
                 controllers = (name for name in passed if self.topology[name].kind == "hba")
@@ -326,6 +398,11 @@ class Router:
             up = self._host.paths(engine, attachment.root)
             return (up, self._host.paths(attachment.root, target)), meeting
         return (self._host.paths(engine, target),), ""
+
+
+def _no_memory(endpoint: str) -> Reason:
+    fact = "the file has no system RAM for the buffers within reach of"
+    return Reason("no-memory", "refused", fact, about=(endpoint,))
 
 
 def _reversed(transfer: Transfer) -> Transfer:

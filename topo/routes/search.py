@@ -249,17 +249,29 @@ class Placement:
 
         Equally near cards are all returned and share the traffic.
         """
-        cards = self.cards(storage, gpu)
-        if (cards, gpu) not in self._nearest:
+        return self._nearest_of(self.cards(storage, gpu), gpu)
+
+    def target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
+        """Return the cards in the host of a drive from which a network leads to an endpoint's."""
+        cards = (name for name in self._host.distances(drive) if name in self._card_order)
+        joined = (card for card in cards if self.cards(card, endpoint))
+        return tuple(sorted(joined, key=self._card_order.__getitem__))
+
+    def nearest_target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
+        """Return those of the `target_cards` that are nearest to the drive."""
+        return self._nearest_of(self.target_cards(drive, endpoint), drive)
+
+    def _nearest_of(self, cards: tuple[str, ...], device: str) -> tuple[str, ...]:
+        if (cards, device) not in self._nearest:
             distances: dict[str, tuple[int, int, float]] = {}
             for card in cards:
-                paths = self._host.paths(card, gpu)
-                assert paths is not None, "the GPU reaches the card"
-                locality_rank = rank(locality(self._topology, card, gpu))
+                paths = self._host.paths(card, device)
+                assert paths is not None, "the device reaches the card"
+                locality_rank = rank(locality(self._topology, card, device))
                 distances[card] = (locality_rank, len(paths.example), -paths.width)
             nearest = min(distances.values(), default=None)
-            self._nearest[cards, gpu] = tuple(card for card in cards if distances[card] == nearest)
-        return self._nearest[cards, gpu]
+            self._nearest[cards, device] = tuple(c for c in cards if distances[c] == nearest)
+        return self._nearest[cards, device]
 
     def memories_near(self, device: str) -> tuple[str, ...]:
         """Return the memories on the socket of `device`; without one there, on the nearest socket.

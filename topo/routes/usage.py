@@ -83,13 +83,21 @@ def is_peer(topology: Topology, transfer: Transfer) -> bool:
     return kinds == {"gpu"} and any(step.link.layer == "host" for step, _ in transfer.shares)
 
 
+def is_posted(topology: Topology, transfer: Transfer) -> bool:
+    """Whether a peer transfer's engine writes into a device, to PCIe posted, or reads from it."""
+    kinds = [topology[end].kind for end in (transfer.source, transfer.target)]
+    if "gpu" in kinds:
+        return kinds[-1] == "gpu"
+    return transfer.target != transfer.engine
+
+
 def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resource, float]]:
     """Yield the caps that places on a peer transfer state, with their shares of its bytes.
 
     In its direction, of both ends and of what is between: to PCIe, what goes into a GPU is posted,
     what comes out of one non-posted.
     """
-    posted = topology[transfer.target].kind == "gpu"
+    posted = is_posted(topology, transfer)
     gpu = transfer.target if posted else transfer.source
 
     in_host = [(step, share) for step, share in transfer.shares if step.link.layer == "host"]
@@ -97,7 +105,8 @@ def stated_caps(topology: Topology, transfer: Transfer) -> Iterator[tuple[Resour
     for step, share in in_host:
         passed[step.target] = passed.get(step.target, 0.0) + share
     for end in (transfer.engine, transfer.source, transfer.target):
-        if topology[end].kind not in ("storage", "memory"):
+        elsewhere = topology[end].is_nic and end != transfer.engine
+        if topology[end].kind not in ("storage", "memory") and not elsewhere:
             passed.setdefault(end, 1.0)
     caps_by_place = [
         (name, topology[name].part.peer_caps, name, topology[name].place, share)
@@ -167,7 +176,7 @@ def unstated_cap(
     from topo.topology.rules import peer_flow  # few machines need it
 
     sockets = dict.fromkeys(socket_of(topology, host) for host in hosts)
-    posted = topology[transfer.target].kind == "gpu"
+    posted = is_posted(topology, transfer)
     gpu, far = (transfer.target, transfer.source)[:: 1 if posted else -1]
     way = hosts[0] if len(hosts) == 1 else f"{hosts[0]} -> {hosts[-1]}"
     return Resource(
@@ -357,7 +366,8 @@ class UseBuilder:
         engine, move = self._topology[transfer.engine], transfer.move
         from_storage = source.is_storage or source.is_nic
         if engine.is_nic:
-            yield f"{engine.name}/chip {'in' if from_storage else 'out'}", 1.0
+            inward = from_storage and target.name != engine.name
+            yield f"{engine.name}/chip {'in' if inward else 'out'}", 1.0
         elif engine.kind == "hba" and engine.name != subflow.far:
             yield f"{engine.name}/{'read' if from_storage else 'write'}", 1.0
         elif move.mover == "core":

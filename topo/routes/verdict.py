@@ -40,14 +40,17 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 def stated_needs(
     topology: Topology,
     path: DataPath,
-    storages: tuple[str, ...],
+    far_ends: Sequence[str],
+    remote: Sequence[str],
     gpu: str,
     direction: Direction = "read",
 ) -> Iterator[Reason]:
-    """Yield what the file's facts say about the needs of `path`."""
+    """Yield what the file's facts say about the needs of `path`.
+
+    `remote` are those of the far ends that are in no host, or in another one than the endpoint.
+    """
     settings, steps = topology.settings_of(gpu), topology.steps[gpu]
-    remote = [name for name in storages if topology[name].kind == "storage"]
-    local = [name for name in storages if name not in remote]
+    local = [name for name in far_ends if name not in remote]
     for need in path.needs:
         reason: Reason | None = None
         if need == "peer-to-peer" and topology[gpu].kind == "gpu":

@@ -5,6 +5,7 @@ Reasons and what follows are facts here; `topo.views.sentences` has the words fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -142,6 +143,22 @@ class PathAnswer:
     def name(self) -> str:
         """The data path's name."""
         return self.data_path.name
+
+    @property
+    def target_path(self) -> DataPath | None:
+        """The data path inside the hosts of drives that are elsewhere; `None` for none."""
+        return next((route.target_path for route in self.routes if route.target_path), None)
+
+    @property
+    def target_size(self) -> float | None:
+        """Bytes that pass the RAM of those hosts in all; `None` where nobody said a size."""
+        shares = (
+            subflow.share
+            for route in self.routes
+            for subflow in route.subflows
+            if subflow.target_card
+        )
+        return None if self.size is None else self.size * math.fsum(shares) / len(self.routes)
 
     @property
     def route(self) -> Route:

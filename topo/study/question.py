@@ -23,6 +23,8 @@ _USUAL_PATHS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("storage", "gpu"): DEFAULT_PATHS,
     ("storage", "ram"): ("buffered", "odirect"),
     ("card", "gpu"): ("nic-ram", "nic-direct"),
+    ("storage", "card"): ("target-p2p", "target-staged"),
+    ("card", "ram"): ("nic-host",),
     ("ram", "gpu"): ("pageable", "pinned"),
     ("ram", "ram"): ("memcpy",),
     ("gpu", "gpu"): ("peer-ram", "peer-pcie", "peer-nvlink"),

@@ -191,6 +191,22 @@ def _length(path: PathAnswer) -> Document:
     return lengths | {"waypoints": path.routes[0].waypoints if path.routes else ()}
 
 
+def _in_target(path: PathAnswer) -> Document:
+    """Return what the hosts of drives that are elsewhere do, counted apart from the endpoint's."""
+    if path.target_path is None or path.rate is None:
+        return {}
+    from topo.datapaths.registry import count
+
+    counts, size = count(path.target_path), path.target_size
+    target = {
+        "data_path": path.target_path.name,
+        **keys_of(counts),
+        "dram_bytes_per_byte": counts.dram_bytes,
+        "ram_traffic_bytes": None if size is None else size * counts.ram_traversals,
+    }
+    return {"target": target}
+
+
 def _cores(path: PathAnswer) -> Document:
     cores = path.cores
     return {
@@ -361,7 +377,9 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
         _length,
-        "*counts ram_traffic ram_floor dram_bytes dram_floor rate start_rate at_most time",
+        "*counts",
+        _in_target,
+        "ram_traffic ram_floor dram_bytes dram_floor rate start_rate at_most time",
         "time_range:time_range_s bottlenecks tied",
         _in_words("own_limits"),
         lambda path: {

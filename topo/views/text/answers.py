@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
@@ -139,6 +140,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
         "RAM traversals": "" if refused else str(counts.ram_traversals),
         "CPU memory copies": "" if refused else str(counts.cpu_memory_copies),
         "copies by a core": "" if refused else str(counts.core_copies),
+        "RAM traversals, target": _in_target(path),
         "through RAM buffers": _traffic(path.ram_traffic, path.ram_floor),
         "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
         "rate": rate_words(path),
@@ -184,6 +186,15 @@ def _endpoint_words(paths: Sequence[PathAnswer]) -> tuple[str, str]:
     return ENDPOINT_WORDS[path.data_path.near_end]
 
 
+def _in_target(path: PathAnswer) -> str:
+    """Return how often the RAM of the drives' own hosts is passed, and by how many bytes."""
+    if path.rate is None or path.target_path is None:
+        return ""
+    traversals = count(path.target_path).ram_traversals
+    size = (path.target_size or 0.0) * traversals
+    return f"{traversals}, {format_size(size)}" if size else str(traversals)
+
+
 def _traffic(size: float | None, floor: float | None) -> str:
     if not size:
         return ""
@@ -214,6 +225,8 @@ def _way(path: PathAnswer) -> str:
         why = (reason.text for reason in path.reasons if reason.effect == "refused")
         return f"refused: {shortened(why)}"
     buffers = path.counts.buffers
+    if path.target_path is not None:
+        buffers += count(path.target_path).buffers
     return " -> ".join(
         f"{waypoint} (RAM)" if waypoint in buffers else waypoint
         for waypoint in path.route.waypoints
