@@ -554,7 +554,7 @@ def test_lengths_that_differ_from_branch_to_branch_are_a_range(topo):
     ("ends", "said"),
     [
         (("storage", "storage"), "no data path joins storage with storage alone"),
-        (("storage", "slot1"), "no data path joins storage with a network card alone"),
+        (("slot1", "slot2"), "no data path joins a network card with a network card alone"),
         (("cpu0", "gpu0"), "cpu0 is a cpu"),
     ],
 )
