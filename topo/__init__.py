@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "compare",
     "draw",
+    "failures",
     "load",
     "loads",
     "locality",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from topo.study.bottleneck import bottleneck
     from topo.study.check import check
     from topo.study.compare import compare, paths
+    from topo.study.failures import failures
     from topo.study.timeline import simulate
     from topo.study.upgrade import upgrades
     from topo.topology.build import build, load, loads
@@ -69,6 +71,7 @@ else:
         "check": "topo.study.check",
         "compare": "topo.study.compare",
         "draw": "topo.views.diagram.sheet",
+        "failures": "topo.study.failures",
         "load": "topo.topology.build",
         "loads": "topo.topology.build",
         "locality": "topo.topology.locality",

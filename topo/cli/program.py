@@ -36,6 +36,7 @@ VERBS: dict[str, str] = {
     "affinity": "Say which network card and which drive each GPU should use, and why.",
     "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",
     "simulate": "Run the file's workloads together until each has its bytes.",
+    "failures": "Say what is left when a link, card, switch, drive or appliance fails.",
     "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
     "draw": "Draw the machine and the way the data goes.",
     "import": "Make a topology file of what a machine or a tool says of itself.",

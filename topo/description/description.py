@@ -83,12 +83,17 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class DescribedLink:
-    """One cable bundle between two devices, after pairing and fanning out."""
+    """One cable bundle between two devices, after pairing and fanning out.
+
+    `times` is how many of them each device at `a`, and each at `b`, has: one, but in a folded
+    topology, where a device stands for several (`topo.topology.folding`).
+    """
 
     a: End
     b: End
     cable: Cable
     place: Place
+    times: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +352,8 @@ class Description:
     host_settings
         In a description with all devices written out: what holds in each machine that was used, by
         the name before the last ``.`` of its devices.
+    lost
+        What fails in it (`topo.description.without`); physics does not ask where it leads.
     folded
         What it was written out from.
     comment
@@ -374,6 +381,7 @@ class Description:
     data_paths: Mapping[str, DataPath] = field(default_factory=dict)
     data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)
     host_settings: Mapping[str, Settings] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
     folded: Description | None = field(default=None, compare=False, repr=False)
     comment: str = ""
     file: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,9 @@ class Demand:
         resource that they share; `math.inf` for none. The limit of one demand alone is in `limit`.
     own_limit
         The part of `limit` that the workload states, without what its workers can move.
+    count, endpoints
+        How many endpoints it stands for, each with such a demand, and their names as a range: one,
+        and none, but in a folded topology.
     """
 
     workload: str
@@ -57,11 +60,18 @@ class Demand:
     start: float
     own_limit: float = math.inf
     limit_in_all: float = math.inf
+    count: int = 1
+    endpoints: str = ""
+
+    @property
+    def names(self) -> str:
+        """The endpoint, or all that it stands for as a range."""
+        return self.endpoints or self.endpoint
 
     @property
     def name(self) -> str:
-        """Workload and endpoint: ``load gpu0``."""
-        return f"{self.workload} {self.endpoint}"
+        """Workload and endpoint, or all of them: ``load gpu0``."""
+        return f"{self.workload} {self.names}"
 
 
 def demands_of(
@@ -72,9 +82,16 @@ def demands_of(
     The size is shared equally over the GPUs; a limit they share as a resource. A refused route
     gives a demand as well; the caller looks at its verdict before solving.
     """
-    pairs = paired_ends(router, workload)
+    topology = router.topology
+    if topology.folding is not None:
+        sources, targets = map(topology.standing_for, (workload.sources, workload.targets))
+        workload = replace(workload, sources=sources, targets=targets)
+    pairs = [
+        ends for ends in paired_ends(router, workload) if topology.is_representative(ends.endpoint)
+    ]
+    total = sum(topology.class_size(ends.endpoint) for ends in pairs)
     stated = math.inf if workload.limit is None else workload.limit
-    own_limit, in_all = (stated, math.inf) if len(pairs) == 1 else (math.inf, stated)
+    own_limit, in_all = (stated, math.inf) if total == 1 else (math.inf, stated)
     routes = (
         router.route(path, ends.far, ends.endpoint, ends.direction, target=workload.target)
         for ends in pairs
@@ -84,12 +101,14 @@ def demands_of(
             workload=workload.name,
             endpoint=route.endpoint,
             route=route,
-            size=workload.size / len(pairs),
+            size=workload.size / total,
             weight=workload.weight,
-            limit=min(own_limit, worker_limit(router.topology, route, basis)),
+            limit=min(own_limit, worker_limit(topology, route, basis)),
             start=workload.start,
             own_limit=own_limit,
             limit_in_all=in_all,
+            count=topology.class_size(route.endpoint),
+            endpoints=topology.folding.shown(route.endpoint) if topology.folding else "",
         )
         for route in routes
     )
@@ -231,13 +250,48 @@ class System:
 class UseMatrix:
     """Demands and resources: row `d` of `system` is ``demands[d]``, column `r` ``resources[r]``.
 
-    `basis` is what the capacities were taken at; an unknown capacity does not bind.
+    `basis` is what the capacities were taken at; an unknown capacity does not bind. In a folded
+    topology a row stands for all demands that are alike, and a column for a class of resources:
+    entries are what all of them together put on each of those.
     """
 
     demands: tuple[Demand, ...]
     resources: tuple[Resource, ...]
     basis: Basis
     system: System
+
+    def total(self, of_demands: Iterable[float]) -> float:
+        """Return the sum of a figure of each row over all demands that the rows stand for."""
+        figures = zip(of_demands, self.demands, strict=True)
+        return math.fsum(figure * demand.count for figure, demand in figures)
+
+
+def _of_classes(
+    topology: Topology, demand: Demand, use: Mapping[str, float], joint: Mapping[str, Resource]
+) -> dict[Resource, float]:
+    """Return what all demands that `demand` stands for put together on each of alike resources.
+
+    `use` is that of one demand. What goes through all that a resource stands for in its sight, by
+    all demands, is spread over all that are alike.
+    """
+    folding = topology.folding
+    assert folding is not None, "elsewhere each resource is for itself"
+    own = {resource.id: resource for resource in demand.route.extra}
+    classes: dict[Resource, float] = {}
+    for name, weight in use.items():
+        if name in own or name in joint:  # within a unit, or without a device what all share
+            first = own.get(name) or joint[name]
+            in_cell = size = 1
+            if first.device in topology:
+                in_cell, size = topology.cell_size(first.device), topology.class_size(first.device)
+                unit = folding.unit(first.device)
+                alike = f"{folding.representative(unit)}."
+                first = replace(first, name=first.name.replace(f"{unit}.", alike))
+        else:
+            of_class = topology.alike_resources[name]
+            first, in_cell, size = of_class.resource, of_class.in_cell, of_class.size
+        classes[first] = classes.get(first, 0.0) + weight * in_cell * demand.count / size
+    return classes
 
 
 def use_matrix(
@@ -260,30 +314,40 @@ def use_matrix(
     without
         Ids of resources to treat as unlimited.
     """
-    used: dict[str, Resource] = {}
-    for demand in demands:
-        unmet = (name for name in demand.route.use if name not in used)
-        used |= demand.route.resources(topology, unmet)
     joint = joint_resources(topology, [demand.route for demand in demands], basis)
-    used |= joint
+    used: dict[str, Resource] = {}
+    uses: list[Mapping[str, float]] = []
+    for demand in demands:
+        route = demand.route
+        use: Mapping[str, float] = route.use
+        if joint:
+            use = {**use, **joint_use(topology, joint, use, route.subflows)}
+        if topology.folding is None:
+            unmet = (name for name in route.use if name not in used)
+            used |= route.resources(topology, unmet)
+        else:
+            of_classes = _of_classes(topology, demand, use, joint)
+            used |= {resource.id: resource for resource in of_classes}
+            use = {resource.id: weight for resource, weight in of_classes.items()}
+        uses.append(use)
+    if topology.folding is None:
+        used |= joint
     shared_limits = {demand.workload: limit_resource(demand) for demand in demands}
     used |= {limit.id: limit for limit in shared_limits.values() if limit is not None}
     columns = {name: index for index, name in enumerate(used)}
-
-    def of_joint(route: Route) -> dict[int, float]:
-        weights = joint_use(topology, joint, route.use, route.subflows)
-        return {columns[name]: weight for name, weight in weights.items()}
-
     system = System.of(
         [
             math.inf if name in without else resource.capacity.rate(basis)
             for name, resource in used.items()
         ],
         [
-            {columns[name]: weight for name, weight in demand.route.use.items()}
-            | (of_joint(demand.route) if joint else {})
-            | ({columns[limit.id]: 1.0} if (limit := shared_limits[demand.workload]) else {})
-            for demand in demands
+            {columns[name]: weight for name, weight in use.items()}
+            | (
+                {columns[limit.id]: float(demand.count)}
+                if (limit := shared_limits[demand.workload])
+                else {}
+            )
+            for demand, use in zip(demands, uses, strict=True)
         ],
         weights=[demand.weight for demand in demands],
         limits=[demand.limit for demand in demands],

@@ -59,8 +59,12 @@ class Router:
     """
 
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
-        self.topology = topology
         self.policy = policy or Policy()
+        # Only even shares are the same for all that is alike.
+        of_each = self.policy.pairing in ("nearest", "in-order")
+        if self.policy.nics == "best" or self.policy.routes == "first" or of_each:
+            topology = topology.written_out()
+        self.topology = topology
         for buffer, place in self.policy.buffers:
             if place not in ("near-gpu", "near-nic") and not topology[place].is_memory:
                 message = (
@@ -135,7 +139,8 @@ class Router:
         if verdict_of(reasons) == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
         subflows: list[Subflow] = []
-        for far in far_ends:
+        sizes = [self.topology.cell_size(far) for far in far_ends]
+        for far, size in zip(far_ends, sizes, strict=True):
             halves = [_Half(far)]
             if target_path is not None and far in elsewhere:
                 halves = self._target_halves(target_path, far, endpoint)
@@ -143,7 +148,7 @@ class Router:
             if isinstance(of_far, Reason):
                 return Route(path, direction, endpoint, "refused", (*reasons, of_far))
             subflows.extend(
-                replace(subflow, share=subflow.share / len(far_ends)) for subflow in of_far
+                replace(subflow, share=subflow.share * size / sum(sizes)) for subflow in of_far
             )
         reasons = merged((*reasons, *peer_reasons(self.topology, subflows)))
         verdict = verdict_of(reasons)

@@ -72,6 +72,7 @@ class Search:
             name: tuple(step for step in steps if step.link.layer in layers)
             for name, steps in topology.steps.items()
         }
+        self._cell_size = topology.cell_size
         self._distances: dict[str, Mapping[str, int]] = {}
         self._paths: dict[tuple[str, str], EqualCostPaths | None] = {}
 
@@ -101,7 +102,7 @@ class Search:
                 widths[step.target] = max(widths.get(step.target, 0.0), through)
             width = widths[target]
             wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
-            shares, count = _shares(wide, source, target)
+            shares, count = self._shares(wide, source, target)
             example = _first_by_name(shares, source, target)
             if self._adds_up:
                 shares = _with_narrower_siblings(shares, steps)
@@ -134,34 +135,37 @@ class Search:
             front = list(before)
         return steps[::-1]
 
+    def _shares(
+        self, steps: list[Step], source: str, target: str
+    ) -> tuple[tuple[tuple[Step, float], ...], int]:
+        """Return each step's share when every walk carries the same, and the number of walks.
+
+        A step lies on ``walks to its start`` times ``walks from its end`` of all the walks, so
+        nothing is enumerated. In a folded topology a step stands for several links; the share is of
+        one of them, of what all that `source` stands for send.
+        """
+        walks_to = {source: 1}
+        for step in steps:
+            walks = walks_to.get(step.source, 0) * step.times[1]
+            walks_to[step.target] = walks_to.get(step.target, 0) + walks
+        walks_from = {target: 1}
+        for step in reversed(steps):
+            walks = walks_from.get(step.target, 0) * step.times[0]
+            walks_from[step.source] = walks_from.get(step.source, 0) + walks
+        count = walks_from[source]
+        total = count * self._cell_size(source)
+        return tuple(
+            (step, walks / total)
+            for step in steps
+            if (walks := walks_to.get(step.source, 0) * walks_from.get(step.target, 0))
+        ), count
+
 
 def _rate(step: Step) -> float:
     """Return the theoretical bytes/s of a step; unknown and unlimited do not narrow a walk."""
     if step.resource is None:
         return math.inf
     return step.resource.capacity.rate("theoretical")
-
-
-def _shares(
-    steps: list[Step], source: str, target: str
-) -> tuple[tuple[tuple[Step, float], ...], int]:
-    """Return each step's share when every walk carries the same, and the number of walks.
-
-    A step lies on ``walks to its start`` times ``walks from its end`` of all the walks, so nothing
-    is enumerated.
-    """
-    walks_to = {source: 1}
-    for step in steps:
-        walks_to[step.target] = walks_to.get(step.target, 0) + walks_to.get(step.source, 0)
-    walks_from = {target: 1}
-    for step in reversed(steps):
-        walks_from[step.source] = walks_from.get(step.source, 0) + walks_from.get(step.target, 0)
-    count = walks_to[target]
-    return tuple(
-        (step, walks / count)
-        for step in steps
-        if (walks := walks_to.get(step.source, 0) * walks_from.get(step.target, 0))
-    ), count
 
 
 def _with_narrower_siblings(

@@ -349,8 +349,10 @@ class UseBuilder:
             if self._by_quadrants:
                 use |= _quadrant_use(self._topology, transfer)
             for resource, weight in self._weights(transfer, subflow):
-                if resource in self._topology.resources or resource in self.extra:
-                    use[resource] = use.get(resource, 0.0) + weight
+                known = self._topology.resources.get(resource) or self.extra.get(resource)
+                if known is not None:  # where the device stands for several, one of them
+                    each = weight / self._topology.cell_size(known.device)
+                    use[resource] = use.get(resource, 0.0) + each
             transfers.append(replace(transfer, use=use))
         return replace(subflow, transfers=tuple(transfers))
 

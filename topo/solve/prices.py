@@ -57,6 +57,7 @@ def price(
     group: Sequence[int] | Mapping[int, float],
     *,
     answer: Callable[[System], Allocation] = max_min,
+    counts: Sequence[int] = (),
 ) -> Price:
     """Price a resource, or several that are raised and lowered together.
 
@@ -70,6 +71,8 @@ def price(
     answer
         The question whose total is priced: `max_min`, or
         ``lambda system: largest_total(system).allocation``.
+    counts
+        How many demands each row stands for; one where it is not said.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def price(
     (0.25, 1.0)
     """
     steps = _steps(system, group)
-    ray = _Ray(system, steps, answer)
+    ray = _Ray(system, steps, answer, counts or (1,) * system.demand_count)
     if not ray.unit:
         return Price(gain=0.0, cost=0.0, range_up=math.inf)
     gain, cost = ray.slope(+1.0), ray.slope(-1.0)
@@ -124,9 +127,13 @@ class _Ray:
     """The total as a function of how far a group is raised."""
 
     def __init__(
-        self, system: System, steps: dict[int, float], answer: Callable[[System], Allocation]
+        self,
+        system: System,
+        steps: dict[int, float],
+        answer: Callable[[System], Allocation],
+        counts: Sequence[int],
     ) -> None:
-        self.system, self.steps, self.answer = system, steps, answer
+        self.system, self.steps, self.answer, self.counts = system, steps, answer, counts
         self.capacities = plain(system.capacities)
         self.unit = _STEP * min(
             (self.capacities[r] / s for r, s in steps.items() if self.capacities[r] < math.inf),
@@ -213,7 +220,8 @@ class _Ray:
 
     def _between(self, before: Allocation, after: Allocation, step: float) -> float:
         """Give the slope between two answers; rates that did not change cancel exactly."""
-        return math.fsum(b - a for a, b in zip(before.rates, after.rates, strict=True)) / step
+        rates = zip(self.counts, before.rates, after.rates, strict=True)
+        return math.fsum(count * (b - a) for count, a, b in rates) / step
 
 
 def _tidy(slope: float) -> float:

@@ -124,7 +124,13 @@ def answer(
         dram_floor=_floor(topology, routed.dram_bytes, basis),
         hops_range=hops_range(topology, routes),
         links_range=links_range(routes),
-        rates=dict(zip((demand.endpoint for demand in demands), allocation.rates, strict=True)),
+        rates=dict(
+            zip(
+                (demand.endpoints or demand.endpoint for demand in demands),
+                allocation.rates,
+                strict=True,
+            )
+        ),
         rate=rate,
         start_rate=whole.start_rate,
         time=time,
@@ -326,7 +332,7 @@ def completion(matrix: UseMatrix, allocation: Allocation, *, sized: bool) -> Com
     sized
         Whether somebody said how many bytes there are.
     """
-    total = math.fsum(allocation.rates)
+    total = matrix.total(allocation.rates)
     stops = tuple(enumerate(allocation.stops))
     if not sized:
         return Completion(total, total, None, stops, certified=allocation.certified)
@@ -347,7 +353,7 @@ def completion(matrix: UseMatrix, allocation: Allocation, *, sized: bool) -> Com
         if index in last
     )
     return Completion(
-        rate=math.fsum(sizes) / end,
+        rate=matrix.total(sizes) / end,
         start_rate=total,
         time=end,
         stops=tuple(moments) or tuple(stop for stop in stops if stop[0] in last),

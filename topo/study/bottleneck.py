@@ -85,6 +85,7 @@ def bottleneck(
             workload = ask(topology, source, target)
         else:
             workload = chosen_workloads(topology, workload)[0]
+    topology = topology.telling_apart((workload,))
     comparisons: dict[str, Comparison] = {}
 
     def by(path: DataPath) -> PathAnswer:
@@ -166,12 +167,13 @@ def routing_bound(
     -------
     RoutingBound or None
         `None` where no known capacity bounds it, and for a copy among GPUs of which one both
-        sends and receives, or with a network card: there the flows differ pair by pair.
+        sends and receives, or with a network card: there the flows differ pair by pair. Nor of a
+        folded topology.
     """
     assert answer.matrix is not None, "a refused path moves nothing"
     starts, ends = set(workload.sources), set(workload.targets)
     kinds = {topology[name].kind for name in (*starts, *ends)}
-    if starts & ends or kinds & {"nic", "dpu"}:
+    if starts & ends or kinds & {"nic", "dpu"} or topology.folding is not None:
         return None
     backwards = answer.route.direction == "write"
     bounds = [*_in_any_case(topology, answer, basis)]

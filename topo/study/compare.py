@@ -98,13 +98,14 @@ def compare(
     6.4
     """
     policy = policy or Policy()
-    router = Router(topology, policy)
     if isinstance(workload, Workload):
         workloads: tuple[Workload, ...] = (workload,)
     elif source or target:
         workloads = (ask(topology, source, target),)
     else:
         workloads = chosen_workloads(topology, workload)
+    router = Router(topology.telling_apart(workloads), policy)
+    topology = router.topology
     # What is asked of several workloads is asked of those that it can serve.
     served = {each.name: tuple(via) for each in workloads}
     left_out: list[Workload] = []
@@ -325,7 +326,7 @@ def _slower_cards(
     topology = router.topology
     devices = {resource.device for resource in path.bound if resource.device in topology.devices}
     slow = {name for name in devices if topology[name].is_nic}
-    if not slow or router.policy.nics == "best":
+    if not slow or router.policy.nics == "best" or topology.folding is not None:
         return
     left_out: dict[str, None] = {}
     demands = []
@@ -369,18 +370,22 @@ def _all_at_once(topology: Topology, path: PathAnswer) -> Iterator[AllAtOnce]:
     by_host: dict[int, list[Demand]] = {}
     for demand in matrix.demands:
         by_host.setdefault(host_of[demand.endpoint], []).append(demand)
-    if len(by_host) == 1:
+    count = sum(demands[0].count for demands in by_host.values())
+    if count == 1:
         return
     each, demands = min(
         (
-            (math.fsum(path.rates[demand.endpoint] for demand in of_host), of_host)
+            (math.fsum(path.rates[demand.names] for demand in of_host), of_host)
             for of_host in by_host.values()
         ),
         key=itemgetter(0),
     )
+    if topology.folding is not None:  # nothing but this host's own use counts
+        topology = replace(topology, folding=None)
+        demands = [replace(demand, count=1) for demand in demands]
     alone = math.fsum(shared(use_matrix(topology, demands, basis=matrix.basis).system).rates)
     if alone > each * (1 + _AS_FAST):
-        yield AllAtOnce(path, len(by_host), each, alone)
+        yield AllAtOnce(path, count, each, alone)
 
 
 def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
@@ -469,6 +474,8 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
         workloads: tuple[Workload, ...] = (ask(topology, source, target),)
     else:
         workloads = chosen_workloads(topology, workload)
+    router = Router(topology.telling_apart(workloads), policy)
+    topology = router.topology
     description = topology.description
     if via:
         wanted = tuple(data_path(description, name) for name in via)
@@ -479,7 +486,6 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
         wanted = tuple(
             path for path in data_paths(description) if (path.far_end, path.near_end) in joined
         )
-    router = Router(topology, policy)
 
     def routed(workload: Workload, path: DataPath) -> RoutedPath:
         demands = chosen_split(router, demands_of(router, workload, path, basis=at), at)

@@ -254,7 +254,7 @@ def explain(
     if each:
         rows = [(index,) for index in range(len(matrix.demands))]
         columns = [(index,) for index in range(len(matrix.resources))]
-    total = math.fsum(allocation.rates)
+    total = matrix.total(allocation.rates)
     fair = allocation if rule == "max-min" else max_min(matrix.system)
     clock = _Clock(matrix, fair) if sized and rule == "max-min" else None
     unknown = set(unknowns_of(matrix, clock.peaks if clock else allocation.loads))
@@ -278,7 +278,7 @@ def explain(
         prices=Prices(
             rule=rule,
             total=total,
-            fair_total=math.fsum(fair.rates),
+            fair_total=matrix.total(fair.rates),
             classes=tuple(
                 replace(
                     _class_price(matrix, allocation, members, rule, clock), at_most=bool(unknown)
@@ -456,7 +456,10 @@ def _tied_price(
 
 
 def _price(matrix: UseMatrix, steps: dict[int, float], rule: Rule) -> Price:
-    return price(matrix.system, steps, answer=lambda system: _allocation(rule, system))
+    counts = [demand.count for demand in matrix.demands]
+    return price(
+        matrix.system, steps, answer=lambda system: _allocation(rule, system), counts=counts
+    )
 
 
 def _resources(matrix: UseMatrix, indices: Sequence[int]) -> tuple[Resource, ...]:

@@ -251,8 +251,9 @@ class _Runner:
     def __init__(
         self, topology: Topology, workloads: Sequence[Workload], at: Basis, policy: Policy | None
     ) -> None:
-        self._topology, self._workloads, self._at = topology, tuple(workloads), at
-        self._router = Router(topology, policy or Policy())
+        self._workloads, self._at = tuple(workloads), at
+        self._router = Router(topology.telling_apart(self._workloads), policy or Policy())
+        self._topology = self._router.topology
         self._laid: dict[tuple[str, str], _Demands] = {}
 
     def lay(self, workload: Workload) -> Callable[[DataPath], _Demands]:
@@ -356,9 +357,12 @@ def _moments(matrix: UseMatrix, timeline: Timeline, bounded: set[str]) -> Iterat
             rates.append(
                 WorkloadRate(
                     workload=name,
-                    rate=math.fsum(span.rates[position] for position in positions),
+                    rate=math.fsum(
+                        span.rates[position] * matrix.demands[span.demands[position]].count
+                        for position in positions
+                    ),
                     endpoints=tuple(
-                        matrix.demands[span.demands[position]].endpoint for position in positions
+                        matrix.demands[span.demands[position]].names for position in positions
                     ),
                     near_end=matrix.demands[span.demands[positions[0]]].route.data_path.near_end,
                     stopped_by=tuple(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS
 from topo.catalogue.parts import catalogue
@@ -14,7 +15,7 @@ from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.description.flat import flat
 from topo.topology import physics
-from topo.topology.cabling import fastest_pcie
+from topo.topology.cabling import FreePorts, fastest_pcie
 from topo.topology.joint import quadrant_resources
 from topo.topology.topology import (
     Layer,
@@ -30,21 +31,43 @@ if TYPE_CHECKING:
     import os
 
     from topo.catalogue.part import Figure, Medium, Ports
+    from topo.topology.folding import Folding
 
 
-def build_topology(description: Description) -> Topology:
+FOLDED_FROM: Final = 10_000
+"""Devices from which a description that uses machines is answered by kinds of machine."""
+
+
+def build_topology(description: Description, *, fold_from: int = FOLDED_FROM) -> Topology:
     """Return the topology that `description` describes.
 
-    Machines that it uses are written out (`flat`). It is checked against physics first. Every cable
-    gets its port, every finite rate becomes a resource with its figures, and measured rates between
-    neighbours are laid over what joins them.
+    Machines that it uses are written out, or folded where they are many and alike. It is checked
+    against physics first. Every cable gets its port, every finite rate becomes a resource with its
+    figures, and measured rates between neighbours are laid over what joins them.
+
+    Parameters
+    ----------
+    description
+        What a file says.
+    fold_from
+        How many devices a description has from which it is folded if it can be
+        (`topo.topology.folding`).
 
     Raises
     ------
     DescriptionError
         With every mistake, if no such machine can be.
     """
+    folding: Folding | None = None
+    whole = description
+    if description.uses and description.device_count >= fold_from:
+        from topo.topology.folding import NotFolded, folded  # NumPy: a small machine does without
+
+        with suppress(NotFolded):
+            description, folding = folded(description)
     description = flat(description)
+    if folding is not None:
+        description = replace(description, folded=whole)
     devices = {device.name: device for device in description.devices}
     described_links: list[Link] = []
     for link in description.links:
@@ -54,8 +77,12 @@ def build_topology(description: Description) -> Topology:
         else:  # NVLink and xGMI are host links where a CPU holds one end
             kinds = {devices[link.a.device].kind, devices[link.b.device].kind}
             layer = "gpu" if kinds <= {"gpu", "nvswitch"} else "host"
-        described_links.append(Link(link.a, link.b, link.cable, layer, link.place))
-    described = Topology(description, devices, tuple(described_links), resources={})
+        described_links.append(
+            Link(link.a, link.b, link.cable, layer, link.place, times=link.times)
+        )
+    described = Topology(
+        description, devices, tuple(described_links), resources={}, folding=folding
+    )
     findings = physics.check(described)
     links = tuple(_in_ports(described))
     measured = _MeasuredRates(links, description.measurements)
@@ -82,21 +109,13 @@ def build_topology(description: Description) -> Topology:
 
 
 def _in_ports(topology: Topology) -> Iterator[Link]:
-    """Yield the links with every network cable of a card in a port of its own.
-
-    Each cable takes the next free port; a named port is never dealt to another cable.
-    """
-    named = {str(end) for link in topology.links for end in (link.a, link.b) if end.side}
-    dealt: Counter[str] = Counter()
+    """Yield the links with every network cable of a card in a port of its own."""
+    free = FreePorts(end for link in topology.links for end in (link.a, link.b))
 
     def in_port(end: End) -> End:
         if end.side or not topology[end.device].is_nic:
             return end
-        while True:
-            dealt[end.device] += 1
-            port = End(end.device, f"p{dealt[end.device]}")
-            if str(port) not in named:
-                return port
+        return End(end.device, free.next_of(end.device))
 
     for link in topology.links:
         of_card = any(topology[end.device].is_nic for end in (link.a, link.b))

@@ -6,6 +6,7 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -251,6 +252,28 @@ def _may_lead_down(device: Device) -> bool:
 # --- ports ----------------------------------------------------------------------------------------
 
 
+class FreePorts:
+    """Deals out ports: each cable takes the next free one, and never one that is named.
+
+    Parameters
+    ----------
+    ends
+        The ends of all cables, as they are written.
+    """
+
+    def __init__(self, ends: Iterable[End]) -> None:
+        self._named = {(end.device, end.side) for end in ends if end.side}
+        self._dealt: Counter[str] = Counter()
+
+    def next_of(self, device: str) -> str:
+        """Return the next free port of a card: ``p2``."""
+        while True:
+            self._dealt[device] += 1
+            port = f"p{self._dealt[device]}"
+            if (device, port) not in self._named:
+                return port
+
+
 @dataclass(frozen=True, slots=True)
 class _Plugged:
     """The links in one sort of a device's ports, of which there are `count` (`None`: any)."""
@@ -278,7 +301,13 @@ def check_ports(topology: Topology, report: Report) -> None:
                 if step.link.cable.family == "pcie" and not topology.tree.leads_up(step)
             ]
         else:
-            noun, links = "port", [step.link for step in steps if step.link.layer == "network"]
+            noun = "port"
+            links = [
+                step.link
+                for step in steps
+                if step.link.layer == "network"
+                for _ in range(step.times[0])
+            ]
         plugged.append(_Plugged(device, ports, ports.count, noun, links))
     _check_plugged(plugged, report)
 
@@ -289,7 +318,12 @@ def check_fabric(topology: Topology, report: Report) -> None:
     portless: list[tuple[_Fault, str]] = []
     for device in topology.of_kind("gpu", "nvswitch"):
         ports = device.part.fabric
-        links = [step.link for step in topology.steps[device.name] if step.link.layer == "gpu"]
+        links = [
+            step.link
+            for step in topology.steps[device.name]
+            if step.link.layer == "gpu"
+            for _ in range(step.times[0])
+        ]
         if ports is not None:
             noun = f"{ports.medium} port" if ports.medium else "port to other GPUs"
             plugged.append(_Plugged(device, ports, _fabric_ports(device), noun, links))

@@ -42,10 +42,13 @@ def check(topology: Topology) -> tuple[Finding, ...]:
     assert description.document is not None, "only what was read has places to blame"
     report = Report(description.document, description.findings)
     sound = check_cabling(topology, report)
-    _check_buses(topology, report)
+    if not description.lost:
+        _check_buses(topology, report)
     _check_memories(topology, report)
     _check_loops(sound, report)
-    if topology.links:
+    if description.lost:
+        pass  # what is cut off is an answer, not a mistake
+    elif topology.links:
         _Reach(topology, report).check()
     elif description.workloads and description.workloads[0].place is not None:
         report.add(  # a beginning, not a mistake
@@ -207,8 +210,9 @@ class _Reach:
     def check(self) -> None:
         """Report every break once."""
         reported: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
-        for workload in self._topology.description.workloads:
-            stores, gpus = workload.sources, workload.targets
+        topology = self._topology
+        for workload in topology.description.workloads:
+            stores, gpus = map(topology.standing_for, (workload.sources, workload.targets))
             if workload.direction == "write":
                 stores, gpus = gpus, stores
             # GPUs that no storage reaches, else storage that reaches no GPU.

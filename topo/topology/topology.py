@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
@@ -25,8 +26,17 @@ if TYPE_CHECKING:
     import networkx
 
     from topo.catalogue.kinds import Kind
-    from topo.description.description import Basis, Description, Device, End, Override, Settings
+    from topo.description.description import (
+        Basis,
+        Description,
+        Device,
+        End,
+        Override,
+        Settings,
+        Workload,
+    )
     from topo.description.names import Names
+    from topo.topology.folding import AlikeResources, Folding
     from topo.topology.locality import Tree
 
 
@@ -39,7 +49,7 @@ class Link:
     """One physical connection; a bundle of equal cables without named ports is one link.
 
     `forward` and `backward` are the resources of the two directions, `None` for a memory's link,
-    whose one resource is the memory's bus.
+    whose one resource is the memory's bus. `times` is as for a `DescribedLink`.
     """
 
     a: End
@@ -49,6 +59,7 @@ class Link:
     place: Place
     forward: Resource | None = None
     backward: Resource | None = None
+    times: tuple[int, int] = (1, 1)
 
     @property
     def name(self) -> str:
@@ -68,6 +79,12 @@ class Step:
     def resource(self) -> Resource | None:
         """What the step uses, `None` on a memory's link."""
         return self.link.forward if self.source == self.link.a.device else self.link.backward
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """How many such links its source, and its target, has: one, but in a folded topology."""
+        a, b = self.link.times
+        return (a, b) if self.source == self.link.a.device else (b, a)
 
     @property
     def entry_side(self) -> str:
@@ -114,6 +131,7 @@ class Topology:
     resources: Mapping[str, Resource]
     findings: tuple[Finding, ...] = ()
     build: Callable[[Description], Topology] | None = field(default=None, repr=False)
+    folding: Folding | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -151,6 +169,8 @@ class Topology:
         try:
             return self.devices[name]
         except KeyError:
+            if self.folding is not None and (alike := self.folding.stands_in(name)):
+                return replace(self.devices[alike], name=name)
             message, advice = self._names.absent([name])
             raise UnknownNameError(Finding("unknown-name", message, help=advice)) from None
 
@@ -216,6 +236,74 @@ class Topology:
         from topo.description.flat import names_of
 
         return names_of(self.description.folded or self.description)
+
+    def without(self, *texts: str) -> Topology:
+        """Return the topology with something out of order.
+
+        Parameters
+        ----------
+        texts
+            Devices (``leaf2``), or links of which a cable fails (``leaf0 -- spine0``).
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such device or link.
+        """
+        from topo.description.without import without
+
+        assert self.build is not None, "only what was built from a description is built again"
+        return self.build(without(self.description.folded or self.description, texts))
+
+    def written_out(self) -> Topology:
+        """Return the topology with each device for itself, whatever is alike.
+
+        Raises
+        ------
+        DescriptionError
+            If they are too many (`topo.description.flat.flat`).
+        """
+        if self.folding is None:
+            return self
+        from topo.topology.build import build_topology
+
+        assert self.description.folded is not None, "it knows what it was folded from"
+        return build_topology(self.description.folded, fold_from=sys.maxsize)
+
+    def telling_apart(self, workloads: tuple[Workload, ...]) -> Topology:
+        """Return the topology with the ends of some workloads told from what is alike otherwise."""
+        stated = self.description.workloads
+        asked = tuple(workload for workload in workloads if workload not in stated)
+        whole = self.description.folded
+        if self.folding is None or not asked or whole is None:
+            return self
+        assert self.build is not None, "only what was built from a description is built again"
+        return self.build(replace(whole, workloads=(*stated, *asked)))
+
+    def cell_size(self, device: str) -> int:
+        """Return how many devices a device stands for: one, but in a folded topology."""
+        return 1 if self.folding is None else self.folding.cell_size(device)
+
+    def class_size(self, device: str) -> int:
+        """Return how many devices are alike to a device, itself among them, as far as is folded."""
+        return 1 if self.folding is None else self.folding.class_size(device)
+
+    def standing_for(self, devices: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the devices that stand for some: all of them, but in a folded topology."""
+        if self.folding is None:
+            return devices
+        return tuple(name for name in devices if name in self.devices)
+
+    def is_representative(self, device: str) -> bool:
+        """Whether a device answers for all that are alike: each does, but in a folded topology."""
+        return self.folding is None or self.folding.representative(device) == device
+
+    @cached_property
+    def alike_resources(self) -> Mapping[str, AlikeResources]:
+        """What each resource of a folded topology stands for, by its id."""
+        from topo.topology.folding import alike_resources
+
+        return alike_resources(self)
 
     def of_kind(self, *kinds: Kind) -> tuple[Device, ...]:
         """Return the devices of these kinds, in the order of the file."""
@@ -419,6 +507,8 @@ class Resource:
         The device that has it.
     limited_by
         What set the capacity: a medium, or the end of the link that allowed less.
+    count
+        How many alike resources it is named for: one, but in answers about a folded topology.
     """
 
     name: str
@@ -428,6 +518,7 @@ class Resource:
     direction: str = ""
     limited_by: str = ""
     place: Place | None = None
+    count: int = 1
 
     @property
     def id(self) -> str:
@@ -552,13 +643,21 @@ def cable_capacity(
 
 def ram_rate(topology: Topology, basis: Basis = "theoretical") -> float | None:
     """Return bytes/s of all memory buses together, `None` if one is unknown or there is none."""
-    buses = (topology.resources.get(f"{ram.name}/bus") for ram in topology.of_kind("memory"))
-    return _sum(bus.capacity.at(basis).value if bus else None for bus in buses)
+    rates = []
+    for ram in topology.of_kind("memory"):
+        bus = topology.resources.get(f"{ram.name}/bus")
+        rate = bus.capacity.at(basis).value if bus else None
+        rates.append(None if rate is None else rate * topology.cell_size(ram.name))
+    return _sum(rates)
 
 
 def ram_headline(topology: Topology) -> float | None:
     """Return bytes/s of all memories with one DIMM a channel, whatever is populated."""
-    return _sum(memory_headline_rate(ram.part).value for ram in topology.of_kind("memory"))
+    rates = []
+    for ram in topology.of_kind("memory"):
+        rate = memory_headline_rate(ram.part).value
+        rates.append(None if rate is None else rate * topology.cell_size(ram.name))
+    return _sum(rates)
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:

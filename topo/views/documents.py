@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from topo.study.affinity import Affinities
     from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath, WorkloadAnswer
     from topo.study.check import Judgement
+    from topo.study.failures import Failures
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
     from topo.study.timeline import AtOnce, Simulation
@@ -297,6 +298,12 @@ _TIMELINE: Final = "end at_most runs moments:spans finishes unknowns:unknown cer
 def upgrades_document(upgrades: Upgrades) -> Document:
     """Return ``topo.upgrade/1``: what is, each change with its overrides, what was rejected."""
     return {"schema": "topo.upgrade/1", **keys_of(upgrades)}
+
+
+def failures_document(failures: Failures) -> Document:
+    """Return ``topo.failures/1``: the answer with nothing failed, and what each failure leaves."""
+    words = "workload.name:workload answer.name:data_path answer.rate answer.time answer.at_most"
+    return {"schema": "topo.failures/1", **keys_of(failures, "topology basis", words, "losses")}
 
 
 def measured_document(

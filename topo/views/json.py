@@ -438,6 +438,10 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         lambda rate: {f"{endpoint_key(rate.near_end)}s": rate.endpoints},
         "stopped_by at_most",
     ),
+    "FailedPart": ("kind names count first",),
+    "Loss": (
+        "parts:fails rate time stopped stopped_count:stopped_endpoints bound:bottlenecks at_most",
+    ),
     "Outcome": ("time times at_most bound:bottlenecks",),
     "Upgrades": (
         "topology basis",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final, Literal
@@ -82,13 +83,20 @@ def binds(resources: Iterable[Resource]) -> str:
 
 
 def _plural(resources: Iterable[Resource]) -> bool:
+    resources = tuple({resource.id: resource for resource in resources}.values())
     kinds = {resource.id: resource.kind for resource in resources}
     if len(set(kinds.values())) != 1:
         return True
-    words = class_words(next(iter(kinds.values())), len(kinds))
+    count = number_of(resources)
+    words = class_words(next(iter(kinds.values())), count)
     if words.endswith(("PCIe", "memory", "copying")):
         return False
-    return len(kinds) > 1 or words.endswith(("reads", "writes"))
+    return count > 1 or words.endswith(("reads", "writes"))
+
+
+def number_of(resources: Iterable[Resource]) -> int:
+    """Return how many they are, where one is named for all that are alike."""
+    return sum(resource.count for resource in resources)
 
 
 def limited_by(resources: Iterable[Resource]) -> str:
@@ -97,21 +105,23 @@ def limited_by(resources: Iterable[Resource]) -> str:
     More than two that differ in their numbers only are a range: ``nvme[0-7]/read``.
     """
     return listed(
-        f"{class_words(kind, len(names))} ({listed(ranges(names), most=_MOST)})"
+        f"{class_words(kind, number_of(names.values()))} ({listed(ranges(names), most=_MOST)})"
         for kind, names in _by_class(resources).items()
     )
 
 
 def classes_of(resources: Iterable[Resource]) -> str:
     """Return "the RAM buses and the cards' chips": the classes alone, each once."""
-    return listed(class_words(kind, len(names)) for kind, names in _by_class(resources).items())
+    return listed(
+        class_words(kind, number_of(named.values())) for kind, named in _by_class(resources).items()
+    )
 
 
-def _by_class(resources: Iterable[Resource]) -> dict[str, dict[str, None]]:
-    names: dict[str, dict[str, None]] = {}
+def _by_class(resources: Iterable[Resource]) -> dict[str, dict[str, Resource]]:
+    named: dict[str, dict[str, Resource]] = {}
     for resource in resources:
-        names.setdefault(resource.kind, {})[resource.name] = None
-    return names
+        named.setdefault(resource.kind, {})[resource.name] = resource
+    return named
 
 
 def cited(topology: Topology, reason: Reason) -> str:
@@ -456,7 +466,7 @@ def price_sentences(prices: Prices) -> tuple[str, ...]:
 
 def class_price(price: ClassPrice, *, by_time: bool = False) -> str:
     """Return the price of a class in words; `by_time` where only that is of the whole."""
-    count, together, seconds = len(price.resources), price.together, price.together_time
+    count, together, seconds = number_of(price.resources), price.together, price.together_time
     where, most = _on(price.kind, count), "at most " * price.at_most
     if by_time and seconds:
         return f"one GB/s more {where} {_saves(seconds, most)}; one less {_loses(seconds, most)}"
@@ -464,7 +474,8 @@ def class_price(price: ClassPrice, *, by_time: bool = False) -> str:
         return f"one GB/s more or less {where} changes nothing"
     in_all = " in all" if count > 1 and together.gain > TIE else ""
     alone = ""  # where all together are worth more than their number times one
-    if count > 1 and abs(price.single.gain * count - together.gain) > TIE * count:
+    is_each = count == len(price.resources)
+    if is_each and count > 1 and abs(price.single.gain * count - together.gain) > TIE * count:
         alone = f" (on one alone, one more adds {_gigabytes(price.single.gain, most)})"
     end = _until(together, price.next_bound, price.kind, count)
     adds = f"adds {_gigabytes(together.gain, most)}{in_all}{_in_time(seconds, 'saved', most)}{end}"
@@ -502,17 +513,19 @@ def tied_price(price: TiedPrice, *, by_time: bool = False) -> str:
     steps = {
         resource.kind: step for resource, step in zip(price.resources, price.steps, strict=True)
     }
-    kinds = [resource.kind for resource in price.resources]
+    counts: Counter[str] = Counter()
+    for resource in price.resources:
+        counts[resource.kind] += resource.count
     raised = " and ".join(
-        f"{_gigabytes(step)} more {_on(kind, kinds.count(kind))}" for kind, step in steps.items()
+        f"{_gigabytes(step)} more {_on(kind, counts[kind])}" for kind, step in steps.items()
     )
-    least = kinds[price.steps.index(min(price.steps))]
+    least = price.resources[price.steps.index(min(price.steps))].kind
     start = f"{classes_of(price.resources)} are full together; as a group, {raised}"
     seconds, most = price.together_time, "at most " * price.at_most
     if by_time and seconds:
         saves = _saves(seconds, most).replace("saves", "save", 1).replace("costs", "cost", 1)
         return f"{start} {saves}; as much less {_loses(seconds, most)}"
-    end = _until(price.together, price.next_bound, least, kinds.count(least))
+    end = _until(price.together, price.next_bound, least, counts[least])
     gain = _gigabytes(price.together.gain, most)
     adds = f"add {gain} in all{_in_time(seconds, 'saved', most)}{end}"
     costs = f"costs {_gigabytes(price.together.cost, most)}{_in_time(seconds, 'lost', most)}"

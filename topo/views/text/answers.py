@@ -18,6 +18,7 @@ from topo.views.sentences import (
     limit_words,
     limited_by,
     measured_ends,
+    number_of,
     price_sentences,
     rate_words,
     sentence,
@@ -81,8 +82,8 @@ def bound_words(resources: Iterable[Resource]) -> str:
     """Return "the cards' chips: slot[1-2]/chip" for resources by class."""
     words = []
     for kind, group in grouped(resources, lambda resource: resource.kind).items():
-        names = dict.fromkeys(resource.name for resource in group)
-        words.append(f"{class_words(kind, len(names))}: {shortened(names)}")
+        named = {resource.name: resource for resource in group}
+        words.append(f"{class_words(kind, number_of(named.values()))}: {shortened(named)}")
     return "; ".join(words) or "their own limits"
 
 
@@ -209,8 +210,9 @@ def _limits(path: PathAnswer) -> str:
         rates = dict.fromkeys(map(_capacity, group))
         kinds = dict.fromkeys(bottleneck.figure.kind for bottleneck in group)
         names = shortened(bottleneck.resource.name for bottleneck in group)
-        each = " each" * (len(group) > 1 and len(rates) == 1)
-        words = class_words(kind, len(group))
+        count = number_of(bottleneck.resource for bottleneck in group)
+        each = " each" * (count > 1 and len(rates) == 1)
+        words = class_words(kind, count)
         lines.append(f"{words}: {names}, {' and '.join(rates)}{each} ({', '.join(kinds)})")
     return "\n".join([*lines, *sentences(path.own_limits)])
 
@@ -286,7 +288,7 @@ def _full_resources(path: PathAnswer) -> Table:
 
     rows: list[Row] = []
     for (_, load, capacity, stops, source), group in grouped(path.bottlenecks, figures).items():
-        each = " each" * (len(group) > 1)
+        each = " each" * (number_of(bottleneck.resource for bottleneck in group) > 1)
         names = shortened(bottleneck.resource.name for bottleneck in group)
         rows.append((Cell(names), load + each, capacity + each, stops, source))
     columns = (
@@ -308,7 +310,7 @@ def _rungs(ladder: Ladder) -> Table:
                 "" if place else str(step),
                 "" if place else Cell("at most " * rung.at_most + format_rate(rung.rate)),
                 *("" if place else Cell(at_least(rung.time or 0.0, rung)) for _ in timed),
-                class_words(kind, len(group)),
+                class_words(kind, number_of(bottleneck.resource for bottleneck in group)),
                 shortened(bottleneck.resource.name for bottleneck in group),
             )
             for step, rung in enumerate(ladder.rungs, start=1)
@@ -328,7 +330,7 @@ def _explanation(explained: Explanation, path: PathAnswer) -> Iterator[Block]:
         (wide(endpoints), right("rate of each"), right("share of each"), wide("stopped by")),
         (
             (
-                shortened(demand.endpoint for demand in share.demands),
+                shortened(demand.names for demand in share.demands),
                 Cell("at most " * share.at_most + format_rate(share.rate)),
                 format_ratio(share.share),
                 stopped_words(share.stopped_by),
@@ -364,9 +366,9 @@ def _used(use: Use) -> Row:
     return (
         shortened(resource.name for resource in use.resources),
         format_rate(use.load),
-        capacity + " each" * (len(use.resources) > 1),
+        capacity + " each" * (number_of(use.resources) > 1),
         _NONE if use.utilisation is None else format_ratio(use.utilisation),
-        shortened(demand.endpoint for demand in use.users),
+        shortened(demand.names for demand in use.users),
     )
 
 

@@ -1,0 +1,77 @@
+"""What is left of a description when something fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from topo.description.loading import loads
+from topo.description.without import without
+from topo.errors import UnknownNameError
+
+_POD = loads(
+    """
+topo: 1
+devices:
+  node[0-3]: {use: gds-textbook}
+  leaf[0-1]: quantum-2
+  filer: {part: nvme-of-target, ports: 4, read: 40 GB/s, write: 40 GB/s}
+links:
+  - node.slot1 -- leaf0: 2x infiniband ndr
+  - node.slot2 -- leaf1: 2x infiniband ndr
+  - filer -- leaf: 2x infiniband ndr
+workloads:
+  load: {read: 320 GB, from: filer, to: node.gpu}
+"""
+)
+
+
+def test_a_device_takes_its_links_along() -> None:
+    left = without(_POD, ["leaf1"])
+    assert [device.name for device in left.devices] == ["leaf0", "filer"]
+    assert all("leaf1" not in (link.a.device, link.b.device) for link in left.links)
+    assert left.lost == ("leaf1",)
+
+
+def test_of_a_bundle_one_cable_fails() -> None:
+    left = without(_POD, ["leaf0 -- filer"])
+    counts = {(link.a.device, link.b.device): link.cable.count for link in left.links}
+    assert counts["filer", "leaf0"] == 1
+    assert counts["filer", "leaf1"] == 2
+    gone = without(left, ["filer -- leaf0"])
+    assert ("filer", "leaf0") not in {(link.a.device, link.b.device) for link in gone.links}
+
+
+def test_a_device_inside_a_used_machine_gives_it_a_use_of_its_own() -> None:
+    left = without(_POD, ["node2.slot1"])
+    assert [use.names for use in left.uses] == [("node0", "node1", "node3"), ("node2",)]
+    names = [device.name for device in left.uses[1].template.devices]
+    assert "slot1" not in names
+    assert all(link.a.device != "node2.slot1" for link in left.links)
+
+
+def test_the_same_failure_everywhere_stays_one_use() -> None:
+    left = without(_POD, ["node.slot1"])
+    assert [use.names for use in left.uses] == [("node0", "node1", "node2", "node3")]
+
+
+def test_a_cable_inside_a_used_machine_fails() -> None:
+    (link, *_) = _POD.uses[0].template.links
+    left = without(_POD, [f"node1.{link.a.device} -- node1.{link.b.device}"])
+    inside = left.uses[1].template.links
+    assert len(inside) == len(_POD.uses[0].template.links) - 1
+
+
+def test_a_gpu_that_fails_moves_nothing_and_the_others_as_much_as_before() -> None:
+    (workload,) = without(_POD, ["node0.gpu[0-3]"]).workloads
+    assert len(workload.targets) == len(_POD.workloads[0].targets) - 4
+    assert workload.size / len(workload.targets) == 320e9 / len(_POD.workloads[0].targets)
+
+
+def test_a_workload_without_ends_is_gone() -> None:
+    assert without(_POD, ["filer"]).workloads == ()
+
+
+@pytest.mark.parametrize("text", ["leaf7", "leaf0 -- leaf1", "node9.slot1", "leaf0 -- nothing"])
+def test_what_is_not_there_cannot_fail(text: str) -> None:
+    with pytest.raises(UnknownNameError):
+        without(_POD, [text])

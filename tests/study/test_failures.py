@@ -1,0 +1,83 @@
+"""What each failure leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+import topo
+from topo.study.failures import Failures, failures, parts_of
+
+_POD = """
+topo: 1
+devices:
+  node[0-3]: {use: gds-textbook}
+  leaf[0-1]: quantum-2
+  filer[0-1]: {part: nvme-of-target, ports: 4, read: 40 GB/s, write: 40 GB/s}
+links:
+  - node.slot1 -- leaf0: 2x infiniband ndr
+  - node.slot2 -- leaf1: 2x infiniband ndr
+  - filer -- leaf all to all: 2x infiniband ndr
+workloads:
+  load: {read: 320 GB, from: filer, to: node.gpu}
+"""
+
+
+def _left(result: Failures) -> dict[str, tuple[float, int]]:
+    """Return the rate in GB/s and how many stop, by what fails."""
+    return {
+        loss.parts[0].names: (round(loss.rate / 1e9, 6), loss.stopped_count)
+        for loss in result.losses
+    }
+
+
+def test_a_card_halves_the_textbook_and_its_storage_stops_it() -> None:
+    left = _left(failures(topo.load("gds-textbook"), workload="load", via="direct"))
+    assert left["storage"] == (0.0, 8)
+    assert left["slot1, slot2"] == (50.0, 0)
+    assert left["gpu[0-7] -- root0, root1"] == (87.5, 1)
+
+
+def test_the_worst_comes_first() -> None:
+    result = failures(topo.load("gds-textbook"), workload="load", via="direct")
+    order = [(-loss.stopped_count, loss.rate) for loss in result.losses]
+    assert order == sorted(order)
+    assert result.losses[0].stopped == "all"
+
+
+def test_what_is_alike_fails_once_and_as_the_others_do() -> None:
+    """Each outcome is that of the same machine written out, for every member of the class."""
+    machine = topo.loads(_POD)
+    result = failures(machine, via="direct")
+    counts = {loss.parts[0].names: loss.parts[0].count for loss in result.losses}
+    assert counts["leaf0, leaf1"] == 2
+    assert counts["filer0, filer1"] == 2
+    left = _left(result)
+    for leaf in ("leaf0", "leaf1"):
+        answer = topo.compare(machine.without(leaf), workload="load")["direct"]
+        assert answer.rate == pytest.approx(left["leaf0, leaf1"][0] * 1e9)
+    for filer in ("filer0", "filer1"):
+        answer = topo.compare(machine.without(filer), workload="load")["direct"]
+        assert answer.rate == pytest.approx(left["filer0, filer1"][0] * 1e9) == pytest.approx(40e9)
+
+
+def test_two_at_a_time_are_told_apart_by_where_they_are() -> None:
+    """Both cards of one server, or one each of two: the same parts, another outcome."""
+    result = failures(topo.loads(_POD), via="direct", pairs=True)
+    cards = [
+        loss
+        for loss in result.losses
+        if all(part.kind == "nic" for part in loss.parts) and len(loss.parts) == 2
+    ]
+    assert {loss.stopped_count for loss in cards} == {0, 8}
+
+
+def test_a_refused_path_fails_by_itself() -> None:
+    machine = topo.load("gds-textbook", overrides={"gpu.p2p": "no"})
+    result = failures(machine, workload="load", via="direct")
+    assert result.answer.verdict == "refused"
+    assert result.losses == ()
+
+
+def test_parts_are_devices_that_carry_data_and_the_links_between() -> None:
+    kinds = {part.kind for part in parts_of(topo.load("dgx-h100"))}
+    assert kinds == {"storage", "nic", "nvswitch", "link"}

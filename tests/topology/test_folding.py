@@ -1,0 +1,200 @@
+"""A cluster that is folded answers as the same cluster written out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import topo
+from topo.description import loading
+from topo.errors import TopoError
+from topo.routes.route import Policy
+from topo.topology.build import build_topology
+from topo.topology.folding import NotFolded, folded
+
+if TYPE_CHECKING:
+    from topo.description.description import Description
+    from topo.topology.topology import Topology
+
+_APPLIANCE = "{part: nvme-of-target, ports: 64, read: 90 GB/s, write: 60 GB/s}"
+_ALL, _NEVER = 1, 10**9
+
+
+_SERVER = """
+topo: 1
+devices:
+  slot[1-2]: connectx-7-dual-port
+  cpu: xeon-8480c
+  ram: {part: ddr5-4800, channels: 8}
+  gpu[0-1]: h100-pcie-80gb
+links:
+  - slot -- cpu: pcie 5 x16
+  - ram -- cpu: memory-bus
+  - gpu -- cpu: pcie 5 x16
+settings: {iommu: off}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Put a small server beside the clusters."""
+    folder = tmp_path_factory.mktemp("clusters")
+    (folder / "server.yaml").write_text(_SERVER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
+
+
+def _description(text: str, **options: Any) -> Description:
+    Path("cluster.yaml").write_text(text)
+    return loading.load("cluster.yaml", **options)
+
+
+def _cluster(text: str) -> tuple[Topology, Topology]:
+    """Return a cluster folded and written out."""
+    description = _description(text)
+    return build_topology(description, fold_from=_ALL), build_topology(
+        description, fold_from=_NEVER
+    )
+
+
+def _text(devices: str, links: list[str], workloads: str) -> str:
+    lines = "\n".join(f"  - {link}" for link in links)
+    return f"topo: 1\ndevices:\n{devices}\nlinks:\n{lines}\nworkloads:\n{workloads}\n"
+
+
+_WORKLOADS = """
+  load: {read: 8 GB each, from: appliance, to: node.gpu}
+  save: {write: 100 GB, from: node.gpu, to: appliance, limit: 70 GB/s}
+"""
+
+
+@some.composite
+def clusters(draw: some.DrawFn) -> str:
+    """Return a cluster of like servers, cabled in any way to leaves, spines and appliances."""
+    nodes, leaves = draw(some.integers(2, 9)), draw(some.integers(1, 4))
+    spines, appliances = draw(some.integers(0, 3)), draw(some.integers(1, 3))
+    devices = [
+        f"  node[0-{nodes - 1}]: {{use: server.yaml}}",
+        f"  leaf[0-{leaves - 1}]: {{part: quantum-2, ports: 128x infiniband ndr}}",
+        f"  appliance[0-{appliances - 1}]: {_APPLIANCE}",
+    ]
+    links = []
+    regular = draw(some.booleans())
+    for node in range(nodes):
+        for card in ("slot1", "slot2"):
+            leaf = node % leaves if regular else draw(some.integers(0, leaves - 1))
+            links.append(f"node{node}.{card} -- leaf{leaf}: 2x infiniband ndr")
+    if spines:
+        devices.append(f"  spine[0-{spines - 1}]: {{part: quantum-2, ports: 128x infiniband ndr}}")
+    uppers = [f"spine{spine}" for spine in range(spines)]
+    for leaf in range(leaves):
+        for upper in uppers:
+            count = draw(some.sampled_from((0, 1, 1, 2)))
+            if count:
+                links.append(f"leaf{leaf} -- {upper}: {count}x infiniband ndr")
+    places = uppers + [f"leaf{leaf}" for leaf in range(leaves)]
+    for appliance in range(appliances):
+        chosen = draw(some.lists(some.sampled_from(places), min_size=1, max_size=3, unique=True))
+        links += [f"appliance{appliance} -- {place}: 2x infiniband ndr" for place in chosen]
+    return _text("\n".join(devices), links, _WORKLOADS)
+
+
+@settings(deadline=None)
+@given(clusters())
+def test_folded_answers_are_those_of_the_cluster_written_out(text: str) -> None:
+    try:
+        small, whole = _cluster(text)
+    except TopoError:
+        return  # something is cut off
+    assert whole.folding is None
+    for workload in ("load", "save"):
+        for path in ("direct", "legacy"):
+            answers = [topo.compare(t, workload=workload, via=[path])[path] for t in (small, whole)]
+            few, all_ = answers
+            assert few.verdict == all_.verdict
+            if few.verdict == "refused":
+                return
+            assert few.certified
+            assert few.rate == pytest.approx(all_.rate, rel=1e-9)
+            assert few.start_rate == pytest.approx(all_.start_rate, rel=1e-9)
+            assert few.time == pytest.approx(all_.time, rel=1e-9)
+            assert (few.hops_range, few.links_range) == (all_.hops_range, all_.links_range)
+            assert {full.kind for full in few.bound} == {full.kind for full in all_.bound}
+            assert few.tied == all_.tied
+            assert few.ram_floor == pytest.approx(all_.ram_floor, rel=1e-9)
+            if small.folding is None:
+                continue
+            for demand, rate in zip(few.matrix.demands, few.rates.values(), strict=True):
+                for endpoint in small.folding.names(demand.endpoint):
+                    assert all_.rates[endpoint] == pytest.approx(rate, rel=1e-9)
+    for basis in ("theoretical", "achievable"):
+        few_runs, all_runs = (topo.simulate(t, via="direct", at=basis).runs for t in (small, whole))
+        assert [run.finish for run in few_runs] == pytest.approx(
+            [run.finish for run in all_runs], rel=1e-9
+        )
+    ladders = [topo.bottleneck(t, workload="load", via="direct") for t in (small, whole)]
+    rates = [[rung.rate for rung in ladder.rungs] for ladder in ladders]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-9)
+    one = [topo.compare(t, source="appliance0", target="node1.gpu1") for t in (small, whole)]
+    assert one[0]["direct"].rate == pytest.approx(one[1]["direct"].rate, rel=1e-9)
+    best = [topo.compare(t, workload="load", policy=Policy(nics="best")) for t in (small, whole)]
+    assert best[0]["direct"].rate == best[1]["direct"].rate
+
+
+@settings(deadline=None)
+@given(clusters())
+def test_gpus_that_copy_to_each_other_are_folded_too(text: str) -> None:
+    text += "  swap: {copy: 100 GB, from: node.gpu, to: node.gpu}\n"
+    try:
+        small, whole = _cluster(text)
+        answers = [topo.compare(t, workload="swap", via=["peer-pcie"]) for t in (small, whole)]
+    except TopoError:
+        return
+    few, all_ = (answer["peer-pcie"] for answer in answers)
+    assert few.verdict == all_.verdict
+    if few.rate is not None:
+        assert few.rate == pytest.approx(all_.rate, rel=1e-9)
+
+
+def test_a_ring_of_six_is_not_taken_for_two_of_three() -> None:
+    """Colour refinement alone tells nothing apart here; the distances do."""
+
+    def ring(first: int, count: int) -> list[str]:
+        numbers = range(first, first + count)
+        pairs = ((n, first + (n - first + 1) % count) for n in numbers)
+        return [f"leaf{a} -- leaf{b}: infiniband ndr" for a, b in pairs]
+
+    links = [f"node{n}.slot1 -- leaf{n}: infiniband ndr" for n in range(12)]
+    links += [f"appliance{n} -- leaf{n}: infiniband ndr" for n in range(12)]
+    devices = (
+        "  node[0-11]: {use: server.yaml}\n  leaf[0-11]: quantum-2\n"
+        "  appliance[0-11]: {part: nvme-of-target, read: 9 GB/s, write: 9 GB/s}"
+    )
+    links += [*ring(0, 6), *ring(6, 3), *ring(9, 3)]
+    workloads = "  load: {read: 8 GB each, from: appliance0, to: node0.gpu}"
+    with pytest.raises(NotFolded):
+        folded(_description(_text(devices, links, workloads)))
+
+
+def test_a_server_that_differs_splits_its_kind() -> None:
+    devices = (
+        "  node[0-7]: {use: server.yaml}\n  leaf: quantum-2\n"
+        "  appliance: {part: nvme-of-target, read: 90 GB/s, write: 60 GB/s}"
+    )
+    links = ["node[0-7].slot1 -- leaf: infiniband ndr", "appliance -- leaf: 4x infiniband ndr"]
+    text = _text(devices, links, "  load: {read: 8 GB each, from: appliance, to: node.gpu}")
+    description = _description(text, overrides={"node3.gpu1.p2p": "no"})
+    small = build_topology(description, fold_from=_ALL)
+    assert small.folding is not None
+    assert small.folding.classes["node3"] == ("node3",)
+    assert len(small.folding.classes["node0"]) == 7
+    assert math.isclose(topo.compare(small)["legacy"].rate or 0.0, 90e9)
+    direct = topo.compare(small)["direct"]
+    assert direct.verdict == "refused"

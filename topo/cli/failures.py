@@ -1,0 +1,80 @@
+"""`topo failures`: what is left when something fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from topo.cli import verb
+from topo.files import spare_inputs
+
+if TYPE_CHECKING:
+    from topo.description.description import Workload
+
+
+@verb.command(
+    "topo failures gds-textbook --via direct",
+    "topo failures dgx-h100 --workload load --pairs --top 10",
+    "topo failures dgx-h100 --json",
+)
+@verb.asks_machine
+@verb.asks_question
+@click.option("--pairs", is_flag=True, help="Two at a time.")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
+@click.option("-o", "--output", metavar="FILE", help="Draw the worst: FILE.svg, .png or .dot.")
+@verb.choice("--theme", verb.THEMES, "Of the picture.")
+@verb.asks_how
+@verb.asks_json
+def command(
+    *,
+    machine: verb.Machine,
+    question: verb.Question,
+    pairs: bool,
+    top: int,
+    output: str | None,
+    theme: str,
+    how: verb.How,
+    as_json: bool,
+) -> int:
+    """Say what is left when a link, card, switch, drive or appliance fails.
+
+    One at a time, or two with --pairs: the rate that is left, and who has no way any more, the
+    worst first. What is alike is asked about once.
+    """
+    if len(question.via) > 1:
+        raise click.UsageError("failures are about one data path: give one --via.")
+    from topo.study.failures import failures
+    from topo.study.question import ask
+
+    topology = machine.load()
+    workload: str | Workload | None = question.workload
+    if question.by_ends:
+        workload = ask(topology, question.source, question.target)
+    with verb.progress("failures") as progress:
+        result = failures(
+            topology,
+            workload=workload,
+            via=next(iter(question.via), ""),
+            pairs=pairs,
+            progress=progress,
+            **how.arguments(topology),
+        )
+    if output and result.losses:
+        from topo.study.compare import compare
+        from topo.views.diagram.sheet import draw
+
+        spare_inputs(output, machine.files)
+        worst = result.variants(result.losses[0])
+        answer = None
+        if worst.description.workloads:
+            via = (result.answer.name,)
+            answer = compare(worst, via=via, **how.arguments(worst)).workloads[0]
+        draw(worst, answer=answer, theme=theme, at=how.at).write(output)
+    if as_json:
+        from topo.views.documents import failures_document
+
+        return verb.put_document(failures_document(result), topology.findings)
+    from topo.views.text.failures import failures_page
+
+    return verb.put_page(failures_page(result, top), topology.findings)

@@ -1,0 +1,308 @@
+"""What is left of a workload when a link, card, switch, drive or appliance fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Literal
+
+from topo.catalogue.kinds import CARDS, Kind
+from topo.description.description import Basis, Workload
+from topo.description.without import without
+from topo.flows.demands import Demand, demands_of, use_matrix
+from topo.graph import numbered, refine
+from topo.phrases import shortened
+from topo.records import dataclass
+from topo.routes.route import Policy
+from topo.routes.router import Router
+from topo.routes.search import by_name
+from topo.study.answer import bottlenecks_of, chosen_split, completion, naming_demands, shared
+from topo.study.answers import PathAnswer
+from topo.study.compare import compare, usable
+from topo.study.question import chosen_workloads
+from topo.topology.build import build_topology
+from topo.topology.topology import Link, Resource, Topology
+
+_FAILING: Final[tuple[Kind, ...]] = (
+    "storage",
+    "nvme",
+    "hba",
+    *CARDS,
+    "network-switch",
+    "pcie-switch",
+    "nvswitch",
+)
+_FOLDED_FROM: Final = 2  # devices: what is alike fails alike, in a small cluster as well
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPart:
+    """Something that can fail, for all that are alike.
+
+    Parameters
+    ----------
+    kind
+        The kind of the device, or ``link``.
+    names
+        The names of all of them, as ranges.
+    count
+        How many they are.
+    first
+        The first of them, as `Topology.without` takes it.
+    """
+
+    kind: Kind | Literal["link"]
+    names: str
+    count: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is left when parts fail, and so what is lost.
+
+    Parameters
+    ----------
+    parts
+        What fails: one part, or two.
+    rate
+        Bytes/s of what still runs: all its bytes over `time`; 0 where nothing does.
+    time
+        Seconds until the last byte of what still runs; `None` without sizes, or where nothing does.
+    stopped, stopped_count
+        The endpoints that have no way any more, as ranges, and how many they are.
+    bound
+        The full resources that stop the others.
+    at_most
+        Whether an unknown capacity lies on the way.
+    """
+
+    parts: tuple[FailedPart, ...]
+    rate: float
+    time: float | None
+    stopped: str = ""
+    stopped_count: int = 0
+    bound: tuple[Resource, ...] = ()
+    at_most: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What each failure leaves, worst first, beside the answer with nothing failed.
+
+    `variants` builds the topology that a loss is of, to look further or to draw it.
+    """
+
+    topology: Topology
+    workload: Workload
+    answer: PathAnswer
+    basis: Basis
+    losses: tuple[Loss, ...]
+    variants: Callable[[Loss], Topology]
+
+
+def failures(
+    topology: Topology,
+    *,
+    workload: str | Workload | None = None,
+    via: str = "",
+    at: Basis = "theoretical",
+    policy: Policy | None = None,
+    pairs: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Failures:
+    """Return what each failure leaves of a workload, worst first.
+
+    Every card, switch, drive and storage fails, and of every link a cable, one at a time. What
+    symmetry does not tell apart is asked about once.
+
+    Parameters
+    ----------
+    topology
+        The machine or cluster.
+    workload
+        The workload or its name; the first of the file by default. `topo.study.question.ask` makes
+        one of two ends.
+    via
+        The data path: by default that of `topo.study.compare.usable`.
+    at
+        Which figure of each capacity to use.
+    policy
+        How cards, memories and equal walks are chosen.
+    pairs
+        Whether a second part fails with each.
+    progress
+        Is told how many of the parts that fail first are done with, and how many there are.
+
+    Examples
+    --------
+    >>> import topo
+    >>> worst = failures(topo.load("gds-textbook"), workload="load", via="direct").losses[0]
+    >>> worst.parts[0].names, worst.rate, worst.stopped_count
+    ('storage', 0.0, 8)
+    """
+    if not isinstance(workload, Workload):
+        workload = chosen_workloads(topology, workload)[0]
+    asked, policy = workload, policy or Policy()
+    whole = replace(
+        topology.description.folded or topology.description, workloads=(asked,), expectations=()
+    )
+    base = build_topology(whole, fold_from=_FOLDED_FROM)
+
+    def by(path: str) -> PathAnswer:
+        return compare(base, workload=asked, via=(path,), at=at, policy=policy)[path]
+
+    answer, _ = usable(base, asked, lambda path: by(path.name), stated=via)
+
+    def variants(parts: Iterable[FailedPart]) -> Topology:
+        left = whole
+        for part in parts:
+            left = without(left, (part.first,))
+        return build_topology(left, fold_from=_FOLDED_FROM)
+
+    losses: list[Loss] = []
+    if answer.verdict != "refused":
+        study = _Study(asked, answer, at, policy)
+        parts = parts_of(base)
+        order = {part.first: place for place, part in enumerate(parts)}
+        for done, part in enumerate(parts):
+            if progress is not None:
+                progress(done, len(parts))
+            left = variants((part,))
+            losses.append(study.loss(left, (part,)))
+            if not pairs:
+                continue
+            for second in parts_of(left):
+                # A pair is met twice, once from either side.
+                if order.get(second.first, len(order)) >= order[part.first]:
+                    both = (part, second)
+                    losses.append(study.loss(variants(both), both))
+    if pairs:
+        losses = [loss for loss in losses if len(loss.parts) > 1]
+    losses.sort(key=lambda loss: (-loss.stopped_count, float(f"{loss.rate:.9g}")))
+    return Failures(base, asked, answer, at, tuple(losses), lambda loss: variants(loss.parts))
+
+
+# --- what can fail --------------------------------------------------------------------------------
+
+
+def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
+    """Return what can fail in a topology, one part for all that symmetry does not tell apart."""
+    classes = _classes(topology)
+    devices: dict[int, list[str]] = {}
+    for device in topology.of_kind(*_FAILING):
+        devices.setdefault(classes[device.name], []).append(device.name)
+    parts = [
+        FailedPart(
+            kind=topology[names[0]].kind,
+            names=_shown(topology, names),
+            count=sum(topology.cell_size(name) for name in names),
+            first=names[0],
+        )
+        for names in devices.values()
+    ]
+    links: dict[tuple[object, ...], list[Link]] = {}
+    for link in topology.links:
+        if link.layer != "memory":
+            by_class = sorted((classes[end.device], end.side) for end in (link.a, link.b))
+            sides = (side if "numa" in side else "" for _, side in by_class)
+            key = (*(number for number, _ in by_class), *sides, link.cable)
+            links.setdefault(key, []).append(link)
+    for alike in links.values():
+        first = alike[0]
+        ends = [
+            _shown(topology, dict.fromkeys(names))
+            for names in ([link.a.device for link in alike], [link.b.device for link in alike])
+        ]
+        parts.append(
+            FailedPart(
+                kind="link",
+                names=" -- ".join(ends),
+                count=sum(
+                    link.times[0] * topology.cell_size(link.a.device) * link.cable.count
+                    for link in alike
+                ),
+                first=f"{first.a.device} -- {first.b.device}",
+            )
+        )
+    return tuple(parts)
+
+
+def _classes(topology: Topology) -> dict[str, int]:
+    """Return a class for each device, so that symmetry does not tell the members of one apart."""
+    workload = topology.description.workloads[0] if topology.description.workloads else None
+    ends = [frozenset(names) for names in (workload.sources, workload.targets)] if workload else []
+    colours = {
+        device.name: (
+            id(device.part),
+            device.role,
+            device.outside,
+            *(device.name in names for names in ends),
+        )
+        for device in topology.devices.values()
+    }
+
+    different = dict.fromkeys(link.cable for link in topology.links)
+    cables = {cable: number for number, cable in enumerate(different)}
+
+    def around(name: str, classes: Mapping[str, int]) -> tuple[object, ...]:
+        return tuple(
+            sorted(
+                (classes[step.target], cables[step.link.cable], step.entry_side[:4], step.times)
+                for step in topology.steps[name]
+            )
+        )
+
+    refined = refine(colours, around)
+    if topology.folding is None:
+        return refined
+    firsts = {name: topology.folding.representative(name) for name in refined}
+    return dict(zip(refined, numbered([refined[firsts[name]] for name in refined]), strict=True))
+
+
+def _shown(topology: Topology, names: Iterable[str]) -> str:
+    """Return the names of some devices, and of all that they stand for, as ranges."""
+    folding = topology.folding
+    return shortened(sorted(map(folding.shown, names) if folding else names, key=by_name))
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+class _Study:
+    """Asks the same question of one variant after the other."""
+
+    def __init__(self, workload: Workload, answer: PathAnswer, at: Basis, policy: Policy) -> None:
+        self._workload, self._path, self._at = workload, answer.data_path, at
+        self._policy = policy
+        self._count = sum(demand.count for demand in answer.matrix.demands) if answer.matrix else 0
+
+    def loss(self, topology: Topology, parts: tuple[FailedPart, ...]) -> Loss:
+        """Return what is left of the workload in a topology without `parts`."""
+        left = topology.description.workloads
+        router = Router(topology, self._policy)
+        topology = router.topology
+        demands: tuple[Demand, ...] = ()
+        if left:
+            demands = demands_of(router, left[0], self._path, basis=self._at)
+        running = tuple(demand for demand in demands if demand.route.verdict != "refused")
+        stopped = [demand for demand in demands if demand.route.verdict == "refused"]
+        names = shortened(demand.names for demand in stopped)
+        count = sum(demand.count for demand in stopped)
+        if not running:
+            return Loss(parts, 0.0, None, names or "all", count or self._count)
+        running = chosen_split(router, running, self._at, timed=self._workload.sized)
+        matrix = use_matrix(topology, running, basis=self._at)
+        with naming_demands(matrix):
+            allocation = shared(matrix.system)
+        whole = completion(matrix, allocation, sized=self._workload.sized)
+        unknown = any(resource.capacity.at(self._at).unknown for resource in matrix.resources)
+        return Loss(
+            parts,
+            whole.rate,
+            whole.time,
+            names,
+            count,
+            tuple(full.resource for full in bottlenecks_of(matrix, allocation, whole)),
+            unknown,
+        )

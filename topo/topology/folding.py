@@ -1,0 +1,538 @@
+"""Units that are alike, answered as one: a cluster's quotient by colour refinement.
+
+A unit is a used topology (a server), or a device of the outer file (a network switch, an
+appliance). Units are alike when colour refinement cannot tell them apart: the same template, or
+part, with the same cables by the same ports to units that are alike. One of each class of servers
+is the *representative*; refinement once more with the representatives singled out gives the
+*cells*: all of a cell lie equally far from each representative, by equally many walks. A folded
+topology has one unit a cell. Its links know how many of them each end has (`Link.times`), and what
+a representative uses of a cell's resources is spread over the whole class (`Folding`).
+
+Arrays carry the load: devices are made for one unit a cell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from topo.description.description import DescribedLink, Description, Device, End, Use
+from topo.description.flat import DeviceIndex
+from topo.description.names import ranged
+from topo.graph import numbered
+from topo.records import dataclass
+from topo.topology.cabling import FreePorts
+
+if TYPE_CHECKING:
+    from topo.catalogue.part import Cable
+    from topo.topology.topology import Resource, Topology
+
+    Ints = np.ndarray[Any, np.dtype[np.int64]]
+    Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+MOST_CLASSES: Final = 256
+"""Classes of servers beyond which a file is answered written out: folding would save nothing."""
+_COMPARED: Final = (
+    8  # members of a class that are compared with its representative by all distances
+)
+_SHOWN: Final = 6  # names and ranges of them that stand for all that are alike
+_OUTER: Final = ("network-switch", "storage")  # what the outer file may have beside its servers
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A used topology, or a device of the outer file, by the name it stands under.
+
+    Units of one `kind` are the same, without what they are cabled to. A device by itself is of no
+    `use`.
+    """
+
+    name: str
+    kind: int
+    use: Use | None
+    device: Device | None
+
+
+@dataclass(frozen=True, eq=False)
+class Folding:
+    """What the units of a folded topology stand for.
+
+    Parameters
+    ----------
+    cells
+        The names of the units that a unit of the folded topology stands for in a representative's
+        sight, itself first.
+    classes
+        The names of all units of its class.
+    canonical
+        For each unit of the folded topology the first of its class.
+    """
+
+    cells: Mapping[str, tuple[str, ...]]
+    classes: Mapping[str, tuple[str, ...]]
+    canonical: Mapping[str, str]
+
+    @cached_property
+    def _first_of(self) -> dict[str, str]:
+        """The unit of the folded topology that stands for each unit."""
+        return {name: first for first, names in self.cells.items() for name in names}
+
+    def stands_in(self, device: str) -> str:
+        """Return the device of the folded topology that stands for a device, ``""`` if none."""
+        unit = device
+        while unit not in self._first_of:
+            unit, dot, _ = unit.rpartition(".")
+            if not dot:
+                return ""
+        return self._first_of[unit] + device[len(unit) :]
+
+    def shown(self, device: str) -> str:
+        """Return the names of all that are alike to a device as a range: ``node[0-31].gpu0``."""
+        unit = self.unit(device)
+        first = self.canonical.get(unit, unit)
+        if first not in self._ranges:
+            self._ranges[first] = ", ".join(ranged(self.classes.get(first, (first,)), _SHOWN))
+        return self._ranges[first] + device[len(unit) :]
+
+    @cached_property
+    def _ranges(self) -> dict[str, str]:
+        """The names of all that are alike to a unit, for those that were asked for."""
+        return {}
+
+    def unit(self, device: str) -> str:
+        """Return the unit that a device belongs to: the longest prefix that is one."""
+        name = device
+        while name not in self.cells and "." in name:
+            name = name.rpartition(".")[0]
+        return name
+
+    def cell_size(self, device: str) -> int:
+        """Return how many devices a device stands for in a representative's sight."""
+        return len(self.cells.get(self.unit(device), ("",)))
+
+    def class_size(self, device: str) -> int:
+        """Return how many devices are alike to this one."""
+        return len(self.classes.get(self.unit(device), ("",)))
+
+    def representative(self, device: str) -> str:
+        """Return the first device of the folded topology that is alike to this one."""
+        unit = self.unit(device)
+        return self.canonical.get(unit, unit) + device[len(unit) :]
+
+    def names(self, device: str) -> tuple[str, ...]:
+        """Return the names of all devices that are alike to this one, in the order of the file."""
+        unit = self.unit(device)
+        return tuple(name + device[len(unit) :] for name in self.classes.get(unit, (unit,)))
+
+
+# --- units and the cables between them ------------------------------------------------------------
+
+
+def units_of(description: Description) -> tuple[list[Unit], list[DescribedLink]]:
+    """Return the units of a description, nested ones dissolved, and the cables between them."""
+    units: list[Unit] = []
+    links: list[DescribedLink] = []
+    kinds: dict[object, int] = {}
+
+    def kind(key: object) -> int:
+        return kinds.setdefault(key, len(kinds))
+
+    def dissolve(part: Description, prefix: str) -> None:
+        for device in part.devices:
+            named = replace(device, name=prefix + device.name) if prefix else device
+            key = (id(device.part), device.role, device.outside, device.numa, bool(device.rdma))
+            units.append(Unit(named.name, kind(key), None, named))
+        for use in part.uses:
+            for name in use.names:
+                if use.template.uses:
+                    dissolve(use.template, f"{prefix}{name}.")
+                else:
+                    units.append(Unit(prefix + name, kind(id(use.template)), use, None))
+        if not prefix:
+            links.extend(part.links)
+            return
+        for link in part.links:
+            a, b = (End(prefix + end.device, end.side) for end in (link.a, link.b))
+            links.append(replace(link, a=a, b=b))
+
+    dissolve(description, "")
+    return units, links
+
+
+class Ports(NamedTuple):
+    """The two ends of a cable within their units, as it is written, and which cable it is.
+
+    Devices are named without their unit's name, which for a device by itself is all of it.
+    """
+
+    a: str
+    a_side: str
+    b: str
+    b_side: str
+    cable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cables:
+    """The cables between units as arrays, each twice: as either end sees it, sorted by that end.
+
+    `owner` sees `other` through a cable whose `code` is twice its index in `ports`, and one more at
+    the end that is written second; `link` is the number of the link that it is of. `starts` are the
+    first of each owner that has any, `owners` those owners.
+    """
+
+    owner: Ints
+    other: Ints
+    code: Ints
+    link: Ints
+    starts: Ints
+    owners: Ints
+    ports: Sequence[Ports]
+
+
+def cables_of(
+    units: Sequence[Unit], links: Sequence[DescribedLink], is_card: Callable[[str], bool]
+) -> Cables:
+    """Return the cables of links, each network cable in a port of its card."""
+    places = {unit.name: place for place, unit in enumerate(units)}
+    located: dict[str, tuple[int, str, bool]] = {}  # a device's unit, its name there, is it a card
+
+    def locate(device: str) -> tuple[int, str, bool]:
+        unit = device
+        while unit not in places:
+            unit = unit.rpartition(".")[0]
+        located[device] = place = (places[unit], device[len(unit) :], is_card(device))
+        return place
+
+    cable_numbers: dict[Cable, int] = {}
+    number_of: dict[int, int] = {}  # by identity first: links of one line share their cable
+    ports: dict[Ports, int] = {}
+    rows: list[tuple[int, int, int, int]] = []
+    free = FreePorts(end for link in links for end in (link.a, link.b))
+    for number, link in enumerate(links):
+        a, b, cable = link.a, link.b, link.cable
+        a_place, a_inner, a_is_card = located.get(a.device) or locate(a.device)
+        b_place, b_inner, b_is_card = located.get(b.device) or locate(b.device)
+        cable_number = number_of.get(id(cable), -1)
+        if cable_number < 0:
+            cable_number = cable_numbers.setdefault(cable, len(cable_numbers))
+            number_of[id(cable)] = cable_number
+        in_ports = cable.reach == "network" and (a_is_card or b_is_card)
+        a_side, b_side = a.side, b.side
+        for _ in range(cable.count if in_ports else 1):
+            if in_ports and a_is_card:
+                a_side = a.side or free.next_of(a.device)
+            if in_ports and b_is_card:
+                b_side = b.side or free.next_of(b.device)
+            both = Ports(a_inner, a_side, b_inner, b_side, cable_number)
+            rows.append((a_place, b_place, ports.setdefault(both, len(ports)), number))
+    columns = np.array(rows, np.int64).reshape(-1, 4)
+    first, second, port, link_number = columns.T
+    owner = np.concatenate((first, second))
+    order = np.argsort(owner, kind="stable")
+    owner = owner[order]
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    return Cables(
+        owner=owner,
+        other=np.concatenate((second, first))[order],
+        code=np.concatenate((2 * port, 2 * port + 1))[order],
+        link=np.concatenate((link_number, link_number))[order],
+        starts=starts,
+        owners=owner[starts],
+        ports=tuple(ports),
+    )
+
+
+# --- colour refinement ----------------------------------------------------------------------------
+
+_MIX: Final = tuple(
+    np.uint64(number)
+    for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
+)
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Return 64-bit hashes (the finaliser of SplitMix64)."""
+    values = (values ^ (values >> np.uint64(30))) * _MIX[1]
+    values = (values ^ (values >> np.uint64(27))) * _MIX[2]
+    return values ^ (values >> np.uint64(31))
+
+
+def _seen(hashes: Hashes, cables: Cables) -> Hashes:
+    """Return what each unit is together with all that it sees, as a hash."""
+    views = _mixed(hashes[cables.other] * _MIX[0] + cables.code.astype(np.uint64) * _MIX[3])
+    sums = np.zeros_like(hashes)
+    if cables.owner.size:
+        sums[cables.owners] = np.add.reduceat(views, cables.starts)
+    return _mixed(hashes + _MIX[0] * _mixed(sums))
+
+
+def _renumbered(colours: Ints | Hashes) -> Ints:
+    """Return colours as numbers in the order in which they first appear."""
+    _, first, inverse = np.unique(colours, return_index=True, return_inverse=True)
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]
+
+
+def refined(colours: Ints, cables: Cables) -> Ints:
+    """Return the coarsest colouring finer than `colours` whose classes see the same of each other.
+
+    Hashes find it, and `_agree` checks it, which knows nothing of hashes.
+    """
+    count = int(colours.max(initial=-1)) + 1
+    while True:
+        finer = _renumbered(_seen(_mixed(colours.astype(np.uint64) + _MIX[1]), cables))
+        finer_count = int(finer.max(initial=-1)) + 1
+        if finer_count == count:
+            return colours
+        colours, count = finer, finer_count
+
+
+def _agree(colours: Ints, cables: Cables) -> bool:
+    """Whether all units of a class have equally many cables of each kind to each class."""
+    classes = int(colours.max(initial=0)) + 1
+    kinds = (cables.code * classes + colours[cables.other]).astype(np.int64)
+    order = np.lexsort((kinds, cables.owner))
+    owner, kind = cables.owner[order], kinds[order]
+    first = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(kind, prepend=-1) != 0))
+    counts = np.diff(np.append(first, owner.size))
+    own, seen = colours[owner[first]], kind[first]
+    order = np.lexsort((seen, own))
+    own, seen, counts = own[order], seen[order], counts[order]
+    heads = np.flatnonzero((np.diff(own, prepend=-1) != 0) | (np.diff(seen, prepend=-1) != 0))
+    if not heads.size:
+        return True
+    members = np.diff(np.append(heads, own.size))
+    sizes = np.bincount(colours, minlength=classes)
+    least, most = np.minimum.reduceat(counts, heads), np.maximum.reduceat(counts, heads)
+    return bool((least == most).all() and (members == sizes[own[heads]]).all())
+
+
+def _look_alike(colours: Ints, cables: Cables, members: Sequence[int]) -> bool:
+    """Whether the whole looks the same from each of these members of one class.
+
+    Each is singled out in turn, and what all units then see of each other, distances to it among
+    that, is compared. Colour refinement alone takes a ring of six for two rings of three.
+    """
+    pictures = []
+    base = _mixed(colours.astype(np.uint64) + _MIX[1])
+    for member in members:
+        hashes = base.copy()
+        hashes[member : member + 1] += _MIX[2]
+        distinct = 0
+        while (now := np.unique(hashes).size) > distinct:
+            distinct = now
+            hashes = _seen(hashes, cables)
+        pictures.append(np.sort(hashes))
+    return all(
+        picture.size == pictures[0].size and (picture == pictures[0]).all() for picture in pictures
+    )
+
+
+# --- the folded description -----------------------------------------------------------------------
+
+
+class NotFolded(Exception):  # noqa: N818  (no error: the caller writes the units out)
+    """Why a description is answered with its units written out."""
+
+
+def folded(
+    description: Description, named: Iterable[Sequence[str]] = ()
+) -> tuple[Description, Folding]:
+    """Return the description with one unit a cell, and what each of them stands for.
+
+    Parameters
+    ----------
+    description
+        With its used topologies not written out.
+    named
+        Groups of devices that somebody asks about, besides the workloads' ends: what is in a
+        group is told from what is not.
+
+    Raises
+    ------
+    NotFolded
+        Where folding would save nothing, or units that see the same are not certain to be alike.
+    """
+    for workload in description.workloads:
+        sources, targets = workload.sources, workload.targets
+        in_pairs = len(sources) == len(targets) and not set(sources) & set(targets)
+        if workload.pairing in ("nearest", "in-order") or (
+            workload.direction == "copy" and in_pairs
+        ):
+            raise NotFolded(f"{workload.name} pairs one by one")
+    groups = [
+        *(ends for work in description.workloads for ends in (work.sources, work.targets)),
+        *named,
+    ]
+    units, links = units_of(description)
+    index = DeviceIndex(description)
+    cables = cables_of(units, links, lambda device: index[device].is_nic)
+    coarse = refined(_first_colours(units, groups), cables)
+    servers = [place for place, unit in enumerate(units) if unit.device is None]
+    first_of: dict[int, int] = {}
+    for place in servers:
+        first_of.setdefault(int(coarse[place]), place)
+    if len(first_of) > min(MOST_CLASSES, len(servers) / 2):
+        raise NotFolded(f"{len(first_of)} of {len(servers)} servers differ")
+    singled_out = coarse.copy()
+    singled_out[list(first_of.values())] = coarse.max() + 1 + np.arange(len(first_of))
+    fine = refined(_renumbered(singled_out), cables)
+    if (fine[cables.owner] == fine[cables.other]).any():
+        raise NotFolded("units that are alike are cabled to each other")
+    if not (_agree(coarse, cables) and _agree(fine, cables)):
+        raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
+    for members in _spread(coarse):
+        if not _look_alike(coarse, cables, members):
+            raise NotFolded(f"{units[members[0]].name} and others see each other differently")
+    return _one_of_each(description, units, links, cables, fine, coarse)
+
+
+def _first_colours(units: Sequence[Unit], groups: Iterable[Sequence[str]]) -> Ints:
+    """Return a colour for each unit: what it is, and which of its devices are in which group."""
+    places = {unit.name: place for place, unit in enumerate(units)}
+    colours: list[list[object]] = [[unit.kind] for unit in units]
+    for number, group in enumerate(groups):
+        for name in group:
+            unit, inner = name, ""
+            while unit not in places:
+                unit, _, last = unit.rpartition(".")
+                inner = f".{last}{inner}"
+            colours[places[unit]] += (number, inner)
+    for colour, each in zip(colours, units, strict=True):
+        if each.device is not None and each.device.kind not in _OUTER:
+            colour.append(each.name)  # a server written out beside used ones is not folded
+    return np.array(numbered([tuple(colour) for colour in colours]), np.int64)
+
+
+def _spread(colours: Ints) -> Iterator[list[int]]:
+    """Yield some members of each class that has several: the first, the last, and between."""
+    order = np.argsort(colours, kind="stable")
+    starts = np.flatnonzero(np.diff(colours[order], prepend=-1))
+    for members in np.split(order, starts[1:]):
+        if members.size > 1:
+            at = np.linspace(0, members.size - 1, min(_COMPARED, members.size)).astype(int)
+            yield [int(place) for place in members[at]]
+
+
+def _one_of_each(
+    description: Description,
+    units: Sequence[Unit],
+    links: Sequence[DescribedLink],
+    cables: Cables,
+    fine: Ints,
+    coarse: Ints,
+) -> tuple[Description, Folding]:
+    """Return the description of the first unit of each cell, and what those stand for."""
+    _, first_places = np.unique(fine, return_index=True)
+    sizes = np.bincount(fine)
+    firsts = [units[place] for place in first_places]
+    placed = list(zip(firsts, first_places, strict=True))
+
+    def members(colours: Ints) -> dict[int, tuple[str, ...]]:
+        names: dict[int, list[str]] = {}
+        for unit, colour in zip(units, colours.tolist(), strict=True):
+            names.setdefault(colour, []).append(unit.name)
+        return {colour: tuple(of_colour) for colour, of_colour in names.items()}
+
+    cells, classes = members(fine), members(coarse)
+    colours = [(unit.name, int(fine[at]), int(coarse[at])) for unit, at in placed]
+    folding = Folding(
+        cells={name: cells[cell] for name, cell, _ in colours},
+        classes={name: classes[class_] for name, _, class_ in colours},
+        canonical={name: classes[class_][0] for name, _, class_ in colours},
+    )
+    # The cables of each kind from a chosen unit to a cell: how many, and the first of them.
+    is_first = np.zeros(len(units), bool)
+    is_first[first_places] = True
+    counts: dict[tuple[int, int, int], list[int]] = {}
+    for row in np.flatnonzero(is_first[cables.owner]).tolist():
+        cell = int(fine[cables.other[row]])
+        key = (int(cables.owner[row]), int(cables.code[row]), cell)
+        counts.setdefault(key, [int(cables.link[row]), 0])[1] += 1
+    kept: list[tuple[int, DescribedLink]] = []
+    for (owner, code, cell), (number, times) in counts.items():
+        if code % 2 == 0:  # and once more as its other end sees it
+            ports = cables.ports[code // 2]
+            a = End(units[owner].name + ports.a, ports.a_side)
+            b = End(units[first_places[cell]].name + ports.b, ports.b_side)
+            back = times * int(sizes[fine[owner]]) // int(sizes[cell])
+            link = links[number]
+            if (a, b) != (link.a, link.b) and link.cable.count > 1 and (a.side or b.side):
+                link = replace(link, cable=replace(link.cable, count=1))
+            kept.append((number, replace(link, a=a, b=b, times=(times, back))))
+    kept.sort(key=lambda numbered_link: numbered_link[0])
+    return (
+        replace(
+            description,
+            devices=tuple(unit.device for unit in firsts if unit.device is not None),
+            uses=tuple(
+                replace(unit.use, names=(unit.name,)) for unit in firsts if unit.use is not None
+            ),
+            links=tuple(link for _, link in kept),
+        ),
+        folding,
+    )
+
+
+# --- resources that are alike ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeResources:
+    """What a resource of a folded topology stands for.
+
+    Parameters
+    ----------
+    resource
+        The first that is alike, named for all of them.
+    in_cell, size
+        How many it stands for in a representative's sight, and how many are alike.
+    """
+
+    resource: Resource
+    in_cell: int
+    size: int
+
+
+def alike_resources(topology: Topology) -> dict[str, AlikeResources]:
+    """Return the class of each resource of a folded topology, by its id."""
+    folding = topology.folding
+    assert folding is not None, "only a folded topology has resources that stand for others"
+    first_of: dict[tuple[object, ...], Resource] = {}
+    sizes: Counter[str] = Counter()
+    classes: dict[str, tuple[str, int]] = {}  # the first one's id, and how many are in the cell
+
+    def add(resource: Resource, key: tuple[object, ...], name: str, in_cell: int) -> None:
+        first = first_of.setdefault(key, replace(resource, name=name))
+        sizes[first.id] += in_cell
+        classes[resource.id] = (first.id, in_cell)
+
+    for link in topology.links:
+        if link.forward is None or link.backward is None or link.forward.name == str(link.a):
+            continue  # of the card's port: a resource of its own unit, as those below
+        shown = [folding.shown(end.device) for end in (link.a, link.b)]
+        ends = [End(folding.representative(end.device), end.side) for end in (link.a, link.b)]
+        in_cell = link.times[0] * folding.cell_size(link.a.device)
+        for resource, (source, target) in ((link.forward, shown), (link.backward, shown[::-1])):
+            number = resource.name.partition(" #")[2]
+            name = f"{source} -> {target}{f' #{number}' if number else ''}"
+            add(resource, (*ends, link.cable, number, resource is link.forward), name, in_cell)
+    for resource in topology.resources.values():
+        if resource.id not in classes:
+            side = resource.name[len(resource.device) :]
+            key = (folding.representative(resource.device), side, resource.direction)
+            name = folding.shown(resource.device) + side
+            add(resource, key, name, folding.cell_size(resource.device))
+    firsts = {first.id: replace(first, count=round(sizes[first.id])) for first in first_of.values()}
+    return {
+        name: AlikeResources(firsts[first], in_cell, sizes[first])
+        for name, (first, in_cell) in classes.items()
+    }

@@ -1,0 +1,102 @@
+"""The page of `topo failures`: what each failure leaves, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from topo.phrases import counted, listed
+from topo.units import format_duration, format_rate, format_ratio
+from topo.views.sentences import classes_of
+from topo.views.text.answers import basis_note
+from topo.views.text.page import (
+    Block,
+    Cell,
+    Heading,
+    Row,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+    workload_sentence,
+)
+
+if TYPE_CHECKING:
+    from topo.study.failures import Failures, Loss
+
+_NONE = "-"
+
+
+def failures_page(failures: Failures, most: int) -> Iterator[Block]:
+    """Yield a table of what each failure leaves, at most so many rows.
+
+    Parameters
+    ----------
+    failures
+        The answer.
+    most
+        Rows to show; the others are counted.
+    """
+    answer = failures.answer
+    yield Heading(title_of(failures.topology))
+    asked = f"{failures.workload.name} by {answer.name}: {workload_sentence(failures.workload)}"
+    yield Heading(asked)
+    if answer.rate is None:
+        why = (reason.text for reason in answer.reasons if reason.effect == "refused")
+        yield Text(f"It is refused with nothing failed: {listed(why, most=4)}.")
+        return
+    time = "" if answer.time is None else f", {format_duration(answer.time)}"
+    bound = "at most " * answer.at_most
+    yield Text(f"With nothing failed: {bound}{format_rate(answer.rate)}{time}.")
+    losses = failures.losses
+    harmless = [
+        loss for loss in losses if not loss.stopped_count and loss.rate >= answer.rate * (1 - 1e-9)
+    ]
+    harmful = losses[: len(losses) - len(harmless)]
+    timed = answer.time is not None
+    rows = [_row(loss, answer.rate, timed=timed) for loss in harmful[:most]]
+    if rows:
+        columns = (
+            wide("fails"),
+            right("of"),
+            right("rate left"),
+            right("of it"),
+            *([right("time")] if timed else []),
+            wide("stops"),
+            wide("limited by"),
+        )
+        yield table(columns, rows)
+    if len(harmful) > most:
+        yield Text(f"{len(harmful) - most} more lose something: --top shows more.")
+    if harmless:
+        names = (_failing(loss) for loss in harmless)
+        yield Text(f"Nothing is lost with {listed(names, 'or', most=8)} out of order.")
+    yield basis_note(failures.basis)
+
+
+def _failing(loss: Loss) -> str:
+    """Return what fails: one of some that are alike, or a cable of a link."""
+    return " and ".join(
+        f"{'a cable of ' * (part.kind == 'link')}{part.names if part.count == 1 else part.first}"
+        for part in loss.parts
+    )
+
+
+def _row(loss: Loss, whole: float, *, timed: bool) -> Row:
+    names = "\nand ".join(
+        f"{'cable of ' * (part.kind == 'link')}{part.names}" for part in loss.parts
+    )
+    counts = "\n".join(str(part.count) for part in loss.parts)
+    stops = loss.stopped
+    if loss.stopped_count > 1:
+        stops = f"{loss.stopped} ({counted(loss.stopped_count, 'endpoint')})"
+    return (
+        Cell(names),
+        counts,
+        Cell("at most " * loss.at_most + format_rate(loss.rate)),
+        format_ratio(loss.rate / whole),
+        *([_NONE if loss.time is None else format_duration(loss.time)] if timed else []),
+        stops or _NONE,
+        classes_of(loss.bound) if loss.bound else _NONE,
+    )
