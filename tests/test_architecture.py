@@ -50,6 +50,7 @@ ROOMS = [
 LIBRARIES = {
     "document": {"yaml"},
     "topology": {"networkx"},
+    "topology/folding": {"numpy"},
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},

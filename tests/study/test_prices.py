@@ -11,7 +11,7 @@ from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped
 from topo.flows.demands import use_matrix
 from topo.solve.maxmin import max_min
 from topo.study.prices import TimePrice, explain
-from topo.views.sentences import class_price, price_sentences, tied_price
+from topo.views.prices import class_price, price_sentences, tied_price
 
 
 def explained(machine, via, workload=None, **how):

@@ -6,6 +6,7 @@ Here are also the links that a caller changes, and those of devices added as cop
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
@@ -395,6 +396,31 @@ def _of_copy(end: End, name: str, model: str) -> End:
     """Return the end that a copy has in place of its model's, or the same end."""
     device, dot, inside = end.device.partition(".")
     return End(f"{name}{dot}{inside}", end.side) if device == model else end
+
+
+# --- ports ----------------------------------------------------------------------------------------
+
+
+class FreePorts:
+    """Deals out ports: each cable takes the next free one, and never one that is named.
+
+    Parameters
+    ----------
+    ends
+        The ends of all cables, as they are written.
+    """
+
+    def __init__(self, ends: Iterable[End]) -> None:
+        self._named = {(end.device, end.side) for end in ends if end.side}
+        self._dealt: Counter[str] = Counter()
+
+    def next_of(self, device: str) -> str:
+        """Return the next free port of a card: ``p2``."""
+        while True:
+            self._dealt[device] += 1
+            port = f"p{self._dealt[device]}"
+            if (device, port) not in self._named:
+                return port
 
 
 # --- measured rates -------------------------------------------------------------------------------

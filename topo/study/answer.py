@@ -32,7 +32,8 @@ from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
 from topo.solve.system import TIE, Allocation
 from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
-from topo.topology.topology import Topology, ram_rate
+from topo.topology.capacities import ram_rate
+from topo.topology.topology import Topology
 
 if TYPE_CHECKING:
     from topo.routes.router import Router

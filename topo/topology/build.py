@@ -14,18 +14,12 @@ from topo.catalogue.parts import catalogue
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.description.flat import flat
+from topo.description.links import FreePorts
 from topo.topology import physics
-from topo.topology.cabling import FreePorts, fastest_pcie
+from topo.topology.cabling import fastest_pcie
+from topo.topology.capacities import cable_capacity, device_resources
 from topo.topology.joint import quadrant_resources
-from topo.topology.topology import (
-    Layer,
-    Link,
-    Resource,
-    ResourceClass,
-    Topology,
-    cable_capacity,
-    device_resources,
-)
+from topo.topology.topology import Layer, Link, Resource, ResourceClass, Topology
 
 if TYPE_CHECKING:
     import os

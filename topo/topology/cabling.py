@@ -6,7 +6,6 @@ are named together, so that one cause gives one message.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -250,28 +249,6 @@ def _may_lead_down(device: Device) -> bool:
 
 
 # --- ports ----------------------------------------------------------------------------------------
-
-
-class FreePorts:
-    """Deals out ports: each cable takes the next free one, and never one that is named.
-
-    Parameters
-    ----------
-    ends
-        The ends of all cables, as they are written.
-    """
-
-    def __init__(self, ends: Iterable[End]) -> None:
-        self._named = {(end.device, end.side) for end in ends if end.side}
-        self._dealt: Counter[str] = Counter()
-
-    def next_of(self, device: str) -> str:
-        """Return the next free port of a card: ``p2``."""
-        while True:
-            self._dealt[device] += 1
-            port = f"p{self._dealt[device]}"
-            if (device, port) not in self._named:
-                return port
 
 
 @dataclass(frozen=True, slots=True)

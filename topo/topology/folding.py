@@ -23,10 +23,10 @@ import numpy as np
 
 from topo.description.description import DescribedLink, Description, Device, End, Use
 from topo.description.flat import DeviceIndex
+from topo.description.links import FreePorts
 from topo.description.names import ranged
 from topo.graph import numbered
 from topo.records import dataclass
-from topo.topology.cabling import FreePorts
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable

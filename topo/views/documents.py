@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import networks
-from topo.topology.topology import Resource, Topology, ram_headline, ram_rate
+from topo.topology.topology import Resource, Topology
 from topo.views.json import Document, endpoint_key, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:

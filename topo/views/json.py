@@ -249,13 +249,14 @@ def _rung_classes(rung: Rung) -> Document:
 
 
 def _price_sentences(prices: Prices) -> Document:
-    from topo.views.sentences import price_sentences
+    from topo.views.prices import price_sentences
 
     return {"sentences": price_sentences(prices)}
 
 
 def _class_price(price: ClassPrice) -> Document:
-    from topo.views.sentences import class_price, class_words
+    from topo.views.prices import class_price
+    from topo.views.sentences import class_words
 
     return {
         "class": price.kind,
@@ -268,7 +269,7 @@ def _class_price(price: ClassPrice) -> Document:
 
 
 def _tied_price(price: TiedPrice) -> Document:
-    from topo.views.sentences import tied_price
+    from topo.views.prices import tied_price
 
     steps = zip(price.resources, price.steps, strict=True)
     return {

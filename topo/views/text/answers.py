@@ -10,6 +10,7 @@ from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
 from topo.phrases import shortened
 from topo.units import format_duration, format_rate, format_ratio, format_size
+from topo.views.prices import price_sentences
 from topo.views.sentences import (
     ENDPOINT_WORDS,
     at_once_sentence,
@@ -19,7 +20,6 @@ from topo.views.sentences import (
     limited_by,
     measured_ends,
     number_of,
-    price_sentences,
     rate_words,
     sentence,
     sentences,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
+from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import Network, Tier, networks
-from topo.topology.topology import Resource, ram_headline, ram_rate
+from topo.topology.topology import Resource
 from topo.units import format_rate, format_ratio
 from topo.views.text.page import (
     Cell,
