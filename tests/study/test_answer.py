@@ -10,7 +10,8 @@ from tests.machines import LOCAL_DRIVES, ONE_SOCKET, PARTS, SWITCHED, built, shi
 from tests.random_machines import sketches
 from topo.catalogue.parts import catalogue
 from topo.datapaths.registry import data_path
-from topo.description.write import to_document, to_yaml
+from topo.description.as_document import to_document
+from topo.description.write import to_yaml
 from topo.errors import DescriptionError
 from topo.flows.demands import System
 from topo.routes.route import Policy
