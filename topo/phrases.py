@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, takewhile
 from math import prod
 
 _NUMBER = re.compile(r"\d+")
+_ENDS = re.compile(r" (?:->|--|<->) ")  # between two devices
 _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _WRITTEN_OUT = 2  # so many names are not yet a range
 # What moves a terminal's cursor, turns the reading direction, or is half of a character.
@@ -116,11 +117,53 @@ def unnumbered(name: str) -> str:
 
 
 def ranges(names: Iterable[str]) -> list[str]:
-    """Return names with what repeats as ranges, as a list."""
+    """Return names with what repeats as ranges, as a list.
+
+    What joins two devices of one machine, in several machines alike, names these once.
+
+    Examples
+    --------
+    >>> ranges(f"node{node}.nic{nic} -> node{node}.cpu0" for node in range(4) for nic in range(3))
+    ['nic[0-2] -> cpu0 of node[0-3]']
+    """
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-    for name in dict.fromkeys(names):
-        groups.setdefault(tuple(_NUMBER.split(name)), []).append(tuple(_NUMBER.findall(name)))
-    return [text for words, numbers in groups.items() for text in _ranges(words, numbers)]
+    for name, machines in _by_machines(dict.fromkeys(names)):
+        group = groups.setdefault((machines, *_NUMBER.split(name)), [])
+        group.append(tuple(_NUMBER.findall(name)))
+    return [
+        text + (f" of {machines}" if machines else "")
+        for (machines, *words), numbers in groups.items()
+        for text in _ranges(tuple(words), numbers)
+    ]
+
+
+def _by_machines(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name with no machines, or what is in machines alike once, with those."""
+    of_name: dict[str, list[str]] = {}
+    plain: dict[tuple[str, str], str] = {}  # by machine and what stands inside
+    for name in names:
+        machine = _machine_of(name)
+        inside = name.replace(f"{machine}.", "") if machine else name
+        plain[machine, inside] = name
+        of_name.setdefault(inside, []).append(machine)
+    texts: dict[tuple[str, ...], str] = {}
+    for inside, machines in of_name.items():
+        if len(machines) <= _WRITTEN_OUT or not all(machines):
+            yield from ((plain[machine, inside], "") for machine in machines)
+            continue
+        key = tuple(machines)
+        if key not in texts:
+            texts[key] = listed(ranges(machines))
+        yield inside, texts[key]
+
+
+def _machine_of(name: str) -> str:
+    """Return the machine that both ends of what joins two devices are in, empty for none."""
+    if "." not in name or not _ENDS.search(name):
+        return ""
+    machines = [end.partition("/")[0].split(".")[:-1] for end in _ENDS.split(name)]
+    common = takewhile(lambda words: len(set(words)) == 1, zip(*machines, strict=False))
+    return ".".join(words[0] for words in common)
 
 
 def _ranges(words: tuple[str, ...], numbers: list[tuple[str, ...]]) -> list[str]:

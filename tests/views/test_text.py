@@ -156,3 +156,36 @@ def test_figures_in_words(value, quantity, text):
 def test_a_figure_tells_its_kind_and_source():
     assert sourced(Figure(1.0, "guess", "ours")) == "guess: ours"
     assert sourced(Figure(1.0, "guess", "")) == "guess"
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([f"node{n}.gpu{g}" for n in range(4) for g in range(8)], "node[0-3].gpu[0-7]"),
+        (
+            [f"node{n}.nic{c} -> node{n}.cpu{c // 4}" for n in range(3) for c in range(8)],
+            "nic[0-3] -> cpu0 of node[0-2], nic[4-7] -> cpu1 of node[0-2]",
+        ),
+        (
+            [f"r{r}.node{n}.slot -- r{r}.node{n}.cpu" for r in range(3) for n in range(3)],
+            "slot -- cpu of r[0-2].node[0-2]",
+        ),
+        (
+            [f"r{r}.node{n}.slot -- r{r}.leaf" for r in range(3) for n in range(3)],
+            "node[0-2].slot -- leaf of r[0-2]",
+        ),
+        (
+            [f"node{n}.slot -> node{n}.cpu" for n in (0, 1, 2, 4)],
+            "slot -> cpu of node0, node1, node2 and node4",
+        ),
+        # Two are written out, and what leaves a machine is no part of it.
+        (
+            [f"node{n}.slot -> node{n}.cpu" for n in range(2)],
+            "node0.slot -> node0.cpu, node1.slot -> node1.cpu",
+        ),
+        ([f"node{n}.slot -> leaf0" for n in range(3)], "node[0-2].slot -> leaf0"),
+        ([f"node{n}.slot -> node9.slot" for n in range(3)], "node[0-2].slot -> node9.slot"),
+    ],
+)
+def test_what_is_in_machines_alike_names_them_once(names, text):
+    assert shortened(names) == text

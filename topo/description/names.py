@@ -14,7 +14,7 @@ from itertools import islice
 from topo.description.description import End
 from topo.document.nodes import Report, Scalar
 from topo.errors import UnitError
-from topo.phrases import did_you_mean, listed
+from topo.phrases import did_you_mean, listed, ranges
 
 MOST = 100_000
 _LONG = 40  # characters of a text that a message shows
@@ -135,6 +135,10 @@ def _numbers(items: str, text: str, most: int = MOST) -> list[str]:
 
 def ranged(names: Iterable[str], most: int = 12) -> list[str]:
     """Write names shortly: runs of three and more become ranges, the rest after `most` dots."""
+    names = list(names)
+    if any("." in name for name in names):  # of several machines
+        texts = ranges(names)
+        return texts[:most] + (["..."] if len(texts) > most else [])
     runs: list[list[str]] = []
     for name in names:
         stem, number = stem_of(name)
@@ -142,7 +146,7 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
             runs[-1].append(name)
         else:
             runs.append([name])
-    texts: list[str] = []
+    texts = []
     for run in runs:
         if len(run) > 2:  # noqa: PLR2004
             stem, first = stem_of(run[0])

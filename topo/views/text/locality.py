@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import counted, shortened
@@ -14,6 +15,7 @@ from topo.views.text.page import (
     Lines,
     Row,
     Text,
+    grouped,
     right,
     table,
     title_of,
@@ -22,7 +24,7 @@ from topo.views.text.page import (
 
 if TYPE_CHECKING:
     from topo.routes.nearness import Nearness
-    from topo.study.affinity import Affinities, Purpose
+    from topo.study.affinity import Affinities, GpuAffinity, Purpose
     from topo.topology.rules import GdsPeer, NcclNumbers, Path
     from topo.topology.topology import Topology
 
@@ -184,22 +186,25 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     """Yield each GPU with its cards and drives, then each of those with its GPUs."""
     yield Heading(title_of(affinities.topology))
     rows: list[Row] = []
-    for gpu in affinities.gpus:
+    for gpus in grouped(affinities.gpus, _inside_machine).values():
+        gpu = gpus[0]
         nodes = ",".join(map(str, gpu.numa))
-        host = f"{gpu.cpu}, NUMA {nodes}" if gpu.numa else gpu.cpu or "no host"
+        cpu = shortened(gpu.cpu for gpu in gpus)
+        name, host = shortened(gpu.gpu for gpu in gpus), cpu or "no host"
+        host = f"{cpu}, NUMA {nodes}" if gpu.numa else host
         if not gpu.choices:
-            rows.append((gpu.gpu, host, "", "-", "nothing near", "", ""))
+            rows.append((name, host, "", "-", "nothing near", "", ""))
         rows += [
             (
-                "" if place else gpu.gpu,
+                "" if place else name,
                 "" if place else host,
-                _PURPOSES[choice.purpose],
-                Cell(choice.device),
-                _nearness(choice.nearness),
-                shortened(choice.shared_with) or "-",
-                shortened(choice.as_near) or "-",
+                _PURPOSES[choices[0].purpose],
+                Cell(shortened(choice.device for choice in choices)),
+                _nearness(choices[0].nearness),
+                _others(gpus, choices[0].shared_with),
+                _others(gpus, choices[0].as_near),
             )
-            for place, choice in enumerate(gpu.choices)
+            for place, choices in enumerate(zip(*(gpu.choices for gpu in gpus), strict=True))
         ]
     if not rows:
         yield Text("No GPU here reaches a network card or a drive inside its server.")
@@ -212,12 +217,20 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         ("device", "for", wide("GPUs")),
         (
             (
-                _with_rdma(device, affinities.topology[device].rdma),
+                _with_rdma(
+                    shortened(device for device, _ in alike),
+                    affinities.topology[alike[0][0]].rdma,
+                ),
                 _PURPOSES[purpose],
-                shortened(gpus) or _spare(affinities.would_do_for(purpose, device)),
+                shortened(gpu for _, gpus in alike for gpu in gpus)
+                or _spare(
+                    [gpu for device, _ in alike for gpu in affinities.would_do_for(purpose, device)]
+                ),
             )
             for purpose, devices in affinities.users.items()
-            for device, gpus in devices.items()
+            for alike in grouped(
+                devices.items(), partial(_user_inside, affinities, purpose)
+            ).values()
         ),
     )
     used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
@@ -228,6 +241,45 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         "Of cards as near, one with RDMA goes first, then the faster. Where several are as good, "
         "the GPUs are dealt out evenly; any of the others does as well.",
         dim=True,
+    )
+
+
+def _inside(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return names as the used machine of `name` has them; equal ones of two are alike."""
+    machine = name.rpartition(".")[0]
+    return tuple(other.removeprefix(f"{machine}.") if machine else other for other in names)
+
+
+def _others(gpus: Sequence[GpuAffinity], names: Sequence[str]) -> str:
+    """Return other devices of a row; in several machines alike, by their names inside."""
+    return shortened(_inside(gpus[0].gpu, names) if len(gpus) > 1 else names) or "-"
+
+
+def _inside_machine(gpu: GpuAffinity) -> tuple[object, ...]:
+    """Return what is said of a GPU in its machine's own names."""
+    choices = (
+        (
+            choice.purpose,
+            choice.nearness,
+            *_inside(gpu.gpu, [choice.device]),
+            _inside(gpu.gpu, choice.shared_with),
+            _inside(gpu.gpu, choice.as_near),
+        )
+        for choice in gpu.choices
+    )
+    return (*_inside(gpu.gpu, [gpu.gpu, gpu.cpu]), gpu.numa, *choices)
+
+
+def _user_inside(
+    affinities: Affinities, purpose: Purpose, entry: tuple[str, tuple[str, ...]]
+) -> tuple[object, ...]:
+    """Return what is said of a card or drive in its machine's own names."""
+    device, gpus = entry
+    return (
+        *_inside(device, [device]),
+        affinities.topology[device].rdma,
+        _inside(device, gpus),
+        () if gpus else _inside(device, affinities.would_do_for(purpose, device)),
     )
 
 
