@@ -12,7 +12,7 @@ from tests.description.strategies import machines
 from topo.description.as_document import to_document
 from topo.description.format import format_text
 from topo.description.keys import document_of
-from topo.description.loading import describe, load
+from topo.description.loading import describe, load, loads
 from topo.description.locating import builtin_names
 from topo.description.write import Comments, to_yaml
 from topo.document.nodes import Report
@@ -138,3 +138,23 @@ links:
   - gpu -- cpu0: pcie 4 x16  # x16 and others
 """
     )
+
+
+def test_switches_that_all_meet_are_one_line():
+    devices = {f"{stem}{at}": "quantum-2" for stem in ("leaf", "spine") for at in range(3)}
+    links = [{f"leaf{a} -- spine{b}": "infiniband ndr"} for a in range(3) for b in range(3)]
+    text = to_yaml({"topo": 1, "devices": devices, "links": links})
+    assert "- leaf -- spine all to all: infiniband ndr" in text
+    assert len(loads(text).links) == 9
+
+
+def test_a_line_is_never_longer_than_yaml_takes_a_key():
+    """Every second of 2,000 cards on a switch of its own."""
+    devices = {f"nic{at}": "connectx-7" for at in range(4000)}
+    devices |= {f"leaf{at}": "quantum-2" for at in range(4000)}
+    links = [{f"nic{at} -- leaf{at}": "infiniband ndr"} for at in range(0, 4000, 2)]
+    text = to_yaml({"topo": 1, "devices": devices, "links": links})
+    assert max(map(len, text.splitlines())) < 1024
+    assert [(link.a.device, link.b.device) for link in loads(text).links] == [
+        (f"nic{at}", f"leaf{at}") for at in range(0, 4000, 2)
+    ]

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import topo
-from topo.discovery.importing import import_text
+from topo.discovery.importing import discover, import_text
 from topo.errors import ExchangeError
 
 CLUSTER = """
@@ -98,6 +98,19 @@ def test_what_is_left_out_is_said():
 
 def test_the_kind_is_guessed():
     assert imported(CLUSTER, kind=None).kind == "infragraph"
+
+
+def test_the_kind_is_guessed_however_many_edges_there_are():
+    begin, end = CLUSTER.index("instances:"), CLUSTER.index("edges:\n  - ep1")
+    edges = CLUSTER[end:] + "".join(
+        f"  - {{ep1: {{instance: 'node[1]', component: 'port[1]'}}, "
+        f"ep2: {{instance: tor, component: 'port[{port % 4 + 4}]'}}, link: slow}}\n"
+        for port in range(1000)
+    )
+    text = CLUSTER[:begin] + edges + CLUSTER[begin:end]
+    assert len(text) > 70_000
+    text = text.replace("count: 8}", "count: 2000}")
+    assert discover(None, text.encode(), "plan.yaml").kind == "infragraph"
 
 
 def test_a_device_alone_is_one_host():

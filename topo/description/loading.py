@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from topo import files
 from topo.catalogue.cables import read_media
@@ -31,7 +31,6 @@ from topo.description.devices import (
     expand_devices,
     read_devices,
 )
-from topo.description.fabrics import lay_fabrics, read_fabrics
 from topo.description.flat import DeviceIndex, names_of
 from topo.description.keys import (
     SETTINGS,
@@ -72,6 +71,9 @@ from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Place
 from topo.phrases import near_names, visible
+
+if TYPE_CHECKING:
+    from topo.description.fabrics import Draft as FabricDraft
 
 VERSION: Final = "1"
 _FOREIGN_FILES: Final = {
@@ -344,7 +346,11 @@ def _read_sections(
         comment="\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment),
         file=document.name,
     )
-    fabrics = read_fabrics(sections.get("fabrics"), shelf, report)
+    drafted: tuple[FabricDraft, ...] = ()
+    if "fabrics" in sections:
+        from topo.description.fabrics import lay_fabrics, read_fabrics  # most files have none
+
+        drafted = read_fabrics(sections["fabrics"], shelf, report)
     cabled = read_links(
         read_lines(sections.get("links"), "links", report), media=media, report=report
     )
@@ -356,9 +362,9 @@ def _read_sections(
     # A stem in `fabrics:` or `links:` means what the file names: a copy is cabled as its model is.
     description = with_used(description, uses, report) if uses else description
     named = names_of(_without(copies, description))
-    laid = lay_fabrics(fabrics, named, report)
+    laid = lay_fabrics(drafted, named, report) if drafted else ()
     switches = tuple(group for fabric in laid for group in fabric.groups)
-    if fabrics or changes.made:
+    if drafted or changes.made:
         report.stop(DescriptionError)
         switch_names = Names((name for group in switches for name in group.names), {})
         made = made_changes(changes.made, switch_names)

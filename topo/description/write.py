@@ -15,12 +15,14 @@ from json import dumps
 from typing import Any, Final, NamedTuple
 
 from topo.description.format import SECTION_ORDER, WIDEST_KEY
+from topo.description.names import MOST
 from topo.phrases import number_ranges
 from topo.records import dataclass
 
 Plain = dict[str, Any]
 
 _WIDTH: Final = 96  # characters of an entry on one line
+_LONGEST_KEY: Final = 900  # characters of a link's ends: YAML takes keys of 1024
 _PART_WIDTH: Final = 200  # the same of a part, which stays on its line with its title
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 _./()+%-]*")
 _ADDRESS: Final = re.compile(r"[0-9a-fA-F:]+\.[0-7]")
@@ -259,19 +261,31 @@ def _link_lines(
         groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
     comment_before = ""
     for group in groups.values():
-        line = _one_line(group, all_names)
-        lines = [] if line is None else [line]
-        if line is None:  # one for each device at the far end
-            by_parent = sorted(group, key=lambda link: _by_number(link.b))
-            for parent, children in groupby(by_parent, key=lambda link: link.b):
-                run = list(children)
-                names = selection([link.a for link in run], all_names)
-                lines.append(_Link(names, parent, group[0].cable, _said(run)))
-        for a, b, cable, comment in lines:
+        for a, b, cable, comment in _lines_of(group, all_names):
             new_comment = "" if comment == comment_before else comment
             text = cable if isinstance(cable, str) else _flow(cable)
             yield _commented(f"  - {a} -- {b}: {text}", new_comment)
             comment_before = comment
+
+
+def _lines_of(group: list[_Link], all_names: Mapping[str, list[str]]) -> Iterator[_Link]:
+    """Yield the lines that make exactly these links, as few as their keys may be long."""
+    line = _one_line(group, all_names)
+    lines = [] if line is None else [line]
+    by_parent = sorted(group, key=lambda link: (_by_number(link.b), _by_number(link.a)))
+    if line is None:  # one for each device at the far end
+        for parent, children in groupby(by_parent, key=lambda link: link.b):
+            run = list(children)
+            names = selection([link.a for link in run], all_names)
+            lines.append(_Link(names, parent, group[0].cable, _said(run)))
+    for made in lines:
+        if len(made.a) + len(made.b) <= _LONGEST_KEY:
+            yield made
+            continue
+        links = by_parent if line else [link for link in by_parent if link.b == made.b]
+        half = len(links) // 2
+        yield from _lines_of(links[:half], all_names)
+        yield from _lines_of(links[half:], all_names)
 
 
 def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:
@@ -281,8 +295,8 @@ def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link |
     cable, comment = group[0].cable, _said(group)
     if stem_of(children[0]) == stem_of(parents[0]):
         mesh = sorted({*children, *parents}, key=_by_number)
-        pairs = {frozenset((link.a, link.b)) for link in group}
-        if len(mesh) > 2 and len(pairs) == len(group) == math.comb(len(mesh), 2):  # noqa: PLR2004
+        joined = {frozenset((link.a, link.b)) for link in group}
+        if len(mesh) > 2 and len(joined) == len(group) == math.comb(len(mesh), 2):  # noqa: PLR2004
             names = selection(mesh, all_names)
             return _Link(names, f"{names} all to all", cable, comment)
         if len(group) == 1:
@@ -293,15 +307,26 @@ def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link |
         return _Link(selection(children, all_names), parents[0], cable, comment)
     if len(children) == 1 and len(parents) == len(group):
         return _Link(children[0], selection(parents, all_names), cable, comment)
+    mode = _mode(group, children, parents)
+    if mode is None:
+        return None
+    ends = selection(children, all_names), f"{selection(parents, all_names)}{mode}"
+    return _Link(*ends, cable, comment)
+
+
+def _mode(group: list[_Link], children: list[str], parents: list[str]) -> str | None:
+    """Return the words by which two selections make exactly these links, `None` without any."""
+    pairs = {(link.a, link.b) for link in group}
+    count = len(children) * len(parents)
+    if min(len(children), len(parents)) > 2 and len(pairs) == len(group) == count <= MOST:  # noqa: PLR2004
+        return " all to all"  # of two, lines of their own read better
     if len(children) != len(group) or len(group) % len(parents):
         return None
     size = len(group) // len(parents)
     in_blocks = [name for name in parents for _ in range(size)]
     if [link.b for link in sorted(group, key=lambda link: _by_number(link.a))] != in_blocks:
         return None
-    blocks = " in blocks" if size > 1 else ""
-    ends = selection(children, all_names), f"{selection(parents, all_names)}{blocks}"
-    return _Link(*ends, cable, comment)
+    return " in blocks" if size > 1 else ""
 
 
 def _by_number(name: str) -> tuple[str, int, str]:

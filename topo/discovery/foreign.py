@@ -73,6 +73,7 @@ _ROOTS: Final = {
     b"graphml": FileKind("", "a GraphML file"),
     b"sys-sage": FileKind("", "a sys-sage file"),
 }
+YAML: Final = "a YAML file"  # of which nothing more is told
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;]*m")
 _NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
 # In this order: the first that is found says what it is.
@@ -109,7 +110,7 @@ _TEXTS: Final = (
         "it needs no import: `topo show FILE`",
     ),
     (
-        rb"(?m)\A(?=[\s\S]*^instances:)(?=[\s\S]*^devices:)|\A(?=[\s\S]*^components:)(?=[\s\S]*^edges:)",
+        rb"(?m)^(?:devices|components):[ \t]*\n(?:.*\n){0,60}?.*[ \t,{-]choice:[ \t]*\w",
         "infragraph",
         "an InfraGraph file",
     ),
@@ -117,7 +118,7 @@ _TEXTS: Final = (
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
     (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
     (rb"strict graph|digraph", "", "a Graphviz file"),
-    (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", "a YAML file"),
+    (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", YAML),
 )
 _TEXT_KINDS: Final = tuple((re.compile(pattern), FileKind(*words)) for pattern, *words in _TEXTS)
 _MAGIC: Final = (

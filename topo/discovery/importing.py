@@ -208,14 +208,15 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
 
 def _importer(kind: str | None, data: bytes, name: str) -> str:
     """Return the importer of a file, which is named for what it is where that is none."""
-    from topo.discovery.foreign import file_kind
+    from topo.discovery.foreign import YAML, file_kind
 
     all_kinds = f"topo imports {', '.join(KINDS)}"
     if kind is not None and kind not in KINDS:
         message = f"no importer reads `{kind}`"
         raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
     file = file_kind(data)
-    if not file.importer and (kind is None or file.recognised):
+    told = file.recognised and not (kind == "infragraph" and file.words == YAML)
+    if not file.importer and (kind is None or told):
         instead_of = f", not what `{kind}` reads" if kind else ""
         message = f"`{name}` is {file.words}{instead_of}"
         raise ExchangeError(Finding("wrong-kind", message, help=file.help or all_kinds))

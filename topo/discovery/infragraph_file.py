@@ -116,10 +116,10 @@ def read_infrastructure(data: bytes, name: str) -> Infrastructure:
         raise ExchangeError(error.findings) from None
     report = Report(document)
     root = document.root
-    if not isinstance(root, Mapping):
-        report.add(root, "wrong-shape", "an infrastructure is a mapping with `devices:`")
-        report.stop(ExchangeError)
-        return Infrastructure({}, {}, (), ())
+    if not isinstance(root, Mapping) or not (root.get("devices") or root.get("components")):
+        message = f"`{name}` is a YAML file, not what `infragraph` reads"
+        help = "an infrastructure has `devices:`, a device alone has `components:`"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
     if root.get("components") and not root.get("instances"):
         place, title = root.place, root.get("name")
         title = title if isinstance(title, Scalar) else Scalar("host", place)
