@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from topo.description.keys import DATA_PATH, DEVICE, SETTINGS, TOP, WORKLOAD
+from topo.description.keys import DATA_PATH, DEVICE, SETTINGS, TOP, USE, WORKLOAD
 
 _WORDS = (
     "",
@@ -44,10 +44,12 @@ _WORDS = (
     "rate",
     "value",
     "source",
-    "use",
+    "dgx-h100",
+    "./node.yaml",
     "pcie 5",
     *TOP,
     *DEVICE,
+    *USE,
     *SETTINGS,
     *WORKLOAD,
     *DATA_PATH,

@@ -207,6 +207,35 @@ def test_set_at_the_place_of_use(write):
     assert {device.label for device in flat(machine).devices if "slot2" in device.name} == {"x"}
 
 
+def test_a_part_of_the_file_around_is_set_in_a_machine(write):
+    own = "parts: {{acme: {{like: h100-sxm-80gb, hbm: {} GB/s}}}}\n"
+    entry = "{use: ./node.yaml, set: {gpu0.part: acme}}"
+    text = POD.replace("{use: ./node.yaml}", entry)
+    machine = load(write(pod=text + own.format(7), node=NODE))
+    hbm = {
+        device.name: device.part.figure("hbm").value
+        for device in flat(vary(machine, {"parts.acme.hbm": "8 GB/s"})).devices
+        if device.kind == "gpu"
+    }
+    assert (hbm["node1.gpu0"], hbm["node1.gpu1"]) == (8e9, 3350e9)
+    ((code, _, place, _),) = findings(
+        write(pod=POD + own.format(7), node=NODE.replace("h100-sxm-80gb", "acme"))
+    )
+    assert (code, place) == ("unknown-part", "node.yaml:11:13")
+
+
+def test_a_warning_inside_is_said_once_and_again_of_a_variant(write):
+    warned = NODE.replace("part: ddr5-4800", "part: ddr5-4800, source: a, b")
+    machine = load(
+        write(pod=POD + "  other: {write: 1 GB, from: node0.gpu, to: storage}\n", node=warned)
+    )
+    for description in (machine, vary(machine, {"node3.gpu1.part": "l40s"})):
+        (finding,) = description.findings
+        assert finding.code == "comma-in-text"
+        assert finding.place.file.endswith("node.yaml")
+        assert "pod.yaml:4:20" in finding.notes[-1]
+
+
 def test_lists_deal_files_out(write):
     text = "topo: 1\ndevices:\n  node[0-1]: {use: [./node.yaml, gds-textbook]}\n"
     machine = load(write(pod=text, node=NODE))
@@ -263,7 +292,7 @@ def test_a_name_inside_that_is_not_there_to_change(write):
         write(pod=POD, node=NODE), overrides={"node3.gpu9.part": "l40s"}
     )
     assert code == "unknown-name"
-    assert message.startswith("no device gpu9; gpu0 and gpu1 exist")
+    assert message.startswith("in node3: no device gpu9; gpu0 and gpu1 exist")
     assert notes == ["used at pod.yaml:4:20"]
 
 

@@ -21,7 +21,7 @@ from topo.catalogue.part import Medium, Part
 from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
-from topo.description.description import DescribedLink, Description, Override, Settings, Use
+from topo.description.description import DescribedLink, Description, Override, Settings
 from topo.description.devices import (
     NOT_COPIED,
     Group,
@@ -216,8 +216,9 @@ def describe(
     name: str = "",
     overrides: MappingOf[str, Override] | None = None,
     origin: Origin | None = None,
+    parts: MappingOf[str, Part] | None = None,
 ) -> Description:
-    """Read a document through every phase."""
+    """Read a document through every phase; `parts` are those of the file around it."""
     check_commas(document.root, report)
     report.stop(DescriptionError)
     sections = _read_version(document, report)
@@ -232,15 +233,9 @@ def describe(
         report.stop(DescriptionError)
         sections, changes = _with_overrides(sections, groups, changed)
         changes = inherit(changes, copies, NOT_COPIED)
-    uses = read_uses(
-        filter(is_use, groups),
-        changes.devices,
-        origin=origin or Origin(),
-        describe=describe,
-        report=report,
+    description = _read_sections(
+        document, sections, groups, copies, changes, origin or Origin(), parts or {}, report
     )
-    groups = tuple(group for group in groups if not is_use(group))
-    description = _read_sections(document, sections, groups, uses, copies, changes, report)
     report.stop(DescriptionError)
     return replace(description, name=description.name or name)
 
@@ -312,9 +307,10 @@ def _read_sections(
     document: Document,
     sections: dict[str, Node],
     groups: tuple[Group, ...],
-    uses: tuple[Use, ...],
     copies: MappingOf[str, str],
     changes: Changes,
+    origin: Origin,
+    around: MappingOf[str, Part],
     report: Report,
 ) -> Description:
     """Read keys and values, then look up the devices, workloads and data paths that they name."""
@@ -324,7 +320,17 @@ def _read_sections(
     if own_media is not None:
         media = read_media(own_media, media=media, report=report)
     own_parts = _without_extensions(sections.get("parts"), "`parts:`", report)
-    parts = read_parts(own_parts, parts=built_in.parts, media=media, report=report)
+    known = {**around, **built_in.parts} if around else built_in.parts
+    parts = read_parts(own_parts, parts=known, media=media, report=report)
+    uses = read_uses(
+        filter(is_use, groups),
+        changes.devices,
+        origin=origin,
+        parts=parts.own,
+        describe=describe,
+        report=report,
+    )
+    groups = tuple(group for group in groups if not is_use(group))
     shelf = Shelf(parts, media)
     likes = {
         key.text: value.get("like") if isinstance(value, Mapping) else value

@@ -25,6 +25,7 @@ from topo.errors import TopoError, UnknownNameError
 from topo.records import dataclass
 
 if TYPE_CHECKING:
+    from topo.catalogue.part import Part
     from topo.description.overrides import Change
 
 MOST_DEVICES: Final = 2_000_000
@@ -57,17 +58,19 @@ class Origin:
 class Library:
     """The files that descriptions use: each is read once, a variant of it described once.
 
-    A template that is `None` could not be read, which was said.
+    A template that is `None` could not be read, which was said. The key of one has its file, what
+    is changed in it, and whether the parts of the file around it were there for that.
     """
 
     def __init__(self, before: Library | None = None) -> None:
         """Begin with what was read for the same files `before`."""
         self.documents: dict[str, Document] = dict(before.documents) if before else {}
-        self.templates: dict[tuple[str, str], Description | None] = {
+        self.templates: dict[tuple[str, str, str], Description | None] = {
             key: template
             for key, template in (before.templates.items() if before else ())
-            if template is not None
+            if template is not None and not key[2]
         }
+        self.warned: set[str] = set()  # the files whose warnings were said
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ def read_uses(
     changes: MappingOf[str, Iterable[Change]],
     *,
     origin: Origin,
+    parts: MappingOf[str, Part],
     describe: Describe,
     report: Report,
 ) -> tuple[Use, ...]:
@@ -103,19 +107,21 @@ def read_uses(
         What the caller changes, by the name of a machine here.
     origin
         Where this document comes from.
+    parts
+        Its own parts: what is changed in a machine may be one of them.
     describe
         Reads a document: `topo.description.loading.describe`.
     report
         Gets what is wrong, in the used files as well.
     """
-    reader = _Reader(origin, describe, report)
+    reader = _Reader(origin, parts, describe, report)
     variants: dict[tuple[str, str], tuple[list[str], Use]] = {}
     count = 0
     for group in groups:
         for name, source, overrides, spelled in _entries(group, changes, report):
             key = (source.text, spelled)
             if key not in variants:
-                template = reader.template(source, overrides, spelled)
+                template = reader.template(source, overrides, spelled, name)
                 if template is None:
                     continue
                 variants[key] = ([], Use((), template, source.place, source.text, overrides))
@@ -180,14 +186,17 @@ def _spelled(overrides: MappingOf[str, Override]) -> str:
 class _Reader:
     """Finds and reads what the entries of one document use."""
 
-    def __init__(self, origin: Origin, describe: Describe, report: Report) -> None:
+    def __init__(
+        self, origin: Origin, parts: MappingOf[str, Part], describe: Describe, report: Report
+    ) -> None:
         self._origin = origin
+        self._parts = parts
         self._describe = describe
         self._report = report
         self._files: dict[str, _UsedFile | None] = {}
 
     def template(
-        self, source: Scalar, overrides: MappingOf[str, Override], spelled: str
+        self, source: Scalar, overrides: MappingOf[str, Override], spelled: str, machine: str
     ) -> Description | None:
         """Return what the file says with something changed, `None` where it cannot be read."""
         if source.text not in self._files:
@@ -196,10 +205,10 @@ class _Reader:
         if file is None:
             return None
         # The file as it stands first: what is wrong in it is not said again of its variants.
-        template = self._described(file, {}, "", source)
+        template = self._described(file, {}, "", source, machine)
         if template is None or not overrides:
             return template
-        return self._described(file, overrides, spelled, source)
+        return self._described(file, overrides, spelled, source, machine)
 
     def _described(
         self,
@@ -207,14 +216,30 @@ class _Reader:
         overrides: MappingOf[str, Override],
         spelled: str,
         source: Scalar,
+        machine: str,
     ) -> Description | None:
-        templates = self._origin.library.templates
-        key = (file.key, spelled)
-        if key in templates:
-            if templates[key] is None:
-                self._report.include((), failed=True)
-            return templates[key]
-        templates[key] = None
+        library = self._origin.library
+        parts = self._parts if overrides else {}
+        key = (file.key, spelled, self._report.document.name if parts else "")
+        if key not in library.templates:
+            library.templates[key] = None
+            library.templates[key] = self._read(file, overrides, parts, source, machine)
+        elif library.templates[key] is None:
+            self._report.include((), failed=True)
+        template = library.templates[key]
+        if template is not None and file.key not in library.warned:
+            library.warned.add(file.key)
+            self._report.include(template.findings)
+        return template
+
+    def _read(
+        self,
+        file: _UsedFile,
+        overrides: MappingOf[str, Override],
+        parts: MappingOf[str, Part],
+        source: Scalar,
+        machine: str,
+    ) -> Description | None:
         place = f"used at {source.place}"
         try:
             document = self._document(file)
@@ -226,16 +251,20 @@ class _Reader:
                 name=PurePath(file.name).stem,
                 overrides=overrides,
                 origin=Origin(file.folder, chain, self._origin.library),
+                parts=parts,
             )
         except TopoError as error:
-            noted = (replace(finding, notes=(*finding.notes, place)) for finding in error.findings)
-            self._report.include(noted, failed=not error.findings)
+            where = f"in {machine}: " if isinstance(error, UnknownNameError) else ""
+            self._report.include(
+                (
+                    replace(finding, message=where + finding.message, notes=(*finding.notes, place))
+                    for finding in error.findings
+                ),
+                failed=not error.findings,
+            )
             return None
-        if not overrides:
-            noted = (replace(finding, notes=(*finding.notes, place)) for finding in inner.findings)
-            self._report.include(noted)
-        templates[key] = _as_template(description)
-        return templates[key]
+        noted = (replace(finding, notes=(*finding.notes, place)) for finding in inner.findings)
+        return replace(_as_template(description), findings=tuple(noted))
 
     def _document(self, file: _UsedFile) -> Document:
         documents = self._origin.library.documents
@@ -274,9 +303,7 @@ class _Reader:
         """Return a file in the document's own folder tree, links followed."""
         text, document = source.text, self._report.document.name
         if self._origin.folder is None:
-            message = (
-                f"`{text}` is a file, and what is not read from a file has no folder to find it"
-            )
+            message = f"`{text}` is a file, and {document} has no folder to look in"
             advice = "use a built-in machine, or save this as a file beside the other"
             self._report.add(source, "use-outside", message, help=advice)
             return None
