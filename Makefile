@@ -24,10 +24,10 @@ JOBS ?= auto
 export HYPOTHESIS_PROFILE ?= ci
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test lint format bench renders clean
+.PHONY: help setup lock setup-browser demo test lint format bench renders clean
 
 help:  ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '%-16s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '%-16s %s\n' "$$name" "$$what"; done
 
 setup: $(READY)  ## make .venv and install topo there (again only when pyproject.toml or the lock changed)
 
@@ -43,6 +43,9 @@ lock:  ## write the newest versions that fit into requirements-dev.lock, for `ma
 	(sed -n '/^#/p' $(LOCK); $(BIN)/python -m pip freeze --exclude-editable) > $(LOCK).new
 	mv $(LOCK).new $(LOCK)
 	@touch $(READY)
+
+setup-browser:  ## install Debian's Chromium, in which `make test` tries the report's page
+	apt-get install --yes --no-install-recommends chromium fonts-liberation
 
 demo: setup  ## compare the legacy path with the direct one on the textbook server, and draw it
 	$(TOPO) compare $(DEMO)

@@ -55,6 +55,8 @@ LIBRARIES = {
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
     "views": {"graphviz", "graphviz_pure"},
+    "views/report/page": {"jinja2"},
+    "views/report/picture": {"defusedxml"},
     "discovery": {"defusedxml"},
     "exports": {"networkx"},
     "cli": {"click"},
@@ -65,7 +67,7 @@ NAMELESS = {"utils", "util", "common", "helpers", "helper", "core", "misc", "bas
 LONGEST_FILE = 600
 HEAVY = {
     *{"networkx", "numpy", "highspy", "numba"},
-    *{"yaml", "graphviz", "graphviz_pure", "defusedxml"},
+    *{"yaml", "graphviz", "graphviz_pure", "defusedxml", "jinja2"},
 }
 
 

@@ -39,6 +39,7 @@ VERBS: dict[str, str] = {
     "failures": "Say what is left when a link, card, switch, drive or appliance fails.",
     "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
     "draw": "Draw the machine and the way the data goes.",
+    "report": "Write the answers as one page for a browser, with sliders that ask what if.",
     "import": "Make a topology file of what a machine or a tool says of itself.",
     "measure": "Put measured rates into a file, beside what topo expected.",
     "export": "Write the machine for other programs.",

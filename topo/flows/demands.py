@@ -172,11 +172,14 @@ def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Bas
         resource.capacity.rate(basis) / transfer.use[name]
         for name, resource in route.resources(topology, transfer.use).items()
     ]
+    return min(*rates, stage_limit(topology, transfer), math.inf)
+
+
+def stage_limit(topology: Topology, transfer: Transfer) -> float:
+    """Return what one worker does of a stage whatever it uses: a stated rate, a core's copying."""
     if transfer.move.rate is not None and transfer.move.rate.value is not None:
-        rates.append(transfer.move.rate.value)
-    elif transfer.move.mover == "core":
-        rates.append(core_copy_rate(topology, transfer.engine))
-    return min(rates, default=math.inf)
+        return transfer.move.rate.value
+    return core_copy_rate(topology, transfer.engine) if transfer.move.mover == "core" else math.inf
 
 
 # --- the use matrix: what demands take of resources -----------------------------------------------

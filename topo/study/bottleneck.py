@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 # What comes with the GPU: no one can buy more of it for the same GPU.
-_NOT_FOR_SALE = frozenset({"gpu-pcie", "gpu-memory", "c2c"})
+NOT_FOR_SALE = frozenset({"gpu-pcie", "gpu-memory", "c2c"})
 
 
 def bottleneck(
@@ -98,7 +98,7 @@ def bottleneck(
     rungs: tuple[Rung, ...] = ()
     end: LadderEnd | Refused = Refused(topology, path)
     if path.matrix is not None:
-        rungs, end = _ladder(topology, path.matrix, sized=workload.sized)
+        rungs, end = ladder_of(topology, path.matrix, sized=workload.sized)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
     findings += notes
@@ -106,13 +106,20 @@ def bottleneck(
     return Ladder(workload, path, rungs, end, at, tuple(findings), bound)
 
 
-def _ladder(
+def ladder_of(
     topology: Topology, matrix: UseMatrix, *, sized: bool
 ) -> tuple[tuple[Rung, ...], LadderEnd]:
     """Return what binds, then what would bind next, and why it ends.
 
     Each step removes every full resource that stops a demand, of those that are done last, and can
     be bought, as one set. It ends where raising what can be bought would help none of them.
+
+    Parameters
+    ----------
+    topology, matrix
+        The machine, and the demands of one workload.
+    sized
+        Whether somebody said how many bytes there are, so that it is about time.
     """
     demands, basis = matrix.demands, matrix.basis
     removed: frozenset[str] = frozenset()
@@ -133,7 +140,7 @@ def _ladder(
         groups = tuple((kind, tuple(group)) for kind, group in classes.items())
         unknowns = unknowns_of(matrix, peaks_of(matrix, allocation, whole))
         rungs.append(Rung(whole.rate, whole.time, groups, bool(unknowns)))
-        kept = tuple(full.resource for full in binding if full.resource.kind in _NOT_FOR_SALE)
+        kept = tuple(full.resource for full in binding if full.resource.kind in NOT_FOR_SALE)
         kept_ids = {resource.id for resource in kept}
         raised = {full.resource.id for full in binding} - kept_ids
         fixed = {

@@ -88,7 +88,7 @@ class Simulation:
     `finishes` are seconds by demand name (``load gpu0``); `certified` is whether they, and every
     moment's rates, were checked (`topo.solve.certificates`). `unknowns` are the capacities on the
     way that nobody knows: who meets one takes at least as long as it says. `notes` say which data
-    path was taken instead of a refused one.
+    path was taken instead of a refused one; `matrix` is what was run, for further questions.
     """
 
     topology: Topology
@@ -99,6 +99,7 @@ class Simulation:
     certified: bool = False
     unknowns: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
+    matrix: UseMatrix | None = None
 
     @property
     def at_most(self) -> bool:
@@ -343,6 +344,7 @@ def _run(
         finishes=dict(zip(names, timeline.finishes, strict=True)),
         certified=timeline.certified,
         unknowns=unknowns,
+        matrix=matrix,
     )
 
 

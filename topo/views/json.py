@@ -39,11 +39,15 @@ _UNITS: Final[Mapping[str, str]] = {
 }
 
 
-def encoded(document: Mapping[str, Any], *, folder: str = "") -> str:
+class Exact(float):
+    """A number that is written with all of its digits: what others go on computing with."""
+
+
+def encoded(document: Mapping[str, Any], *, folder: str = "", dense: bool = False) -> str:
     """Return a document as JSON text that ends in a line break.
 
-    Numbers have at most twelve digits, or are exact where they are whole; infinite and undefined
-    ones are null.
+    Numbers have at most twelve digits, or are exact where they are whole or `Exact`; infinite and
+    undefined ones are null.
 
     Parameters
     ----------
@@ -51,8 +55,11 @@ def encoded(document: Mapping[str, Any], *, folder: str = "") -> str:
         Mappings, sequences, texts, numbers and topo's frozen values.
     folder
         A folder that is nobody's business: it is taken off every path.
+    dense
+        Whether it is one line without spaces.
     """
-    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    layout: dict[str, Any] = {"separators": (",", ":")} if dense else {"indent": 2}
+    text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False, **layout)
     text = visible(text, controls=False)  # JSON's escapes are the same
     if folder:
         text = text.replace(json.dumps(f"{folder}/", ensure_ascii=False)[1:-1], "")
@@ -71,6 +78,8 @@ def number(value: float | None) -> float | int | None:
         return None
     if isinstance(value, int):
         return value
+    if isinstance(value, Exact):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else float(value)
     rounded = value if value.is_integer() else float(f"{value:.{_DIGITS}g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < _EXACT else rounded
 
@@ -96,7 +105,7 @@ def plain(value: object) -> Any:
     return spelled(value) if spelled else plain(keys_of(value))
 
 
-def keys_of(value: Any, *shape: str) -> Document:
+def keys_of(value: Any, *shape: str | Callable[[Any], Document]) -> Document:
     """Return the keys of a frozen value; with `shape` those that it lists, as in `_SHAPES`."""
     document: Document = {}
     entries = shape or _SHAPES.get(type(value).__name__)

@@ -29,10 +29,17 @@ _PENS = ((10e9, 0.8), (40e9, 1.4), (70e9, 2.0), (150e9, 2.8), (350e9, 3.8), (mat
 
 
 class Painter:
-    """Paints one laid-out scene at a place of the canvas; `prefix` keeps its names apart."""
+    """Paints one laid-out scene at a place of the canvas; `prefix` keeps its names apart.
 
-    def __init__(self, canvas: Canvas, scene: Scene, at: Point, prefix: str = "") -> None:
+    Where it is `live`, boxes have the class ``device`` and the names of their devices, and under
+    every wire lies a band with the class ``wire`` and the numbers of its links, to be coloured.
+    """
+
+    def __init__(
+        self, canvas: Canvas, scene: Scene, at: Point, prefix: str = "", *, live: bool = False
+    ) -> None:
         self.canvas, self.scene, self.at, self.prefix = canvas, scene, at, prefix
+        self.live = live
         self.theme: Theme = canvas.theme
         self.layout = scene.layout
         lines = hop_lines(scene)
@@ -97,6 +104,8 @@ class Painter:
             attributes |= {"color": self.theme.alarm, "penwidth": "2.6", "peripheries": "2"}
         names = ", ".join(device.name for device in box.devices[:32]) if box else key
         attributes["tooltip"] = names
+        if self.live and box:
+            attributes["class"] = " ".join(("device", *(device.name for device in box.devices)))
         if box and len(box.devices) > 1 and key not in self.scene.alarms:
             for step in (2, 1):
                 shadow = rect.moved(3.0 * step, 3.0 * step)
@@ -137,6 +146,12 @@ class Painter:
         covered = {key for polyline in self.polylines for key, _ in polyline.lines}
         for key, track in self.layout.tracks.items():
             names = (self._name(track.a), self._name(track.b))
+            if self.live:
+                links = self.scene.wire(key).links
+                numbers = [n for n, link in enumerate(self.scene.topology.links) if link in links]
+                band = {"class": " ".join(("wire", *map(str, numbers))), "penwidth": f"{BAND:g}"}
+                for points in bands(self.scene, self.polylines, key):
+                    self.canvas.line(*names, [self._moved(point) for point in points], **band)
             if key in self.scene.alarms:  # under the hops that run along it
                 for points in bands(self.scene, self.polylines, key):
                     moved = [self._moved(point) for point in points]

@@ -130,7 +130,10 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is drawn: a machine, and its routes over one picture of it or `side_by_side`."""
+    """What is drawn: a machine, and its routes over one picture of it or `side_by_side`.
+
+    `live` shapes can be told apart (`Painter`), for a page that colours them and has its own title.
+    """
 
     topology: Topology
     routes: Mapping[str, Route]
@@ -138,6 +141,7 @@ class Sheet:
     captions: Mapping[str, str]
     basis: Basis
     side_by_side: bool
+    live: bool = False
 
     @property
     def apart(self) -> bool:
@@ -229,7 +233,7 @@ class Sheet:
         high = max(y + panel.size[1] for panel, (_, y) in zip(panels, places, strict=True))
         title = wrapped(self.topology.title, max(machines_wide, _NARROWEST) / 1.1, 18.0, lines=2)
         head = tuple(Line(text, 18.0, bold=True) for text in title)
-        top = _MARGIN + height(head) + 12
+        top = _MARGIN + (0.0 if self.live else height(head) + 12)
         signs = legend_signs(tuple(panel.scene for panel in panels)) if legend else ()
         legend_wide = max(machines_wide, _LEGEND)
         rows = legend_rows(signs, legend_wide)
@@ -240,14 +244,15 @@ class Sheet:
         canvas.frame(Rect(0, 0, *size), fill=theme.paper, border=theme.paper)
         left = _MARGIN + (wide - machines_wide) / 2
         painters = [
-            _open(canvas, panel, (left + x, top + y))
+            _open(canvas, panel, (left + x, top + y), live=self.live)
             for panel, (x, y) in zip(panels, places, strict=True)
         ]
         for painter in painters:
             painter.frames()
         for painter in painters:
             painter.boxes()
-        canvas.words("picture title", (_MARGIN, _MARGIN + height(head) / 2), head, left=True)
+        if not self.live:
+            canvas.words("picture title", (_MARGIN, _MARGIN + height(head) / 2), head, left=True)
         for painter in painters:
             painter.wires()
             painter.routes()
@@ -271,7 +276,7 @@ def arranged(panels: tuple[Panel, ...]) -> tuple[tuple[Panel, ...], list[Point]]
     return panels, [(0.0, top) for top in tops]
 
 
-def _open(canvas: Canvas, panel: Panel, corner: Point) -> Painter:
+def _open(canvas: Canvas, panel: Panel, corner: Point, *, live: bool) -> Painter:
     """Draw a panel's border and header and return the painter of its machine."""
     x, y = corner
     wide, high = panel.size
@@ -289,7 +294,7 @@ def _open(canvas: Canvas, panel: Panel, corner: Point) -> Painter:
         sample(canvas, name, [(right - _SAMPLE, level), (right, level)], look)
     aside = (wide - 2 * inner - panel.scene.layout.width) / 2
     below = (x + inner + aside, y + inner + panel.header_height)
-    return Painter(canvas, panel.scene, below, panel.prefix)
+    return Painter(canvas, panel.scene, below, panel.prefix, live=live)
 
 
 # --- the legend -----------------------------------------------------------------------------------

@@ -1,0 +1,76 @@
+"""A real browser for the tests of the page: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+WHY_NOT = "no browser: `make setup-browser` installs Chromium, and the page is tested in it"
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+
+
+@contextmanager
+def chromium() -> Iterator:
+    """Start the browser, headless and without what it would fetch by itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of event loops, which are Playwright's
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM,
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            yield browser
+            browser.close()
+
+
+class Watched:
+    """A page that remembers what went wrong and what it asked the network for."""
+
+    def __init__(self, browser, html: str, folder, **context) -> None:
+        folder.mkdir()
+        self.path = folder / "report.html"
+        self.path.write_text(html, encoding="utf-8")
+        self.context = browser.new_context(**{"reduced_motion": "reduce", **context})
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._console)
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.open()
+
+    def _console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def _dialog(self, dialog) -> None:
+        self.errors.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def open(self, fragment: str = "") -> None:
+        self.page.goto("about:blank")
+        self.requests.clear()
+        self.page.goto(f"file://{self.path}{fragment}")
+        self.wait("document.documentElement.dataset.ready !== undefined")
+
+    def wait(self, condition: str) -> None:
+        """Wait until JavaScript holds; the page's own policy refuses Playwright's way to do so."""
+        for _ in range(200):
+            if self.ask(f"() => {condition}"):
+                return
+            self.page.wait_for_timeout(25)
+        raise AssertionError(f"never: {condition}")
+
+    def ask(self, script: str, argument=None):
+        return self.page.evaluate(script, argument)
+
+    def close(self) -> None:
+        self.context.close()

@@ -1,0 +1,433 @@
+"""The page in a real browser: topo's numbers, no script of a stranger, no request, no mouse."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+import topo
+from tests.views.browser import Watched, chromium, needs_browser
+from topo.description.loading import builtin_names
+from topo.flows.demands import System
+from topo.solve.fluid import complete
+from topo.solve.maxmin import max_min
+from topo.study.answer import bottlenecks_of, completion
+from topo.study.report import report
+from topo.views.report.page import report_page
+from topo.views.sentences import caption
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def shown(browser, tmp_path):
+    """Show a report of a topology, and look at the end that nothing went wrong."""
+    pages: list[Watched] = []
+
+    def show(shown_report, **context) -> Watched:
+        html = report_page(shown_report, command=(shown_report.topology.name,))
+        pages.append(Watched(browser, html, tmp_path / f"{len(pages)}", **context))
+        return pages[-1]
+
+    yield show
+    for page in pages:
+        assert page.errors == []
+        assert len(page.requests) == 1, "the page itself, and nothing else"
+        page.close()
+
+
+def same(value, wanted):
+    """Whether a number of the page is topo's to 1e-12; two numbers that are none are the same."""
+    return value == wanted or math.isclose(value, wanted, rel_tol=1e-12, abs_tol=0.0)
+
+
+# --- the solver alone -----------------------------------------------------------------------------
+
+
+def random_system(draw: random.Random) -> tuple[System, list[float], list[float]]:
+    """Return a system with all that one can have, and bytes and arrivals of its demands."""
+    resources, demands = draw.randint(1, 12), draw.randint(1, 14)
+    even = draw.random() < 0.4  # round figures make ties
+    capacities = [
+        draw.choice((25e9, 50e9, 100e9, math.inf) if even else (10.0 ** draw.uniform(6, 11), 50e9))
+        for _ in range(resources)
+    ]
+    uses = [
+        {
+            resource: draw.choice((0.5, 1.0, 1.0) if even else (0.25, 4.0, draw.uniform(0.01, 3)))
+            for resource in draw.sample(range(resources), draw.randint(1, min(5, resources)))
+        }
+        for _ in range(demands)
+    ]
+    limits = [
+        10.0 ** draw.uniform(7, 11)
+        if draw.random() < 0.3 or all(capacities[resource] == math.inf for resource in use)
+        else math.inf
+        for use in uses
+    ]
+    weights = [1.0 if even else draw.choice((2.0, draw.uniform(0.1, 5))) for _ in range(demands)]
+    sizes = [draw.choice((0.0, 1e9, 80e9, draw.uniform(1e6, 1e12))) for _ in range(demands)]
+    arrivals = [draw.choice((0.0, 0.0, draw.uniform(0, 10))) for _ in range(demands)]
+    return System.of(capacities, uses, weights=weights, limits=limits), sizes, arrivals
+
+
+def for_the_page(system: System) -> dict:
+    """Return a system as JSON can carry it: null is no limit."""
+
+    def finite(values):
+        return [None if value == math.inf else value for value in values]
+
+    return {
+        "capacities": finite(system.capacities),
+        "starts": list(system.starts),
+        "columns": list(system.resources),
+        "multiplicities": list(system.multiplicities),
+        "weights": list(system.weights),
+        "limits": finite(system.limits),
+    }
+
+
+SOLVE = """(questions) => questions.map(([system, sizes, arrivals]) => {
+  const endless = (values) => values.map((value) => value ?? Infinity);
+  system = {...system, capacities: endless(system.capacities), limits: endless(system.limits)};
+  const {rates, loads, stops} = topo.maxMin(system);
+  const {finishes, spans} = topo.complete(system, sizes, arrivals);
+  return {rates: [...rates], loads: [...loads], stops, finishes: [...finishes],
+          starts: spans.map((span) => span.start)};
+})"""
+
+
+def test_a_thousand_random_systems_have_topos_rates_and_times(shown):
+    draw = random.Random(20261129)
+    systems = [random_system(draw) for _ in range(1000)]
+    page = shown(report(topo.load("gds-textbook"), workload="load"))
+    answers = page.ask(
+        SOLVE, [[for_the_page(system), sizes, arrivals] for system, sizes, arrivals in systems]
+    )
+    stopped = 0
+    for (system, sizes, arrivals), answer in zip(systems, answers, strict=True):
+        wanted = max_min(system)
+        assert all(map(same, answer["rates"], wanted.rates))
+        assert all(map(same, answer["loads"], wanted.loads))
+        assert [tuple(stops) for stops in answer["stops"]] == list(wanted.stops)
+        stopped += any(len(stops) > 1 for stops in wanted.stops)
+        timeline = complete(system, sizes, arrivals, spans=True)
+        assert all(map(same, answer["finishes"], timeline.finishes))
+        assert len(answer["starts"]) == len(timeline.spans)
+    assert stopped > 10, "some of them have ties"
+
+
+# --- the page's answers are topo's ----------------------------------------------------------------
+
+ANSWERS = """() => {
+  const {model} = topo;
+  return model.page.workloads.map((workload, number) => workload.paths.map((path) => {
+    const solved = model.solved(path, workload);
+    if (!solved) return null;
+    const {rungs, end} = model.ladder(solved);
+    const names = (places) => places.map((place) => model.resources[place].id);
+    return {
+      caption: model.caption(path, workload), rate: solved.rate, time: solved.time,
+      start: solved.startRate, full: names(solved.full), unknown: names(solved.unknown),
+      ladder: rungs.map((rung) => [rung.rate, names(rung.full)]), end,
+    };
+  }));
+}"""
+
+
+@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("basis", ["theoretical", "achievable"])
+def test_a_worked_machine_says_what_topo_says(shown, name, basis):
+    whole = report(topo.load(name), at=basis)
+    page = shown(whole)
+    answers = page.ask(ANSWERS)
+    compared = 0
+    for workload, of_paths in zip(whole.workloads, answers, strict=True):
+        for path, answer in zip(workload.paths, of_paths, strict=True):
+            wanted = path.answer
+            if wanted.rate is None:
+                assert answer is None
+                continue
+            compared += 1
+            assert same(answer["rate"], wanted.rate)
+            assert same(answer["start"], wanted.start_rate)
+            assert (answer["time"] is None) == (wanted.time is None)
+            assert wanted.time is None or same(answer["time"], wanted.time)
+            assert answer["full"] == [resource.id for resource in wanted.bound]
+            assert answer["unknown"] == list(wanted.unknowns)
+            assert answer["caption"] == caption(wanted)
+            assert len(answer["ladder"]) == len(path.ladder)
+            for (rate, full), rung in zip(answer["ladder"], path.ladder, strict=True):
+                assert same(rate, rung.rate)
+                assert sorted(full) == sorted(resource.id for resource in rung.resources)
+            assert answer["end"] == path.end.why
+    assert compared > 3
+
+
+TIMELINES = (
+    """() => topo.model.page.timelines.map((run) => [...topo.model.timeline(run).finishes])"""
+)
+
+
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100"])
+def test_workloads_at_once_are_done_when_topo_says(shown, name):
+    whole = report(topo.load(name))
+    page = shown(whole)
+    for (_, simulation), finishes in zip(whole.together.runs, page.ask(TIMELINES), strict=True):
+        assert all(map(same, finishes, simulation.finishes.values()))
+
+
+MOVED = """([knob, text]) => {
+  topo.model.change(knob, text);
+  return topo.model.page.workloads.map((workload) => workload.paths.map((path) => {
+    const solved = topo.model.solved(path, workload);
+    return solved && {rate: solved.rate, time: solved.time,
+                      capacities: [...solved.system.capacities],
+                      full: solved.full.map((place) => topo.model.resources[place].id)};
+  }));
+}"""
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_after_a_slider_moved_the_numbers_are_topos_as_well(shown, name):
+    whole = report(topo.load(name))
+    page = shown(whole)
+    knobs = page.ask(
+        "() => topo.model.resources.filter((one, at) => one.knob === at"
+        " && one.capacity_bytes_per_s).map((one) => one.knob)"
+    )
+    draw = random.Random(name)
+    changed = 0
+    for knob in draw.sample(knobs, min(8, len(knobs))):  # one after the other: they add up
+        text = f"{10 ** draw.uniform(-0.5, 2.5):.4g}"
+        for workload, moved in zip(whole.workloads, page.ask(MOVED, [knob, text]), strict=True):
+            for path, answer in zip(workload.paths, moved, strict=True):
+                if answer is None:
+                    continue
+                matrix = path.answer.matrix
+                assert matrix is not None
+                capacities = tuple(
+                    value if value is not None else math.inf for value in answer["capacities"]
+                )
+                changed += capacities != tuple(matrix.system.capacities)
+                matrix = replace(matrix, system=replace(matrix.system, capacities=capacities))
+                allocation = max_min(matrix.system)
+                end = completion(matrix, allocation, sized=workload.workload.sized)
+                assert same(answer["rate"], end.rate)
+                assert end.time is None or same(answer["time"], end.time)
+                bound = [full.resource.id for full in bottlenecks_of(matrix, allocation, end)]
+                assert answer["full"] == bound
+    assert changed
+
+
+def settable(name):
+    """Return each resource that one key sets: its id and a change as ``--set`` has it."""
+    whole = report(topo.load(name), workload=topo.load(name).description.workloads[0].name)
+    from topo.views.report.document import report_document
+
+    resources = report_document(whole, command=(name,))["resources"]
+    return whole, [(each["id"], each["knob"], each["set"]) for each in resources if "set" in each]
+
+
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "workstation-4gpu"])
+def test_the_command_line_that_the_page_gives_has_its_answer(shown, name):
+    whole, targets = settable(name)
+    page = shown(whole)
+    workload = whole.workloads[0]
+    draw = random.Random(name)
+    for resource, knob, (before, after) in draw.sample(targets, min(6, len(targets))):
+        text = f"{10 ** draw.uniform(0.5, 2.5):.4g}"
+        page.ask("() => topo.model.reset()")
+        moved = page.ask(MOVED, [knob, text])[0]
+        command = page.ask("() => topo.model.command().text")
+        assert f"{before}{text} GB/s{after}" in command
+        key, _, value = f"{before}{text} GB/s{after}".partition("=")
+        varied = topo.compare(
+            whole.topology.replace({key: value}),
+            workload=workload.workload.name,
+            via=[path.answer.name for path in workload.paths if path.answer.rate is not None],
+        )
+        rates = {path.name: path.rate for path in varied.workloads[0].paths}
+        for path, answer in zip(workload.paths, moved, strict=True):
+            assert answer is None or same(answer["rate"], rates[path.answer.name]), (resource, text)
+
+
+# --- strangers ------------------------------------------------------------------------------------
+
+HOSTILE = """
+topo: 1
+name: box
+title: "</title><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+parts:
+  acme:
+    like: connectx-7-dual-port
+    title: "<b onclick=alert(2)>card</b> {{ 7 * 7 }}"
+    chip: {value: 40 GB/s, source: "\"><script>alert(3)</script> javascript:alert(4) </script>"}
+devices:
+  storage: {part: nvme-of-target, outside: yes, label: "<svg onload=alert(5)>"}
+  slot1: {part: acme, label: "]]><script>alert(6)</script>"}
+  cpu0: xeon-8480c
+  ram0: {kind: memory, bus: {value: 200 GB/s, source: "<!--<script>"}}
+  gpu0: h100-sxm-80gb
+links:
+  - storage -- slot1: 2x infiniband ndr     # <script>alert(7)</script>
+  - slot1 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu0 -- cpu0: pcie 5 x16
+workloads:
+  load: {read: 80 GB, from: storage, to: gpu}
+"""
+
+
+def test_no_script_of_a_stranger_runs(shown):
+    page = shown(report(topo.loads(HOSTILE, name="'><script>alert(8)</script>.yaml")))
+    state = page.ask(
+        "() => ({title: document.title, scripts: document.scripts.length,"
+        " handlers: [...document.querySelectorAll('*')].filter((each) =>"
+        " [...each.attributes].some((one) => one.name.startsWith('on'))).length,"
+        " images: document.images.length, heading: document.querySelector('h1').textContent})"
+    )
+    assert state["title"].startswith("</title><script>")
+    assert state["heading"] == state["title"]
+    assert (state["scripts"], state["handlers"], state["images"]) == (2, 0, 0)
+    assert page.ask("() => document.body.textContent.includes('{{ 7 * 7 }}')")
+    page.page.keyboard.press("Tab")
+    page.page.hover("figure:not([hidden]) .device")
+    page.open("#workload=load&via=direct&set=%3Cimg%20src%3Dx%3E%3D5&set=slot1%2Fchip%20in%3Dx")
+    assert page.ask("() => topo.model.changes.size") == 0
+
+
+def test_a_script_put_into_the_page_is_refused(shown, tmp_path):
+    page = shown(report(topo.load("gds-textbook"), workload="load"))
+    page.ask(
+        "() => { const script = document.createElement('script');"
+        " script.textContent = 'globalThis.owned = true'; document.body.append(script); }"
+    )
+    assert page.ask("() => globalThis.owned") is None
+    assert any("Content Security Policy" in error for error in page.errors)
+    page.errors.clear()
+    page.ask("() => fetch('https://example.org/').catch(() => null)")
+    assert any("Content Security Policy" in error for error in page.errors)
+    page.errors.clear()
+    page.requests[:] = page.requests[:1]
+
+
+# --- using it -------------------------------------------------------------------------------------
+
+
+def test_a_slider_moves_the_badge_and_undo_brings_it_back(shown):
+    page = shown(report(topo.load("gds-textbook")))
+    badges = (
+        "() => [...document.querySelectorAll('figure:not([hidden]) .badge:not(.gone)')]"
+        ".map((one) => one.textContent)"
+    )
+    assert page.ask(badges) == ["BOTTLENECK 50 GB/s"] * 2
+    for name in ("slot1/chip", "slot2/chip"):
+        page.page.fill(f"[aria-label='capacity of {name} in GB/s']", "200")
+        page.page.keyboard.press("Enter")
+    assert page.page.inner_text("#rate") == "126.03 GB/s"
+    assert page.page.inner_text("#time") == "5.078 s"
+    assert page.ask(badges) == ["BOTTLENECK 63.02 GB/s"] * 2
+    page.wait("location.hash.includes('slot2')")
+    address = page.ask("() => location.hash")
+    page.page.click("#undo")
+    page.page.click("#undo")
+    assert page.page.inner_text("#rate") == "100 GB/s"
+    page.page.click("#redo")
+    page.page.click("#reset")
+    assert page.page.inner_text("#rate") == "100 GB/s"
+    page.open(address)
+    assert page.page.inner_text("#rate") == "126.03 GB/s"
+
+
+def test_a_wrong_number_is_said_and_changes_nothing(shown):
+    page = shown(report(topo.load("gds-textbook"), workload="load"))
+    field = "[aria-label='capacity of slot1/chip in GB/s']"
+    for text in ("fast", "-5", "0", "1e400", "NaN"):
+        page.page.fill(field, text)
+        page.page.keyboard.press("Enter")
+        assert page.page.get_attribute(field, "aria-invalid") == "true"
+        assert page.ask("() => topo.model.changes.size") == 0
+
+
+def test_the_keyboard_alone_reaches_everything(shown):
+    page = shown(report(topo.load("gds-textbook")))
+    seen: list[str] = []
+    for _ in count():
+        page.page.keyboard.press("Tab")
+        focused = page.ask(
+            "() => { const one = document.activeElement; return one === document.body ? '' :"
+            " (one.id || one.getAttribute('aria-label') || one.textContent.trim().slice(0, 30)); }"
+        )
+        if not focused or len(seen) > 200:
+            break
+        seen.append(focused)
+    for wanted in ("tab-0", "copy-link", "theme", "copy-command"):
+        assert wanted in seen
+    assert any(name.startswith("capacity of slot1/chip") for name in seen)
+    page.page.focus("figure:not([hidden]) [data-device=storage]")
+    page.page.keyboard.press("ArrowRight")
+    told = page.page.inner_text("#details h3")
+    page.page.keyboard.press("ArrowRight")
+    assert page.page.inner_text("#details h3") != told
+    page.page.focus("#tab-0")
+    page.page.keyboard.press("ArrowRight")
+    assert page.page.inner_text("#question").startswith("checkpoint")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440, 2560])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_and_reads_at_every_width(shown, width, scheme):
+    page = shown(
+        report(topo.load("dgx-h100"), workload="load"),
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+    )
+    assert page.ask("() => document.documentElement.scrollWidth") <= width
+    assert page.ask(FAINT) == []
+
+
+# Texts of the page whose contrast with what is behind them is less than WCAG's AA asks.
+FAINT = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = (text) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const part = (value) =>
+    (value <= 10.02 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const over = (top, below) => [0, 1, 2].map((at) => top[at] * top[3] + below[at] * (1 - top[3]));
+  const ground = (node) => {
+    if (!node) return [255, 255, 255];
+    return over(rgba(getComputedStyle(node).backgroundColor), ground(node.parentElement));
+  };
+  const faint = new Set();
+  for (const node of document.querySelectorAll('main *, header *, footer *')) {
+    if (node.closest('svg, [hidden], :disabled, details:not([open])')) continue;
+    const texts = [...node.childNodes].filter((child) => child.nodeType === 3);
+    if (!texts.some((child) => child.textContent.trim()) || !node.getClientRects().length) continue;
+    const style = getComputedStyle(node), behind = ground(node);
+    const ink = over(rgba(style.color), behind);
+    const [more, less] = [light(ink), light(behind)].sort((a, b) => b - a);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const contrast = (more + 0.05) / (less + 0.05);
+    const name = `${node.tagName} ${node.className} ${node.textContent.trim().slice(0, 30)}`;
+    if (contrast < (large ? 3 : 4.5)) faint.add(`${name}: ${contrast.toFixed(2)}`);
+  }
+  return [...faint];
+}"""

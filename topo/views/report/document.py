@@ -1,0 +1,313 @@
+"""The document of a report, which drives the page and is what ``topo report --json`` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.fields import FIGURE_KEYS
+from topo.flows.demands import stage_limit
+from topo.study.answers import OwnLimit
+from topo.study.bottleneck import NOT_FOR_SALE
+from topo.views.documents import comparison_document
+from topo.views.json import Document, Exact, Shape, keys_of
+from topo.views.sentences import CLASS_WORDS, cited, sentence
+
+if TYPE_CHECKING:
+    from topo.description.description import Basis
+    from topo.flows.demands import Demand, UseMatrix
+    from topo.study.report import PathReport, Report
+    from topo.study.timeline import Simulation
+    from topo.topology.topology import Resource, Topology
+
+
+# Of the data paths that `topo compare` does not ask about by itself; the page computes the rest.
+_OTHER_PATHS: Final[Shape] = (
+    "name:data_path data_path.title verdict",
+    lambda path: {"waypoints": path.routes[0].waypoints if path.routes else ()},
+    "logical_hops physical_links *counts dram_bytes rate start_rate at_most time",
+    lambda path: {"cores_needed": path.cores.cores if path.cores else 0},
+)
+
+
+class ResourceTable:
+    """The resources of a report, each once, by the places that matrices and pictures name.
+
+    Resources of the machine come first; what a route brings along (a stage, a limit) follows.
+    """
+
+    def __init__(self, topology: Topology, basis: Basis) -> None:
+        self.topology, self.basis = topology, basis
+        self.resources: list[Resource] = []
+        self._places: dict[tuple[str, float], int] = {}
+        for resource in topology.all_resources:
+            self.place(resource, resource.capacity.rate(basis))
+
+    def place(self, resource: Resource, capacity: float) -> int:
+        """Return where a resource of that capacity stands, which may be new."""
+        key = (resource.id, capacity)
+        if key not in self._places:
+            self._places[key] = len(self.resources)
+            self.resources.append(resource)
+        return self._places[key]
+
+    def of_device(self, device: str) -> list[int]:
+        """Return the places of what a device has by itself, its links apart."""
+        links = {
+            resource.id
+            for link in self.topology.links
+            for resource in (link.forward, link.backward)
+            if resource is not None
+        }
+        return [
+            place
+            for place, resource in enumerate(self.resources)
+            if resource.device == device and resource.id not in links and " <-> " not in resource.id
+        ]
+
+    def of_link(self, number: int) -> list[int]:
+        """Return the places of a link's two directions, and of both at once where that counts."""
+        link = self.topology.links[number]
+        directions = [each for each in (link.forward, link.backward) if each is not None]
+        joint = [
+            self.topology.both_ways[each.id]
+            for each in directions
+            if each.id in self.topology.both_ways
+        ]
+        places = (
+            self._places.get((each.id, each.capacity.rate(self.basis)))
+            for each in dict.fromkeys((*directions, *joint))
+        )
+        return [place for place in places if place is not None]
+
+    def document(self) -> Document:
+        """Return each resource with its figure at the basis, and what its slider moves.
+
+        `source` is the place of kind and source in the list of those; what is no, none or unknown
+        of the other keys is left out.
+        """
+        knobs = self._knobs()
+        sources: dict[tuple[str, str], int] = {}
+        ends = {
+            resource.id: (a, b)
+            for link in self.topology.links
+            for resource, a, b in (
+                (link.forward, link.a.device, link.b.device),
+                (link.backward, link.b.device, link.a.device),
+            )
+            if resource is not None
+        }
+        rows = []
+        for place, resource in enumerate(self.resources):
+            figure, capacity = resource.capacity.at(self.basis), resource.capacity.rate(self.basis)
+            guess = resource.capacity.achievable
+            source, target = ends.get(resource.id, (None, None))
+            optional = {
+                "from": source,
+                "to": target,
+                "unlimited": capacity == math.inf and not figure.unknown,
+                "at_most": figure.at_most,
+                "unknown": figure.unknown,
+                "guess_bytes_per_s": guess.value
+                if figure.unknown and guess is not None and not guess.unknown
+                else None,
+                "limited_by": resource.limited_by,
+                "line": _line(self.topology, resource.place),
+                "set": self._set(resource) if knobs[place] == place else None,
+            }
+            rows.append(
+                {
+                    "id": resource.id,
+                    **keys_of(resource),
+                    "capacity_bytes_per_s": Exact(capacity),
+                    "basis": resource.capacity.used(self.basis),
+                    "source": sources.setdefault((figure.kind, figure.source), len(sources)),
+                    "knob": knobs[place],
+                    **{key: value for key, value in optional.items() if value},
+                }
+            )
+        return {
+            "sources": [{"kind": kind, "source": source} for kind, source in sources],
+            "resources": rows,
+        }
+
+    def _set(self, resource: Resource) -> list[str] | None:
+        """Return what ``--set`` writes before and after a rate; `None` where no one key says it."""
+        device, _, side = resource.name.rpartition("/")
+        if device in self.topology.devices and side in FIGURE_KEYS:
+            return [f"{device}.{side}=", ""]
+        return None
+
+    def _knobs(self) -> list[int]:
+        """Return for each resource the first of those that one figure of the file decides.
+
+        Both directions of a link or of a card's chip are one thing to buy.
+        """
+        firsts = list(range(len(self.resources)))
+        for number in range(len(self.topology.links)):
+            places = self.of_link(number)
+            for place in places:
+                firsts[place] = places[0]
+        chips: dict[str, int] = {}
+        for place, resource in enumerate(self.resources):
+            if resource.kind == "nic-chip":
+                firsts[place] = chips.setdefault(resource.name, place)
+        return firsts
+
+
+def report_document(report: Report, *, command: Sequence[str]) -> Document:
+    """Return ``topo.report/1``: ``topo compare``'s answers, and all that the page computes with.
+
+    `resources` are listed once; a ``matrix`` names them by their places. Its numbers have all their
+    digits, so that whoever solves it again gets topo's own answer.
+
+    Parameters
+    ----------
+    report
+        What it says.
+    command
+        The words after ``topo compare`` that ask the same.
+    """
+    topology, basis = report.topology, report.comparison.basis
+    table = ResourceTable(topology, basis)
+    compared = comparison_document(report.comparison, report.together)
+    workloads = []
+    for shown, plain_answer in zip(report.workloads, compared["workloads"], strict=True):
+        usual = keys_of(plain_answer)
+        usual["paths"] = [_path(topology, path, table) for path in shown.paths]
+        workloads.append(usual)
+    timelines = [
+        _timeline(name, simulation, table)
+        for name, simulation in (report.together.runs if report.together else ())
+    ]
+    return {
+        **compared,
+        "schema": "topo.report/1",
+        "title": topology.title,
+        "command": list(command),
+        "asks_workload": bool(topology.description.workloads)
+        and all(
+            answer.workload in topology.description.workloads
+            for answer in report.comparison.workloads
+        ),
+        "workloads": workloads,
+        "timelines": timelines,
+        "classes": {
+            kind: {"one": words[0], "many": words[1], "for_sale": kind not in NOT_FOR_SALE}
+            for kind, words in CLASS_WORDS.items()
+        },
+        "devices": [
+            {
+                "name": device.name,
+                "kind": device.kind,
+                "label": device.label or None,
+                "title": device.part.title or device.part.name,
+                "line": _line(topology, device.place),
+            }
+            for device in topology.devices.values()
+        ],
+        "localities": report.localities,
+        **table.document(),
+        "file": topology.description.file,
+        "text": list(topology.description.document.lines)
+        if topology.description.document is not None
+        else [],
+        "changes": {
+            key: value
+            for key, value in topology.description.overrides.items()
+            if isinstance(value, str)
+        },
+    }
+
+
+def _line(topology: Topology, place: Any) -> int | None:
+    """Return the line of the machine's own file at which something stands."""
+    own = topology.description.document
+    return place.line if place is not None and own is not None and place.file == own.name else None
+
+
+def _path(topology: Topology, path: PathReport, table: ResourceTable) -> Document:
+    answer = path.answer
+    definition = answer.data_path
+    workers = OwnLimit(definition.workers, definition.stages == "serial", definition.near_end)
+    ladder = {
+        "ladder": [
+            {
+                **keys_of(rung, "rate time at_most"),
+                "resources": [resource.id for resource in rung.resources],
+            }
+            for rung in path.ladder
+        ],
+        "ladder_end": sentence(path.end).removesuffix(".") if path.end else None,
+    }
+    return {
+        **keys_of(answer, *(() if path.usual else _OTHER_PATHS)),
+        "usual": path.usual,
+        "why": [cited(topology, reason) for reason in answer.reasons],
+        "limit_words": [sentence(OwnLimit()), sentence(workers)],
+        **(ladder if path.usual else {}),
+        "matrix": None if answer.matrix is None else _matrix(answer.matrix, table),
+    }
+
+
+def _matrix(matrix: UseMatrix, table: ResourceTable) -> Document:
+    """Return a use matrix in compressed rows; null is no limit."""
+    system = matrix.system
+    demands = matrix.demands
+    serial: Document = {}
+    if any(demand.route.data_path.stages == "serial" for demand in demands):
+        serial["stages"] = [_stages(demand, table) for demand in demands]
+        serial["workers"] = [demand.route.data_path.workers for demand in demands]
+    return {
+        "resources": [
+            table.place(resource, resource.capacity.rate(matrix.basis))
+            for resource in matrix.resources
+        ],
+        "starts": list(system.starts),
+        "columns": list(system.resources),
+        "multiplicities": _numbers(system.multiplicities),
+        "weights": _numbers(system.weights),
+        "limits": _numbers(system.limits),
+        "own_limits": _numbers([demand.own_limit for demand in demands]),
+        **serial,
+        "sizes": _numbers([demand.size for demand in demands]),
+        "arrivals": _numbers([demand.start for demand in demands]),
+        "workloads": [demand.workload for demand in demands],
+        "endpoints": [demand.endpoint for demand in demands],
+    }
+
+
+def _stages(demand: Demand, table: ResourceTable) -> list[Document] | None:
+    """Return the stages that one worker does one after the other; `None` where they overlap."""
+    route = demand.route
+    if route.data_path.stages != "serial":
+        return None
+    return [
+        {
+            "share": Exact(subflow.share),
+            "rate": stage_limit(table.topology, transfer),
+            "uses": [
+                [
+                    table.place(resource, resource.capacity.rate(table.basis)),
+                    Exact(transfer.use[name]),
+                ]
+                for name, resource in route.resources(table.topology, transfer.use).items()
+            ],
+        }
+        for subflow in route.subflows
+        for transfer in subflow.transfers
+    ]
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    return [Exact(value) if math.isfinite(value) else None for value in values]
+
+
+def _timeline(name: str, simulation: Simulation, table: ResourceTable) -> Document:
+    assert simulation.matrix is not None, "it was run"
+    return {
+        "data_path": name,
+        **keys_of(simulation, "end at_most runs certified"),
+        "matrix": _matrix(simulation.matrix, table),
+    }

@@ -1,0 +1,80 @@
+// The page: the document is read, every view shows it, and shows it again after every change.
+
+import { AnswerView, CompareView, LadderView, QuestionView, WorthView } from "./answer.js";
+import { byId, h, write } from "./dom.js";
+import { Model } from "./model.js";
+import { PictureView } from "./picture.js";
+import { ResourceView } from "./resources.js";
+import { answer, complete, ladder, maxMin } from "./solver.js";
+
+const model = new Model(JSON.parse(byId("document").textContent));
+const picture = new PictureView(model, byId("pictures"), byId("details"));
+const resources = new ResourceView(model, byId("rows"), byId("more"));
+const views = [
+  new QuestionView(model), new AnswerView(model), picture, resources,
+  new CompareView(model), new LadderView(model), new WorthView(model),
+];
+picture.onpick = (places) => resources.pick(places);
+
+function show() {
+  const start = performance.now();
+  for (const view of views) view.show();
+  byId("undo").disabled = !model.past.length;
+  byId("redo").disabled = !model.future.length;
+  byId("reset").disabled = !model.changes.size;
+  document.documentElement.dataset.redraw = (performance.now() - start).toFixed(2);
+}
+
+let writing = 0;
+function remember() {
+  clearTimeout(writing);
+  writing = setTimeout(() => {
+    try { history.replaceState(null, "", `#${model.fragment()}`); } catch { /* a page without an address */ }
+  }, 150);
+}
+
+byId("undo").addEventListener("click", () => model.undo());
+byId("redo").addEventListener("click", () => model.redo());
+byId("reset").addEventListener("click", () => model.reset());
+byId("theme").addEventListener("click", () => {
+  const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const now = root.dataset.theme || (dark ? "dark" : "light");
+  root.dataset.theme = now === "dark" ? "light" : "dark";
+});
+for (const [button, text] of [["copy-link", () => `${location.href.split("#")[0]}#${model.fragment()}`], ["copy-command", () => model.command().text.replaceAll(" \\\n  ", " ")]]) {
+  byId(button).addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      write(byId("told"), "copied");
+    } catch {
+      write(byId("told"), text());
+    }
+  });
+}
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.target.matches("input[type=text]")) return;
+  if (event.key === "z" || event.key === "y") {
+    if (event.key === "y" || event.shiftKey) model.redo();
+    else model.undo();
+    event.preventDefault();
+  }
+});
+addEventListener("hashchange", () => { if (location.hash.startsWith("#workload")) model.read(location.hash); });
+
+byId("locality").replaceChildren(...localityTable(model.page.localities));
+
+function localityTable(rows) {
+  const names = Object.keys(rows);
+  return [
+    h("thead", {}, h("tr", {}, h("td", {}), names.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, names.map((name) => h("tr", {}, h("th", { scope: "row" }, name),
+      names.map((column) => h("td", { "data-class": (rows[name][column] || "").replace(/\d+/, "") }, rows[name][column] || "-"))))),
+  ];
+}
+
+if (location.hash.startsWith("#workload")) model.read(location.hash);
+model.listeners.push(show, remember);
+show();
+document.documentElement.dataset.ready = performance.now().toFixed(1);
+// For those who ask the page itself, as its tests do.
+globalThis.topo = { model, answer, complete, ladder, maxMin };

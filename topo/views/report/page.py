@@ -1,0 +1,159 @@
+"""The page of a report: template, style and modules made one file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from topo import __version__
+from topo.phrases import ranges
+from topo.units import format_rate
+from topo.views.json import encoded
+from topo.views.report.document import ResourceTable, report_document
+from topo.views.report.picture import colours, live_picture
+
+if TYPE_CHECKING:
+    from topo.study.report import Report
+
+# In the order in which they need each other: together they are one module.
+MODULES: Final = (
+    *("solver.js", "words.js", "dom.js", "model.js", "picture.js", "resources.js", "answer.js"),
+    "main.js",
+)
+_ROOM: Final = 285_000  # characters of a page: pictures of routes that come later are left out
+_IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
+_EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^\s*(//.*\n|/\*\*(?:.|\n)*?\*/\n)", re.MULTILINE)
+_INDENT: Final = re.compile(r"^\s+", re.MULTILINE)
+
+
+def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -> str:
+    """Return a report as one HTML file: pictures, document, style and script in it.
+
+    It asks nothing of a network, and its policy forbids it: style and script are named by their
+    hashes. What a file says gets in as text, through the template's escapes, or as JSON.
+
+    Parameters
+    ----------
+    report
+        What it says.
+    command
+        The words of ``topo compare`` that ask the same: FILE and options.
+    folder
+        A folder that is nobody's business: it is taken off every path.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    topology, basis = report.topology, report.comparison.basis
+    document = report_document(report, command=command)
+    style, script = page_style(), page_script()
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    encoded_document = _in_script(encoded(document, folder=folder, dense=True))
+    room = _ROOM - len(encoded_document) - len(style) - len(script)
+    return environment.from_string(_text("page.html")).render(
+        version=__version__,
+        title=topology.title,
+        name=topology.name,
+        file=document["file"],
+        basis=basis,
+        pictures=_pictures(report, room),
+        insights=[
+            {"name": workload["name"], "insights": workload["insights"]}
+            for workload in document["workloads"]
+            if workload["insights"]
+        ],
+        together=document["together"] and document["together"]["sentence"],
+        findings=[
+            {
+                "severity": finding.severity,
+                "message": finding.message,
+                "help": finding.help,
+                "code": finding.code,
+                "line": finding.place.line
+                if finding.place and finding.place.file == document["file"]
+                else None,
+            }
+            for finding in dict.fromkeys(report.findings)
+        ],
+        sources=_sources(document),
+        lines=document["text"],
+        changes=tuple(document["changes"].items()),
+        document=encoded_document,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def page_script() -> str:
+    """Return the modules as one: what they import from each other is there already."""
+    texts = (_EXPORT.sub("", _IMPORT.sub("", _text(name))) for name in MODULES)
+    return _INDENT.sub("", _COMMENT.sub("", "\n".join(texts)))
+
+
+def page_style() -> str:
+    """Return the style, with the colours of the pictures in both themes."""
+    text = _text("page.css")
+    return text.replace("LIGHT", colours("light")).replace("DARK", colours("dark"))
+
+
+def _text(name: str) -> str:
+    return files("topo.views.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _in_script(text: str) -> str:
+    """Return JSON that no HTML parser takes for the end of its element."""
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.strip()
+
+
+def _pictures(report: Report, room: int) -> list[Mapping[str, str]]:
+    """Return the machine alone, and with the usual paths' routes while there is room for them."""
+    topology, basis = report.topology, report.comparison.basis
+    table = ResourceTable(topology, basis)
+    alone = live_picture(topology, None, table, basis)
+    pictures: list[Mapping[str, str]] = [{"workload": "", "data_path": "", "svg": alone}]
+    room -= len(alone)
+    for workload in report.workloads:
+        for path in reversed(workload.paths):  # of legacy and direct the better first
+            if not path.usual or path.answer.matrix is None:
+                continue
+            svg = live_picture(topology, path.answer.route, table, basis)
+            room -= len(svg)
+            if room < 0 and len(pictures) > 1:
+                return pictures
+            name = workload.workload.name
+            pictures.append({"workload": name, "data_path": path.answer.name, "svg": svg})
+    return pictures
+
+
+def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return a row for all resources that have the same figure from the same source."""
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    for resource in document["resources"]:
+        rate = resource["capacity_bytes_per_s"]
+        capacity = "unknown" if resource.get("unknown") else format_rate(rate)
+        key = (capacity, resource["source"], resource.get("line"))
+        rows.setdefault(key, []).append(resource["id"])
+    return [
+        {
+            **document["sources"][source],
+            "capacity": capacity,
+            "line": line,
+            "names": ", ".join(ranges(names)),
+        }
+        for (capacity, source, line), names in rows.items()
+    ]

@@ -1,0 +1,201 @@
+// The picture: fills as colours and gauges, a badge that moves to what binds, details on demand.
+
+import { h, s, write } from "./dom.js";
+import { percentText, ranges, rateText } from "./words.js";
+
+const LEVELS = [[0.999999999, "full"], [0.75, "high"], [0.5, "half"], [0.25, "some"], [1e-9, "low"]];
+
+/** The name of a fill, for colours: none, low, some, half, high, full. */
+export function levelOf(fill) {
+  const step = LEVELS.find(([least]) => fill >= least);
+  return step ? step[1] : "none";
+}
+
+/** What passes a resource in an answer: {load, capacity, fill, full, users}. */
+export function use(model, solved, place) {
+  const at = solved ? solved.matrix.resources.indexOf(place) : -1;
+  const capacity = model.capacity(place);
+  if (at < 0) return { load: 0, capacity, fill: 0, full: false, users: [] };
+  const full = solved.full.includes(place);
+  const load = full ? Math.max(solved.loads[at], capacity) : solved.loads[at];
+  const { starts, columns } = solved.matrix;
+  const users = [];
+  for (let demand = 0; demand < starts.length - 1; demand++) {
+    if (columns.slice(starts[demand], starts[demand + 1]).includes(at)) users.push(demand);
+  }
+  const fill = Number.isFinite(capacity) ? load / capacity : 0;
+  return { load, capacity, fill: full ? 1 : fill, full, users, at };
+}
+
+export class PictureView {
+  constructor(model, root, details) {
+    this.model = model;
+    this.details = details;
+    this.figures = [...root.querySelectorAll("figure")];
+    this.shapes = new Map(); // of each figure, once it was shown
+    this.pinned = null;
+    root.addEventListener("keydown", (event) => this.walk(event));
+  }
+
+  /** The figure of the chosen path, else the machine alone. */
+  figure() {
+    const name = this.model.question.name, path = this.model.chosen.data_path;
+    return this.figures.find((each) => each.dataset.workload === name && each.dataset.path === path)
+      || this.figures.find((each) => !each.dataset.path);
+  }
+
+  show() {
+    const shown = this.figure();
+    for (const figure of this.figures) figure.hidden = figure !== shown;
+    if (!this.shapes.has(shown)) this.shapes.set(shown, this.prepare(shown));
+    this.paint(shown, this.model.solved());
+  }
+
+  /** Give each shape a gauge and a place for a badge, and make it one to hover and to walk to. */
+  prepare(figure) {
+    const svg = figure.querySelector("svg"), layer = s("g", { class: "badges", "aria-hidden": "true" });
+    const shapes = [...svg.querySelectorAll("[data-resource]")].map((group) => {
+      const outline = group.querySelector("path,polygon,ellipse,rect");
+      const places = group.dataset.resource.split(" ").filter(Boolean).map(Number);
+      const names = (group.dataset.device || group.dataset.wire).split("\n");
+      const isWire = group.classList.contains("wire");
+      const box = outline.getBBox();
+      const shape = { group, outline, places, names, isWire, box };
+      if (isWire) {
+        const middle = outline.getPointAtLength(outline.getTotalLength() / 2);
+        shape.middle = [middle.x, middle.y];
+      } else {
+        shape.middle = [box.x + box.width / 2, box.y];
+        shape.back = s("rect", { class: "gauge-back", x: box.x + 7, y: box.y + box.height - 6, width: box.width - 14, height: 3.5, rx: 1.7 });
+        shape.gauge = s("rect", { class: "gauge", x: box.x + 7, y: box.y + box.height - 6, width: 0, height: 3.5, rx: 1.7 });
+        group.append(shape.back, shape.gauge);
+      }
+      group.setAttribute("tabindex", "-1");
+      group.setAttribute("role", "img");
+      for (const kind of ["pointerenter", "focus"]) group.addEventListener(kind, () => this.tell(shape));
+      group.addEventListener("pointerleave", () => this.tell(this.pinned));
+      group.addEventListener("click", () => {
+        this.pinned = this.pinned === shape ? null : shape;
+        this.tell(this.pinned || shape);
+        if (this.onpick) this.onpick(shape.places);
+      });
+      return shape;
+    });
+    shapes[0]?.group.setAttribute("tabindex", "0");
+    svg.firstElementChild.append(layer);
+    return { svg, layer, shapes, badges: [] };
+  }
+
+  /** Colour every shape by the fullest of its resources. */
+  paint(figure, solved) {
+    const picture = this.shapes.get(figure);
+    const binding = [];
+    for (const shape of picture.shapes) {
+      let most = null;
+      for (const place of shape.places) {
+        const used = use(this.model, solved, place);
+        if (used.load > 0 && (!most || used.fill > most.fill || (used.full && !most.full))) most = { ...used, place };
+      }
+      shape.most = most;
+      const level = most ? levelOf(most.full ? 1 : Math.min(most.fill, 0.9999)) : "none";
+      shape.group.dataset.fill = level;
+      const changed = shape.places.some((place) => this.model.changes.has(this.model.resources[place].knob));
+      shape.group.classList.toggle("changed", changed);
+      if (shape.gauge) {
+        shape.gauge.setAttribute("width", (shape.box.width - 14) * Math.min(1, most ? most.fill : 0));
+        shape.back.setAttribute("visibility", most ? "visible" : "hidden");
+      }
+      if (most?.full) binding.push(shape);
+      shape.group.setAttribute("aria-label", this.sentence(shape));
+    }
+    this.badge(picture, binding);
+    this.tell(this.told && picture.shapes.includes(this.told) ? this.told : null);
+  }
+
+  /** Put a badge on each shape that binds; those that are there move, more or fewer come and go. */
+  badge(picture, binding) {
+    while (picture.badges.length < binding.length) {
+      const text = s("text", { "text-anchor": "middle", y: 3.6 });
+      const pill = s("rect", { rx: 8, height: 16, y: -8 });
+      const node = s("g", { class: "badge" }, pill, text);
+      picture.layer.append(node);
+      picture.badges.push({ node, pill, text });
+    }
+    picture.badges.forEach((badge, number) => {
+      const shape = binding[number];
+      badge.node.classList.toggle("gone", !shape);
+      if (!shape) return;
+      write(badge.text, `BOTTLENECK ${rateText(shape.most.capacity)}`);
+      const width = badge.text.textContent.length * 6.4 + 14;
+      badge.pill.setAttribute("width", width);
+      badge.pill.setAttribute("x", -width / 2);
+      const [x, y] = shape.middle;
+      badge.node.style.transform = `translate(${x}px, ${shape.isWire ? y : y - 6}px)`;
+    });
+  }
+
+  sentence(shape) {
+    const name = listedNames(shape.names), { most } = shape;
+    if (!most) return `${name}: unused`;
+    const { id } = this.model.resources[most.place];
+    const of = Number.isFinite(most.capacity) ? ` of ${rateText(most.capacity)}, ${percentText(most.fill)}` : "";
+    return `${name}: ${id} ${rateText(most.load)}${of}${most.full ? ", bottleneck" : ""}`;
+  }
+
+  /** Show what is known of a shape's resources. */
+  tell(shape) {
+    if (this.told) this.told.group.classList.remove("told");
+    this.told = shape;
+    if (!shape) {
+      this.details.replaceChildren(h("p", { class: "hint" }, "Point at a part of the picture, or walk through it with the arrow keys: what it carries, what it can, and who says so stands here."));
+      return;
+    }
+    shape.group.classList.add("told");
+    const { model } = this, solved = model.solved();
+    const rows = shape.places.map((place) => [place, use(model, solved, place)])
+      .filter(([, used], at) => used.load > 0 || at < 2)
+      .sort((a, b) => b[1].fill - a[1].fill).slice(0, 5);
+    this.details.replaceChildren(h("h3", {}, listedNames(shape.names)), ...rows.map(([place, used]) => describe(model, solved, place, used)));
+  }
+
+  /** Walk from shape to shape with the arrow keys. */
+  walk(event) {
+    const picture = this.shapes.get(this.figure());
+    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+    const at = picture.shapes.findIndex((shape) => shape.group === document.activeElement);
+    if (at < 0) return;
+    let next = null;
+    if (event.key in steps) next = (at + steps[event.key] + picture.shapes.length) % picture.shapes.length;
+    if (event.key === "Home") next = 0;
+    if (event.key === "End") next = picture.shapes.length - 1;
+    if (event.key === "Enter" || event.key === " ") this.onpick?.(picture.shapes[at].places);
+    else if (next === null) return;
+    event.preventDefault();
+    if (next === null) return;
+    picture.shapes[at].group.setAttribute("tabindex", "-1");
+    picture.shapes[next].group.setAttribute("tabindex", "0");
+    picture.shapes[next].group.focus();
+  }
+}
+
+function listedNames(names) { return ranges(names).join(", "); }
+
+/** One resource in full: figure, kind, source, load, users. */
+export function describe(model, solved, place, used) {
+  const resource = model.resources[place];
+  const changed = model.changes.has(resource.knob), source = model.page.sources[resource.source];
+  const figure = resource.unknown && !changed ? "unknown" : rateText(used.capacity);
+  const facts = [
+    ["carries", used.load > 0 && Number.isFinite(used.fill) && Number.isFinite(used.capacity) ? `${rateText(used.load)}, ${percentText(used.fill)} of it` : rateText(used.load)],
+    ["capacity", `${figure}${changed ? " (changed here)" : `, ${resource.basis}`}`],
+    ["source", changed ? "you" : `${source.kind}: ${source.source}`],
+  ];
+  if (resource.limited_by && !changed) facts.push(["limited by", resource.limited_by]);
+  if (used.users.length) {
+    facts.push(["used by", ranges(used.users.map((demand) => solved.matrix.endpoints[demand])).join(", ")]);
+  }
+  if (resource.line) facts.push(["stated in", h("a", { href: `#line-${resource.line}` }, `line ${resource.line}`)]);
+  return h("div", { class: "fact" },
+    h("h4", {}, resource.id, used.full ? h("strong", { class: "pill" }, "bottleneck") : null),
+    h("dl", {}, facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+}
