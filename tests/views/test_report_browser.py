@@ -264,7 +264,7 @@ def test_the_command_line_that_the_page_gives_has_its_answer(shown, name):
 
 # --- strangers ------------------------------------------------------------------------------------
 
-HOSTILE = """
+HOSTILE = r"""
 topo: 1
 name: box
 title: "</title><script>document.title='owned'</script><img src=x onerror=alert(1)>"
@@ -273,11 +273,12 @@ parts:
     like: connectx-7-dual-port
     title: "<b onclick=alert(2)>card</b> {{ 7 * 7 }}"
     chip: {value: 40 GB/s, source: "\"><script>alert(3)</script> javascript:alert(4) </script>"}
+  odd: {kind: memory, bus: {value: 200 GB/s, source: "<!--<script>"}}
 devices:
   storage: {part: nvme-of-target, outside: yes, label: "<svg onload=alert(5)>"}
   slot1: {part: acme, label: "]]><script>alert(6)</script>"}
   cpu0: xeon-8480c
-  ram0: {kind: memory, bus: {value: 200 GB/s, source: "<!--<script>"}}
+  ram0: odd
   gpu0: h100-sxm-80gb
 links:
   - storage -- slot1: 2x infiniband ndr     # <script>alert(7)</script>
