@@ -93,8 +93,10 @@ class DescriptionError(TopoError):
     """The YAML is well-formed and says something wrong."""
 
 
-class UnknownNameError(TopoError):
+class UnknownNameError(TopoError, KeyError):
     """A caller named a device, workload, data path or part that is not there."""
+
+    __str__ = Exception.__str__  # a `KeyError` quotes what it says
 
 
 class NoRouteError(TopoError):

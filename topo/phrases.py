@@ -10,6 +10,7 @@ from math import prod
 _NUMBER = re.compile(r"\d+")
 _ENDS = re.compile(r" (?:->|--|<->) ")  # between two devices
 _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
+_BRIEF = 240  # characters of a value's line
 _WRITTEN_OUT = 2  # so many names are not yet a range
 # What moves a terminal's cursor, turns the reading direction, or is half of a character.
 _MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
@@ -68,6 +69,19 @@ def and_more(names: Sequence[str], few: int = 3) -> str:
     'a, b, c and 2 more'
     """
     return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
+
+
+def brief(value: object, text: str) -> str:
+    """Return what `repr` gives of a value in words of its own: its type, and a line of text.
+
+    Examples
+    --------
+    >>> brief(1.5, "three halves")
+    '<float three halves>'
+    """
+    text = visible(text)
+    cut = text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
+    return f"<{type(value).__name__} {cut}>"
 
 
 def counted(count: int, noun: str) -> str:

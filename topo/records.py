@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,16 +37,12 @@ def _frozen(plain: type) -> Any:
         cls.__init__ = _compiled(cls)
         cls.__init__(self, *arguments, **named)
 
-    def representation(self: Any) -> str:
-        texts = [f"{field.name}={getattr(self, field.name)!r}" for field in fields if field.repr]
-        return f"{cls.__qualname__}({', '.join(texts)})"
-
     def equal(self: Any, other: Any) -> Any:
         return compared(self) == compared(other) if other.__class__ is cls else NotImplemented
 
     methods = {
         "__init__": constructor,
-        "__repr__": representation,
+        "__repr__": _short,
         "__eq__": equal,
         "__hash__": lambda self: hash(compared(self)),
         "__setattr__": _refuse,
@@ -103,6 +100,34 @@ def _compiled(cls: Any) -> Callable[..., None]:
     constructor: Callable[..., None] = variables["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     return constructor
+
+
+class _Short(reprlib.Repr):
+    """What values without words of their own say of themselves: their fields, a few levels deep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxdict, self.maxstring, self.maxother = 2, 3, 80, 120
+        self.maxtuple = self.maxlist = 3
+
+    def repr_instance(self, value: Any, level: int) -> str:  # what `repr1` calls, by this name
+        """Return a value's own words, or else its fields; its name alone at the last level."""
+        cls: Any = type(value)
+        if cls.__repr__ is not _short:
+            return super().repr_instance(value, level)
+        shown = [field.name for field in dataclasses.fields(cls) if field.repr]
+        texts = [f"{name}={self.repr1(getattr(value, name), level - 1)}" for name in shown]
+        text = ", ".join(texts) if level > 0 else "..." * bool(shown)
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+        return f"{cls.__qualname__}({text})"
+
+
+_LONGEST = 240  # characters of a value's fields
+_SHORT = _Short()
+
+
+def _short(self: Any) -> str:
+    return _SHORT.repr(self)
 
 
 def _refuse(self: Any, name: str, *_: Any) -> None:

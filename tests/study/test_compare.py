@@ -19,8 +19,11 @@ from tests.machines import (
 )
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy, links_range
-from topo.study.answers import IdleLinks, SlowerCards
 from topo.study.compare import compare, paths
+from topo.study.insights import (
+    IdleLinks,
+    SlowerCards,
+)
 from topo.study.question import ask
 from topo.views.sentences import sentences
 

@@ -19,9 +19,14 @@ from topo.routes.router import Router
 from topo.solve.certificates import certify
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
-from topo.study.answers import Faster, NoFaster, SerialWorker, Slower
 from topo.study.bottleneck import bottleneck
 from topo.study.compare import compare
+from topo.study.insights import (
+    Faster,
+    NoFaster,
+    SerialWorker,
+    Slower,
+)
 from topo.study.prices import explain
 from topo.topology.locality import matrix
 from topo.topology.topology import Topology

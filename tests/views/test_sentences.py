@@ -7,7 +7,12 @@ from typing import get_args
 import pytest
 
 from tests.machines import ONE_SOCKET, built
-from topo.study.answers import CheckOutcome, Insight, LadderEnd, OwnLimit
+from topo.study.answers import (
+    CheckOutcome,
+    LadderEnd,
+    OwnLimit,
+)
+from topo.study.insights import Insight
 from topo.views.sentences import CLASS_WORDS, class_words, sentence
 
 

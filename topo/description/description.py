@@ -14,6 +14,7 @@ from topo.catalogue.part import Cable, Figure, Medium, Part
 from topo.document.nodes import Document, Node
 from topo.document.nodes import Mapping as Entries
 from topo.errors import Finding, Place
+from topo.phrases import brief
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class Device(HasKind):
     rdma: tuple[str, ...] = ()
     numa: tuple[int, ...] = ()
     outside: bool = False
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.name}: {self.part.name}, {self.kind}")
 
     @property
     def kind(self) -> Kind:

@@ -93,7 +93,7 @@ _SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memor
 
 def write_dot(topology: Topology) -> Exported:
     """Write the DOT text of the picture that `topo draw` makes, with every shape at its place."""
-    return Exported(draw(topology).dot)
+    return Exported(draw(topology, answer=None).dot)
 
 
 def write_mermaid(topology: Topology) -> Exported:

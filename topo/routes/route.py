@@ -10,7 +10,7 @@ from topo.datapaths.registry import is_buffer
 from topo.description.description import DataPath, Move, Pairing
 from topo.description.names import ranged, stem_of
 from topo.errors import Place
-from topo.phrases import listed
+from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.topology.topology import Resource, Step, Topology
 
@@ -182,6 +182,10 @@ class Route:
     extra: tuple[Resource, ...] = ()
     waypoints: tuple[str, ...] = ()
     target_path: DataPath | None = None
+
+    def __repr__(self) -> str:
+        way = " -> ".join(self.waypoints) or f"{self.endpoint} {self.verdict}"
+        return brief(self, f"{self.data_path.name}: {way}")
 
     def resources(self, topology: Topology, ids: Iterable[str]) -> dict[str, Resource]:
         """Return resources by their ids, the topology's or the route's own."""

@@ -8,18 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from topo.errors import Finding, UnknownNameError
+from topo.phrases import brief, counted, listed, nearest_names, shortened
 from topo.records import dataclass
+from topo.units import format_rate
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Figure
     from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
-    from topo.errors import Finding
     from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy, Reason, Route, Verdict
+    from topo.study.insights import Insight, Refused
     from topo.topology.topology import Resource, Topology
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +144,22 @@ class PathAnswer:
     matrix: UseMatrix | None = None
     certified: bool = False
 
+    def __repr__(self) -> str:
+        limits = f", limited by {shortened(full.name for full in self.bound)}" if self.bound else ""
+        hops = "" if self.rate is None else f", {counted(self.logical_hops, 'hop')}"
+        return brief(self, f"{self.outcome}{hops}{limits}")
+
     @property
     def name(self) -> str:
         """The data path's name."""
         return self.data_path.name
+
+    @property
+    def outcome(self) -> str:
+        """The data path, and its rate or that it is refused, in few words."""
+        if self.rate is None:
+            return f"{self.name} {self.verdict}"
+        return f"{self.name} {'at most ' * self.at_most}{format_rate(self.rate)}"
 
     @property
     def target_path(self) -> DataPath | None:
@@ -217,168 +234,21 @@ class PathAnswer:
         return self.routes[0].physical_links if self.routes else 0
 
 
-# --- what follows from the answers ----------------------------------------------------------------
+# --- a workload, and all of them ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A path is refused on a machine, for the reasons of its answer."""
+def called(name: str, values: Mapping[str, Value], noun: str) -> Value:
+    """Return the value of that name.
 
-    topology: Topology
-    path: PathAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class NotKnown:
-    """Whether a path works on a machine is not known, for the reasons of its answer."""
-
-    topology: Topology
-    path: PathAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class OkSlower:
-    """A path works, but not as well as it could, for the reasons of its answer."""
-
-    topology: Topology
-    path: PathAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class SlowerCards:
-    """Cards that hold a path back, since every card of a GPU carries the same.
-
-    `without` is bytes/s of the whole without them, `best` with the best division over all cards.
+    Raises
+    ------
+    UnknownNameError
+        If there is none, with a near name.
     """
-
-    path: PathAnswer
-    cards: tuple[str, ...]
-    without: float
-    best: float
-
-
-@dataclass(frozen=True, slots=True)
-class IdleLinks:
-    """Links by their names that carry nothing, since others as short are wider."""
-
-    links: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NoFaster:
-    """Two paths are equally fast: the full resources of `rival` that `path` has full as well.
-
-    `only_rival` are those that it has not.
-    """
-
-    path: PathAnswer
-    rival: PathAnswer
-    shared: tuple[Resource, ...]
-    only_rival: tuple[Resource, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Faster:
-    """A path is `ratio` times as fast as its rival."""
-
-    path: PathAnswer
-    rival: PathAnswer
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True)
-class Slower:
-    """A path loses to its rival."""
-
-    path: PathAnswer
-    rival: PathAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredOtherwise:
-    """By what was measured it is not as by the figures asked for: how `path` does against `rival`.
-
-    `rates` are bytes/s of both.
-    """
-
-    path: PathAnswer
-    rival: PathAnswer
-    rates: tuple[float, float]
-    result: Literal["faster", "same", "slower"]
-
-
-@dataclass(frozen=True, slots=True)
-class ThroughRam:
-    """A path takes every byte through RAM."""
-
-    path: PathAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class CoresBusy:
-    """A path keeps cores busy copying."""
-
-    path: PathAnswer
-    cores: CopyingCores
-
-
-@dataclass(frozen=True, slots=True)
-class SerialWorker:
-    """With one worker a GPU that does one stage after the other, `direct` is faster than `path`.
-
-    `rate` is what `path` has then, in bytes/s; `ratio` how many times as fast `direct` is.
-    """
-
-    path: PathAnswer
-    direct: PathAnswer
-    rate: float
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True)
-class AllAtOnce:
-    """Hosts have less of a path when all ask at once than one by itself would have.
-
-    `each` and `alone` are bytes/s of one host, the one with the least of `hosts`.
-    """
-
-    path: PathAnswer
-    hosts: int
-    each: float
-    alone: float
-
-
-@dataclass(frozen=True, slots=True)
-class NotModelled:
-    """Storages whose own rates the user took as unlimited."""
-
-    storages: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TakenAsUnlimited:
-    """Other resources that the user took as unlimited, by name."""
-
-    resources: tuple[str, ...]
-
-
-Insight: TypeAlias = (
-    Refused
-    | NotKnown
-    | OkSlower
-    | SlowerCards
-    | IdleLinks
-    | NoFaster
-    | Faster
-    | Slower
-    | MeasuredOtherwise
-    | ThroughRam
-    | CoresBusy
-    | SerialWorker
-    | AllAtOnce
-    | NotModelled
-    | TakenAsUnlimited
-)
+    if name not in values:
+        advice = nearest_names(name, values) if values else ""
+        raise UnknownNameError(Finding("unknown-name", f"no {noun} {name}", help=advice))
+    return values[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,12 +259,23 @@ class WorkloadAnswer:
     paths: tuple[PathAnswer, ...]
     insights: tuple[Insight, ...] = ()
 
+    def __repr__(self) -> str:
+        return brief(self, self.outcome)
+
+    @property
+    def outcome(self) -> str:
+        """The workload, and what each data path gives it, in few words."""
+        return f"{self.workload.name} by {', '.join(path.outcome for path in self.paths)}"
+
     def __getitem__(self, name: str) -> PathAnswer:
-        """Return the answer for the data path called `name`."""
-        for path in self.paths:
-            if path.name == name:
-                return path
-        raise KeyError(name)
+        """Return the answer for the data path called `name`.
+
+        Raises
+        ------
+        UnknownNameError
+            If it was not asked about.
+        """
+        return called(name, {path.name: path for path in self.paths}, "data path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,17 +294,39 @@ class Comparison:
         paths = (path for answer in self.workloads for path in answer.paths)
         return all(path.certified for path in paths if path.rate is not None)
 
-    def __getitem__(self, name: str) -> PathAnswer:
-        """Return the answer for a data path of the only workload.
+    def __repr__(self) -> str:
+        outcomes = [answer.outcome for answer in self.workloads]
+        return brief(self, f"{self.topology.name}: {'; '.join(outcomes)}")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the answer for a workload, or for a data path of the only one.
+
+        Returns
+        -------
+        WorkloadAnswer or PathAnswer
+            ``comparison["load"]["direct"]``, and ``comparison["direct"]`` of one workload.
 
         Raises
         ------
-        KeyError
-            If there is no such path, or more than one workload.
+        UnknownNameError
+            If there is no such workload, or several have such a path.
         """
-        if len(self.workloads) != 1:
-            raise KeyError(name)
-        return self.workloads[0][name]
+        answers = {answer.workload.name: answer for answer in self.workloads}
+        if name in answers or not answers:
+            return called(name, answers, "workload")
+        if len(answers) == 1:
+            paths = {path.name: path for path in self.workloads[0].paths}
+            return called(name, paths, "workload or data path")
+        asked = [
+            workload
+            for workload, answer in answers.items()
+            if any(path.name == name for path in answer.paths)
+        ]
+        if asked:
+            message = f"{name} is a data path of {listed(asked, most=4)}"
+            advice = f'name the workload as well: comparison["{asked[0]}"]["{name}"]'
+            raise UnknownNameError(Finding("unknown-name", message, help=advice))
+        return called(name, answers, "workload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +351,10 @@ class PathRoutes:
     data_path: DataPath
     counts: Counts
     workloads: tuple[RoutedPath, ...]
+
+    def __repr__(self) -> str:
+        verdicts = (f"{routed.workload.name} {routed.verdict}" for routed in self.workloads)
+        return brief(self, f"{self.data_path.name}: {', '.join(verdicts)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +402,12 @@ class Ladder:
     basis: Basis
     findings: tuple[Finding, ...] = ()
     any_routing: RoutingBound | None = None
+
+    def __repr__(self) -> str:
+        steps = (f"then {format_rate(rung.rate)}" for rung in self.rungs[1:])
+        limits = (f"limited by {shortened(full.name for full in self.answer.bound)}",)
+        words = ", ".join((self.answer.outcome, *limits * bool(self.answer.bound), *steps))
+        return brief(self, f"{self.workload.name} by {words}")
 
 
 @dataclass(frozen=True, slots=True)

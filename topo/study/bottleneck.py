@@ -22,11 +22,11 @@ from topo.study.answers import (
     Ladder,
     LadderEnd,
     PathAnswer,
-    Refused,
     RoutingBound,
     Rung,
 )
 from topo.study.compare import compare, usable
+from topo.study.insights import Refused
 from topo.study.question import ask, chosen_workloads
 from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
 
@@ -91,7 +91,7 @@ def bottleneck(
     def by(path: DataPath) -> PathAnswer:
         asked = compare(topology, workload=workload, via=(path.name,), at=at, policy=policy)
         comparisons[path.name] = asked
-        return asked[path.name]
+        return asked.workloads[0][path.name]
 
     path, notes = usable(topology, workload, by, stated=via)
     comparison = comparisons[path.name]

@@ -8,6 +8,7 @@ from itertools import product
 from topo.datapaths.registry import data_path
 from topo.description.description import Basis, Expectation
 from topo.flows.demands import demands_of
+from topo.phrases import brief
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
@@ -27,6 +28,10 @@ class Judgement:
     expectation: Expectation
     holds: bool
     outcome: answers.CheckOutcome
+
+    def __repr__(self) -> str:
+        holds = "holds" if self.holds else "does not hold"
+        return brief(self, f"{self.expectation.text}: {holds}")
 
 
 def check(

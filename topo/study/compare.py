@@ -18,8 +18,14 @@ from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.study.answer import answer, chosen_split, completion, reasons_of, shared, unknown_capacity
 from topo.study.answers import (
-    AllAtOnce,
     Comparison,
+    PathAnswer,
+    PathRoutes,
+    RoutedPath,
+    WorkloadAnswer,
+)
+from topo.study.insights import (
+    AllAtOnce,
     CoresBusy,
     Faster,
     IdleLinks,
@@ -29,16 +35,12 @@ from topo.study.answers import (
     NotKnown,
     NotModelled,
     OkSlower,
-    PathAnswer,
-    PathRoutes,
     Refused,
-    RoutedPath,
     SerialWorker,
     Slower,
     SlowerCards,
     TakenAsUnlimited,
     ThroughRam,
-    WorkloadAnswer,
 )
 from topo.study.question import ask, chosen_workloads, end_words, joins, usual_paths
 from topo.topology.hosts import host_numbers

@@ -11,7 +11,7 @@ from topo.description.description import Basis, Workload
 from topo.description.without import without
 from topo.flows.demands import Demand, demands_of, use_matrix
 from topo.graph import numbered, refine
-from topo.phrases import shortened
+from topo.phrases import brief, shortened
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
@@ -22,6 +22,7 @@ from topo.study.compare import compare, usable
 from topo.study.question import chosen_workloads
 from topo.topology.build import build_topology
 from topo.topology.topology import Link, Resource, Topology
+from topo.units import format_rate
 
 _FAILING: Final[tuple[Kind, ...]] = (
     "storage",
@@ -85,6 +86,15 @@ class Loss:
     bound: tuple[Resource, ...] = ()
     at_most: bool = False
 
+    def __repr__(self) -> str:
+        return brief(self, self.outcome)
+
+    @property
+    def outcome(self) -> str:
+        """What is left without what, in few words."""
+        names = " and ".join(part.first for part in self.parts)
+        return f"{'at most ' * self.at_most}{format_rate(self.rate)} without {names}"
+
 
 @dataclass(frozen=True, slots=True)
 class Failures:
@@ -99,6 +109,11 @@ class Failures:
     basis: Basis
     losses: tuple[Loss, ...]
     variants: Callable[[Loss], Topology]
+
+    def __repr__(self) -> str:
+        asked = f"{self.topology.name}: {self.workload.name} by {self.answer.outcome}"
+        worst = f"; at worst {self.losses[0].outcome}" if self.losses else ""
+        return brief(self, asked + worst)
 
 
 def failures(
@@ -150,7 +165,8 @@ def failures(
     base = build_topology(whole, fold_from=_FOLDED_FROM)
 
     def by(path: str) -> PathAnswer:
-        return compare(base, workload=asked, via=(path,), at=at, policy=policy)[path]
+        answered = compare(base, workload=asked, via=(path,), at=at, policy=policy)
+        return answered.workloads[0][path]
 
     answer, _ = usable(base, asked, lambda path: by(path.name), stated=via)
 

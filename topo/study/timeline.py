@@ -11,7 +11,7 @@ from topo.datapaths.registry import data_path
 from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
-from topo.phrases import listed
+from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.routes.route import Policy, Reason, Verdict
 from topo.routes.router import Router
@@ -26,10 +26,11 @@ from topo.study.answer import (
     unknown_capacity,
     unknowns_of,
 )
-from topo.study.answers import Comparison
+from topo.study.answers import Comparison, called
 from topo.study.compare import taken_instead, usable
 from topo.study.question import chosen_workloads, joins, usual_paths
 from topo.topology.topology import Resource, Topology
+from topo.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +114,23 @@ class Simulation:
         unknown = unknown_capacity(f"rates of {listed(names, most=4)}", self.unknowns)
         return (*self.notes, *unknown)
 
+    def __repr__(self) -> str:
+        runs = (
+            f"{run.workload.name} by {run.data_path} until "
+            f"{'at least ' * run.at_most}{format_duration(run.finish)}"
+            for run in self.runs
+        )
+        return brief(self, f"{self.topology.name}: {', '.join(runs)}")
+
     def __getitem__(self, workload: str) -> Run:
-        """Return the run of the workload of that name."""
-        for run in self.runs:
-            if run.workload.name == workload:
-                return run
-        raise KeyError(workload)
+        """Return the run of the workload of that name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none.
+        """
+        return called(workload, {run.workload.name: run for run in self.runs}, "workload")
 
     @property
     def end(self) -> float:

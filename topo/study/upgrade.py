@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from topo.datapaths.registry import count, data_path
 from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, NoRouteError, TopoError
-from topo.phrases import listed
+from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
@@ -26,6 +26,7 @@ from topo.study.compare import compare, usable
 from topo.study.question import chosen_workloads, joins
 from topo.study.timeline import simulate_each
 from topo.topology.topology import Resource, Topology
+from topo.units import format_duration
 
 # Combinations begin with the best of each kind that may gain something with another.
 _MOST_FIRSTS = 10
@@ -64,6 +65,11 @@ class Outcome:
         """Seconds until all are done."""
         return max(self.times.values())
 
+    @property
+    def words(self) -> str:
+        """That time as a reader sees it."""
+        return f"{'at least ' * self.at_most}{format_duration(self.time)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
@@ -77,6 +83,9 @@ class Upgrade:
     outcome: Outcome
     cables: tuple[str, ...] = ()
     cost: float | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.outcome.words}: {self.title}")
 
     @property
     def title(self) -> str:
@@ -117,6 +126,15 @@ class Upgrades:
     rejected: tuple[tuple[Candidate, str], ...]
     unasked: int = 0
     notes: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        names = ", ".join(workload.name for workload in self.workloads)
+        gaining = self._at(lambda time: time < self.now.time * (1 - TIE))
+        words = f"{self.topology.name}: {names} by {self.via} {self.now.words}; "
+        if not gaining:
+            return brief(self, f"{words}of {len(self.ranked)} changes none gains anything")
+        best = f"the best {gaining[0].outcome.words}: {gaining[0].title}"
+        return brief(self, f"{words}of {len(self.ranked)} changes {best}")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -283,7 +301,8 @@ def _in_use(
     def by(workload: Workload) -> Callable[[DataPath], PathAnswer]:
         def answered(path: DataPath) -> PathAnswer:
             name, paths = workload.name, (path.name,)
-            return compare(topology, workload=name, via=paths, at=at, policy=policy)[path.name]
+            asked = compare(topology, workload=name, via=paths, at=at, policy=policy)
+            return asked.workloads[0][path.name]
 
         return answered
 

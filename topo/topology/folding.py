@@ -26,6 +26,7 @@ from topo.description.flat import DeviceIndex
 from topo.description.links import FreePorts
 from topo.description.names import ranged
 from topo.graph import numbered
+from topo.phrases import brief, counted
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class Folding:
     cells: Mapping[str, tuple[str, ...]]
     classes: Mapping[str, tuple[str, ...]]
     canonical: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        units = sum(map(len, self.cells.values()))
+        return brief(self, f"of {counted(units, 'unit')} into {len(self.cells)}")
 
     @cached_property
     def _first_of(self) -> dict[str, str]:

@@ -9,12 +9,14 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
+from topo.catalogue.fields import RATE
 from topo.catalogue.part import (
     Cable,
     Figure,
 )
 from topo.errors import Finding, Place, UnknownNameError
 from topo.graph import components
+from topo.phrases import brief, counted
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ class Link:
     forward: Resource | None = None
     backward: Resource | None = None
     times: tuple[int, int] = (1, 1)
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.name}: {self.cable.text}")
 
     @property
     def name(self) -> str:
@@ -173,10 +178,9 @@ class Topology:
         return name in self.devices
 
     def __repr__(self) -> str:
-        return (
-            f"<Topology {self.name}: {len(self.devices)} devices, {len(self.links)} links, "
-            f"{len(self.resources)} resources>"
-        )
+        counts = {"device": self.devices, "link": self.links, "resource": self.resources}
+        words = (counted(len(things), noun) for noun, things in counts.items())
+        return brief(self, f"{self.name}: {', '.join(words)}")
 
     @cached_property
     def steps(self) -> Mapping[str, tuple[Step, ...]]:
@@ -514,6 +518,9 @@ class Resource:
     limited_by: str = ""
     place: Place | None = None
     count: int = 1
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.id}: {RATE.text(self.capacity.theoretical.value)}")
 
     @property
     def id(self) -> str:

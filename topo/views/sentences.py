@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from topo.errors import Finding
 from topo.phrases import listed, ranges
 from topo.solve.system import TIE
-from topo.study import answers
+from topo.study import answers, insights
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def sentences(facts: Iterable[object]) -> tuple[str, ...]:
 
 
 @sentence.register
-def _refused(fact: answers.Refused) -> str:
+def _refused(fact: insights.Refused) -> str:
     path = fact.path
     reasons = [reason for reason in path.reasons if reason.effect == "refused"]
     why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
@@ -205,21 +205,21 @@ def _refused(fact: answers.Refused) -> str:
 
 
 @sentence.register
-def _not_known(fact: answers.NotKnown) -> str:
+def _not_known(fact: insights.NotKnown) -> str:
     reasons = [reason for reason in fact.path.reasons if reason.effect == "unknown"]
     why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
     return f"Whether {fact.path.name} works here is not known: {why}."
 
 
 @sentence.register
-def _ok_slower(fact: answers.OkSlower) -> str:
+def _ok_slower(fact: insights.OkSlower) -> str:
     reasons = [reason for reason in fact.path.reasons if reason.effect == "slower"]
     why = listed((cited(fact.topology, reason) for reason in reasons), most=_MOST)
     return f"{fact.path.name} works, but is slower than it could be: {why}."
 
 
 @sentence.register
-def _slower_cards(fact: answers.SlowerCards) -> str:
+def _slower_cards(fact: insights.SlowerCards) -> str:
     several, path = len(fact.cards) > 1, fact.path
     at_most = "at most " * path.at_most
     without, best = f"{at_most}{format_rate(fact.without)}", f"{at_most}{format_rate(fact.best)}"
@@ -231,7 +231,7 @@ def _slower_cards(fact: answers.SlowerCards) -> str:
 
 
 @sentence.register
-def _idle_links(fact: answers.IdleLinks) -> str:
+def _idle_links(fact: insights.IdleLinks) -> str:
     carry = "carries" if len(fact.links) == 1 else "carry"
     return (
         f"{listed(fact.links, most=_MOST)} {carry} nothing: of ways that are equally short, data "
@@ -240,24 +240,24 @@ def _idle_links(fact: answers.IdleLinks) -> str:
 
 
 @sentence.register
-def _against(fact: answers.NoFaster | answers.Faster | answers.Slower) -> str:
+def _against(fact: insights.NoFaster | insights.Faster | insights.Slower) -> str:
     path, rival = fact.path, fact.rival
-    if isinstance(fact, answers.Faster) and path.at_most:
+    if isinstance(fact, insights.Faster) and path.at_most:
         against = f"{rate_words(path)} against {rate_words(rival)}"
         return f"Whether {path.name} is faster than {rival.name} is not known: {against}."
     # a bound proves that a path loses, and never that one wins
-    unproven = rival.at_most or (path.at_most and isinstance(fact, answers.NoFaster))
+    unproven = rival.at_most or (path.at_most and isinstance(fact, insights.NoFaster))
     known = "By the known capacities alone, " * unproven
-    if isinstance(fact, answers.NoFaster):
+    if isinstance(fact, insights.NoFaster):
         end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
         also = ""
         if fact.shared and fact.only_rival:
             be = "are" if _plural(fact.only_rival) else "is"
             also = f"; on {rival.name} {limited_by(fact.only_rival)} {be} full as well"
         return f"{known}{path.name} is no faster than {rival.name} here: {end} {_rate(path)}{also}."
-    slower = path if isinstance(fact, answers.Slower) else rival
+    slower = path if isinstance(fact, insights.Slower) else rival
     why = limited_by(slower.bound) or listed(sentences(slower.own_limits), most=_MOST)
-    if isinstance(fact, answers.Slower):
+    if isinstance(fact, insights.Slower):
         by = f": it stops at {why}" if why else ""
         apart = path.finish_apart or rival.finish_apart  # then no moment has these rates
         figures = " against ".join(
@@ -274,7 +274,7 @@ def _rate(path: answers.PathAnswer) -> str:
 
 
 @sentence.register
-def _measured_otherwise(fact: answers.MeasuredOtherwise) -> str:
+def _measured_otherwise(fact: insights.MeasuredOtherwise) -> str:
     does = {"faster": "beats", "same": "is no faster than", "slower": "loses to"}[fact.result]
     bounds = (path.at_most_by_basis["measured"] for path in (fact.path, fact.rival))
     words = zip(fact.rates, bounds, strict=True)
@@ -285,7 +285,7 @@ def _measured_otherwise(fact: answers.MeasuredOtherwise) -> str:
 
 
 @sentence.register
-def _through_ram(fact: answers.ThroughRam) -> str:
+def _through_ram(fact: insights.ThroughRam) -> str:
     path, traversals = fact.path, fact.path.counts.ram_traversals
     times = {1: "once", 2: "twice"}.get(traversals, f"{traversals} times")
     start = f"{path.name} takes every byte through RAM {times}"
@@ -302,7 +302,7 @@ def _floor(seconds: float | None) -> str:
 
 
 @sentence.register
-def _cores_busy(fact: answers.CoresBusy) -> str:
+def _cores_busy(fact: insights.CoresBusy) -> str:
     cores = fact.cores
     count = f"{cores.cores:.0f}" if cores.cores >= 10 else f"{cores.cores:.2g}"  # noqa: PLR2004
     words = "1 core" if count == "1" else f"{count} cores"
@@ -315,7 +315,7 @@ def _cores_busy(fact: answers.CoresBusy) -> str:
 
 
 @sentence.register
-def _all_at_once(fact: answers.AllAtOnce) -> str:
+def _all_at_once(fact: insights.AllAtOnce) -> str:
     at_most = "at most " * fact.path.at_most
     return (
         f"All at once, each of {fact.hosts} hosts has {at_most}{format_rate(fact.each)} by "
@@ -325,7 +325,7 @@ def _all_at_once(fact: answers.AllAtOnce) -> str:
 
 
 @sentence.register
-def _serial_worker(fact: answers.SerialWorker) -> str:
+def _serial_worker(fact: insights.SerialWorker) -> str:
     most, least = "at most " * fact.path.at_most, "at least " * fact.path.at_most
     faster = f"; {fact.direct.name} is {least}{fact.ratio:.1f} times as fast"
     return (
@@ -336,8 +336,8 @@ def _serial_worker(fact: answers.SerialWorker) -> str:
 
 
 @sentence.register
-def _unlimited(fact: answers.NotModelled | answers.TakenAsUnlimited) -> str:
-    if isinstance(fact, answers.TakenAsUnlimited):
+def _unlimited(fact: insights.NotModelled | insights.TakenAsUnlimited) -> str:
+    if isinstance(fact, insights.TakenAsUnlimited):
         return f"Taken as unlimited: {listed(fact.resources, most=_MOST)}."
     names = listed(fact.storages, most=_MOST)
     if len(fact.storages) == 1:

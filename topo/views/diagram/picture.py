@@ -24,7 +24,7 @@ from zlib import crc32
 
 from topo.errors import DrawError, Finding
 from topo.files import replace_file
-from topo.phrases import visible
+from topo.phrases import brief, visible
 from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, height, widest
 
@@ -56,6 +56,9 @@ class Picture:
     dot: str
     width: float
     height: float
+
+    def __repr__(self) -> str:
+        return brief(self, f"of {self.width:.0f} x {self.height:.0f} points")
 
     def svg(self, *, engine: Engine = "graphviz-pure") -> str:
         """Return the picture as SVG.

@@ -40,7 +40,7 @@ Collapse = Literal["auto"] | bool
 def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology: Topology,
     *,
-    answer: WorkloadAnswer | None = None,
+    answer: WorkloadAnswer | Literal["usual"] | None = "usual",
     routes: Mapping[str, Route] | None = None,
     bottlenecks: Mapping[str, tuple[str, ...]] | None = None,
     captions: Mapping[str, str] | None = None,
@@ -58,6 +58,8 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
         The machine.
     answer
         Draw its data paths over it: of each the first GPU's route, what binds it, and a caption.
+        ``usual`` is that of the first workload by the usual data paths, if there is one, and
+        if nothing else is said to be drawn; `None` is the machine alone.
     routes
         Routes to draw over it, by a label for each (``legacy``, ``direct``).
     bottlenecks
@@ -84,6 +86,8 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     colours = theme_named(theme)
     routes, captions = dict(routes or {}), dict(captions or {})
     bottlenecks = dict(bottlenecks or {})
+    if answer == "usual":
+        answer = None if routes or bottlenecks else _usual_answer(topology, at)
     if answer is not None:
         from topo.views.sentences import caption  # imports the study, which a machine does without
 
@@ -93,6 +97,15 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
             captions.setdefault(path.name, caption(path))
     sheet = Sheet(topology, routes, bottlenecks, captions, at, side_by_side=side_by_side)
     return sheet.picture(sheet.panels(collapse), colours, legend=legend)
+
+
+def _usual_answer(topology: Topology, at: Basis) -> WorkloadAnswer | None:
+    workloads = topology.description.workloads
+    if not workloads:
+        return None
+    from topo.study.compare import compare  # which a machine alone does without
+
+    return compare(topology, workload=workloads[0].name, at=at).workloads[0]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,172 @@
+"""What follows from the answers to a question, as facts: `topo.views.sentences` has the words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from topo.records import dataclass
+
+if TYPE_CHECKING:
+    from topo.study.answers import CopyingCores, PathAnswer
+    from topo.topology.topology import Resource, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A path is refused on a machine, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """Whether a path works on a machine is not known, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class OkSlower:
+    """A path works, but not as well as it could, for the reasons of its answer."""
+
+    topology: Topology
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerCards:
+    """Cards that hold a path back, since every card of a GPU carries the same.
+
+    `without` is bytes/s of the whole without them, `best` with the best division over all cards.
+    """
+
+    path: PathAnswer
+    cards: tuple[str, ...]
+    without: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class IdleLinks:
+    """Links by their names that carry nothing, since others as short are wider."""
+
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoFaster:
+    """Two paths are equally fast: the full resources of `rival` that `path` has full as well.
+
+    `only_rival` are those that it has not.
+    """
+
+    path: PathAnswer
+    rival: PathAnswer
+    shared: tuple[Resource, ...]
+    only_rival: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """A path is `ratio` times as fast as its rival."""
+
+    path: PathAnswer
+    rival: PathAnswer
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """A path loses to its rival."""
+
+    path: PathAnswer
+    rival: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOtherwise:
+    """By what was measured it is not as by the figures asked for: how `path` does against `rival`.
+
+    `rates` are bytes/s of both.
+    """
+
+    path: PathAnswer
+    rival: PathAnswer
+    rates: tuple[float, float]
+    result: Literal["faster", "same", "slower"]
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughRam:
+    """A path takes every byte through RAM."""
+
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class CoresBusy:
+    """A path keeps cores busy copying."""
+
+    path: PathAnswer
+    cores: CopyingCores
+
+
+@dataclass(frozen=True, slots=True)
+class SerialWorker:
+    """With one worker a GPU that does one stage after the other, `direct` is faster than `path`.
+
+    `rate` is what `path` has then, in bytes/s; `ratio` how many times as fast `direct` is.
+    """
+
+    path: PathAnswer
+    direct: PathAnswer
+    rate: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class AllAtOnce:
+    """Hosts have less of a path when all ask at once than one by itself would have.
+
+    `each` and `alone` are bytes/s of one host, the one with the least of `hosts`.
+    """
+
+    path: PathAnswer
+    hosts: int
+    each: float
+    alone: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotModelled:
+    """Storages whose own rates the user took as unlimited."""
+
+    storages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAsUnlimited:
+    """Other resources that the user took as unlimited, by name."""
+
+    resources: tuple[str, ...]
+
+
+Insight: TypeAlias = (
+    Refused
+    | NotKnown
+    | OkSlower
+    | SlowerCards
+    | IdleLinks
+    | NoFaster
+    | Faster
+    | Slower
+    | MeasuredOtherwise
+    | ThroughRam
+    | CoresBusy
+    | SerialWorker
+    | AllAtOnce
+    | NotModelled
+    | TakenAsUnlimited
+)
