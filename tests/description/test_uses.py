@@ -248,6 +248,14 @@ def test_a_machine_is_copied_with_its_cables(write):
     assert "node4.gpu0" in machine.workloads[0].targets
 
 
+def test_a_device_inside_is_copied_with_its_cables(write):
+    machine = flat(load(write(pod=POD, node=NODE), overrides={"node3.slot3": "node3.slot1"}))
+    ends = [{str(link.a), str(link.b)} for link in machine.links]
+    assert {"node3.slot3", "node3.cpu0"} in ends
+    assert {"node3.slot3/p2", "leaf"} in ends
+    assert "node2.slot3" not in {device.name for device in machine.devices}
+
+
 def test_another_machine_takes_its_place(write):
     machine = load(write(pod=POD, node=NODE), overrides={"node3.use": "gds-textbook"})
     assert [use.source for use in machine.uses] == ["./node.yaml", "gds-textbook"]

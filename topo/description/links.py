@@ -392,6 +392,34 @@ def copied_links(
     return tuple(copied)
 
 
+def links_of_copies_inside(
+    copies: MappingOf[str, str], links: tuple[DescribedLink, ...]
+) -> tuple[DescribedLink, ...]:
+    """Return `links` followed by those that lead to copies inside used machines.
+
+    Parameters
+    ----------
+    copies
+        Models by the name of their copy, full names; no copy is a model.
+    links
+        The file's own.
+    """
+    of_model: dict[str, list[str]] = {}
+    for name, model in copies.items():
+        of_model.setdefault(model, []).append(name)
+    of_a = (
+        replace(link, a=End(name, link.a.side))
+        for link in links
+        for name in of_model.get(link.a.device, ())
+    )
+    of_b = (
+        replace(link, b=End(name, link.b.side))
+        for link in links
+        for name in of_model.get(link.b.device, ())
+    )
+    return (*links, *of_a, *of_b)
+
+
 def _of_copy(end: End, name: str, model: str) -> End:
     """Return the end that a copy has in place of its model's, or the same end."""
     device, dot, inside = end.device.partition(".")

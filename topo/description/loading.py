@@ -48,6 +48,7 @@ from topo.description.links import (
     adapt_links,
     change_links,
     copied_links,
+    links_of_copies_inside,
     read_lines,
     read_links,
     read_measured,
@@ -66,7 +67,7 @@ from topo.description.overrides import (
     split_copies,
     with_entry,
 )
-from topo.description.uses import Library, Origin, is_use, read_uses, with_used
+from topo.description.uses import Library, Origin, copied_inside, is_use, read_uses, with_used
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Place
@@ -457,6 +458,13 @@ def _links(
         if name in places and index[name].part != index[model].part
     }
     links = adapt(copied_links(copies, links), before=unlike)
+    inside = {
+        f"{name}.{change.keys[0].text}": model
+        for name, of_machine in changes.devices.items()
+        for change in of_machine
+        if (model := copied_inside(name, change)) is not None
+    }
+    links = links_of_copies_inside(inside, links) if inside else links
     return change_links(links, later, names=names, media=media, report=report)
 
 

@@ -166,12 +166,25 @@ def _entries(
             target = ".".join(key.text for key in change.keys)
             if target == "use":
                 source = change.value
+            elif (model := copied_inside(name, change)) is not None:
+                own = {**own, target: model.partition(".")[2]}
             else:
                 own = {**own, target: change.value}
         if text_of(source, "`use:`", report, help="name a built-in machine or a file") is None:
             return
         assert isinstance(source, Scalar)  # a text is a scalar's
         yield name, source, own, spelled if own is overrides else _spelled(own)
+
+
+def copied_inside(machine: str, change: Change) -> str | None:
+    """Return the full name of the device that a change copies inside a machine.
+
+    ``node0.slot3=node0.slot1`` adds another like one that is there; `None` for other changes.
+    """
+    value = change.value
+    if len(change.keys) > 1 or not isinstance(value, Scalar):
+        return None
+    return value.text if value.text.startswith(f"{machine}.") else None
 
 
 def _spelled(overrides: MappingOf[str, Override]) -> str:

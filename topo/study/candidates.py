@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import count
 from typing import TypeVar
 
 from topo.catalogue.kinds import CARDS, HOSTS
@@ -233,24 +234,38 @@ class _Offers:
     def _another(self, kind: str, devices: Sequence[Device]) -> Iterator[Candidate]:
         """Yield one more beside each device of a part, and beside one of them."""
         for part_name, names in _grouped({d.name: d.part.name for d in devices}).items():
-            stem = re.sub(r"\d+$", "", names[0])
-            matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", d) for d in self._topology.devices)
-            first = max((int(match[1]) for match in matches if match), default=0) + 1
-            new_names = [f"{stem}{number}" for number in range(first, first + len(names))]
+            new_names: list[str] = []
+            singles: dict[str, str] = {}
+            free: dict[str, Iterator[str]] = {}  # names in each machine that is used
+            for name in names:
+                machine = name.rpartition(".")[0]
+                if machine not in free:
+                    free[machine] = self._free_names(re.sub(r"\d+$", "", name))
+                    singles[machine] = next(free[machine])
+                    new_names.append(singles[machine])
+                else:
+                    new_names.append(next(free[machine]))
             if len(names) > 1:
                 copies = dict(zip(new_names, names, strict=True))
                 title = f"a second {part_name} beside each ({_named(copies)})"
                 changes = {**copies, **self._as_ends(copies)}
                 yield Candidate(kind, title, changes=changes, count=len(names))
             for name, alike in self._representatives(names):
-                copies = {new_names[0]: name}
+                new_name = singles[name.rpartition(".")[0]]
+                copies = {new_name: name}
                 yield Candidate(
                     kind,
-                    f"another {part_name} ({new_names[0]}) beside {{}}",
+                    f"another {part_name} ({new_name}) beside {{}}",
                     name,
                     {**copies, **self._as_ends(copies)},
                     alike=alike,
                 )
+
+    def _free_names(self, stem: str) -> Iterator[str]:
+        """Yield names of a stem that no device has, in order."""
+        matches = (re.fullmatch(rf"{re.escape(stem)}(\d+)", d) for d in self._topology.devices)
+        first = max((int(match[1]) for match in matches if match), default=0) + 1
+        return (f"{stem}{number}" for number in count(first))
 
     def _as_ends(self, copies: Mapping[str, str]) -> dict[str, str]:
         """Return what makes copies of storage ends of the workloads where their stem does not."""
