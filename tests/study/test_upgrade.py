@@ -181,6 +181,17 @@ def test_only_memory_that_the_cpu_takes_is_offered():
     assert memory({"cpu.part": "cpu-unknown", "cpu.pcie": "5"}) == ["one DIMM a channel"]
 
 
+def test_modules_faster_than_the_cpu_are_offered_at_its_speed():
+    machine = shipped("dgx-h100").replace({"ram.part": "ddr5-5600"})
+    offers = offered(machine, "legacy-pageable")
+    (single,) = (offer for offer in offers if offer.title == "one DIMM a channel")
+    assert dict(single.changes) == {
+        f"{name}.{key}": value
+        for key, value in (("dimms-per-channel", "1"), ("transfer-rate", "4800 MT/s"))
+        for name in ("ram0", "ram1")
+    }
+
+
 def test_direct_leaves_memory_alone():
     assert titles(shipped("dgx-h100"), "faster-memory", via="direct") == []
 

@@ -266,11 +266,6 @@ def test_lanes_and_generations(links, codes):
         ("{part: ddr4-3200, channels: 8}", "plugged in: xeon-8480c takes DDR5, no DDR4"),
         ("{part: mrdimm-8800, channels: 8}", "xeon-8480c takes DDR5, no MRDIMM"),
         ("{part: lpddr5x-grace}", "xeon-8480c takes DDR5, no LPDDR5X"),
-        ("{part: ddr5-6400, channels: 8}", "run at 6400 MT/s: xeon-8480c takes DDR5 of 4800 MT/s"),
-        (
-            "{part: ddr5-4800, channels: 8, dimms-per-channel: 2, transfer-rate: 4800 MT/s}",
-            "run at 4800 MT/s: xeon-8480c takes DDR5 of 4400 MT/s at most with two DIMMs a channel",
-        ),
         ("{part: ddr5-4800, channels: 12}", "cpu0 has 8 memory channels (xeon-8480c) for 12"),
     ],
 )
@@ -279,6 +274,41 @@ def test_a_memory_is_what_its_cpu_takes(memory, said_of_it):
     found = [one for one in found if one.code == "memory-not-taken"]
     assert len(found) == bool(said_of_it)
     assert all(said_of_it in one.message and one.help and one.notes for one in found)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "excess"),
+    [
+        ("xeon-8480c", "{part: ddr5-4800, channels: 8}", ""),
+        ("xeon-8480c", "{part: ddr5-6400, channels: 8, transfer-rate: 4800 MT/s}", ""),
+        (
+            "xeon-8480c",
+            "{part: ddr5-6400, channels: 8}",
+            "6400 MT/s for ram0 (ddr5-6400) is more than xeon-8480c is rated for: DDR5 of 4800",
+        ),
+        (
+            "xeon-8480c",
+            "{part: ddr5-4800, channels: 8, dimms-per-channel: 2, transfer-rate: 4800 MT/s}",
+            "xeon-8480c is rated for: DDR5 of 4400 MT/s with two DIMMs a channel",
+        ),
+        (
+            "threadripper-pro-7995wx",
+            "{part: ddr5-5600, channels: 8}",
+            "threadripper-pro-7995wx is rated for: DDR5 of 5200 MT/s",
+        ),
+        ("cpu-unknown", "{part: ddr5-6400, channels: 8}", ""),
+    ],
+)
+def test_a_memory_faster_than_its_cpu_is_a_warning(cpu, memory, excess):
+    parts = f"  cpu0: {cpu}\n  ram0: {memory}\n"
+    found = findings(machine("ram0 -- cpu0: memory-bus", parts=parts))
+    codes = {"memory-not-taken", "memory-over-speed"}
+    said = [(f.code, f.severity, f.message) for f in found if f.code in codes]
+    assert len(said) == bool(excess)
+    for code, severity, message in said:
+        assert (code, severity) == ("memory-over-speed", "warning")
+        assert excess in message
+    assert all("transfer-rate: " in f.help and f.notes for f in found if f.code in codes)
 
 
 @pytest.mark.parametrize(

@@ -492,13 +492,16 @@ class _Offers:
             part = topology[same[0]].part
             if part.figure("bus") is not None or part.figure("channels") is None:
                 continue
-            per_channel = _value(part, "dimms-per-channel")
-            if per_channel > 1:
-                changes = _set(same, "dimms-per-channel", "1")
-                title = "one DIMM a channel"
-                yield Candidate("faster-memory", title, changes=changes, count=len(same))
             sockets = [socket_of(topology, name) for name in same]
             cpus = [topology[socket].part for socket in dict.fromkeys(sockets) if socket]
+            if _value(part, "dimms-per-channel") > 1:
+                changes = _set(same, "dimms-per-channel", "1")
+                rated = [module_limit(cpu, part.facts.get("module", "")) for cpu in cpus]
+                slowest = min((limit.value for limit in rated if limit and limit.value), default=0)
+                if 0 < slowest < _value(part, "transfer-rate"):  # faster than the CPU runs them
+                    changes |= _set(same, "transfer-rate", f"{slowest / 1e6:g} MT/s")
+                title = "one DIMM a channel"
+                yield Candidate("faster-memory", title, changes=changes, count=len(same))
             for name, module in sorted(catalogue().parts.items()):
                 sort, rate = module.facts.get("module", ""), _value(module, "transfer-rate")
                 limits = [module_limit(cpu, sort) for cpu in cpus if sort in modules_taken(cpu)]

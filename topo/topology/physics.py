@@ -83,7 +83,11 @@ def _check_buses(topology: Topology, report: Report) -> None:
 
 
 def _check_memories(topology: Topology, report: Report) -> None:
-    """Report memories that their CPU does not take: the sort, the speed, or so many channels."""
+    """Report memories that their CPU does not take: the sort, or so many channels.
+
+    One that is faster than the CPU is rated for is a warning: modules run at the CPU's speed, but a
+    machine may be overclocked, or measured as it is.
+    """
     of_cpu: dict[str, list[Device]] = {}
     for memory in topology.of_kind("memory"):
         steps = topology.steps[memory.name]
@@ -91,13 +95,15 @@ def _check_memories(topology: Topology, report: Report) -> None:
         if attachment is not None and topology[attachment.socket].kind == "cpu":
             of_cpu.setdefault(attachment.socket, []).append(memory)
     refused: list[tuple[tuple[Place, str, str, str, str], str]] = []
+    fast: list[tuple[tuple[Place, str, str, str, str, str], str]] = []
     crowded: list[tuple[tuple[Place, str, str, str], str]] = []
     for name, memories in of_cpu.items():
         cpu = topology[name].part
         for memory in memories:
-            reason = _not_taken(memory.part, cpu)
-            if reason is not None:
+            if (reason := _not_taken(memory.part, cpu)) is not None:
                 refused.append(((memory.place, memory.part.name, *reason), memory.name))
+            elif (excess := _over_rating(memory.part, cpu)) is not None:
+                fast.append(((memory.place, memory.part.name, *excess), memory.name))
         channels = [memory.part.figure("channels") for memory in memories]
         stated = sum(figure.value or 0.0 for figure in channels if figure is not None)
         most = cpu.figure("memory-channels")
@@ -108,6 +114,11 @@ def _check_memories(topology: Topology, report: Report) -> None:
     for (place, part_name, reason_text, advice, note), names in names_by_cause(refused).items():
         message = f"{names_of(names)} ({part_name}) {reason_text}"
         report.add(place, "memory-not-taken", message, help=advice, notes=(note,))
+    for (place, part_name, rate, rated, advice, note), names in names_by_cause(fast).items():
+        message = f"{rate} for {names_of(names)} ({part_name}) is more than {rated}"
+        report.add(
+            place, "memory-over-speed", message, help=advice, notes=(note,), severity="warning"
+        )
     for (place, most_text, lack, note), names in names_by_cause(crowded).items():
         message = f"{has(names)} {most_text} memory channels{' each' * (len(names) > 1)}{lack}"
         advice = f"write `channels: {most_text}`, or what its memories have in all"
@@ -115,22 +126,22 @@ def _check_memories(topology: Topology, report: Report) -> None:
 
 
 def _not_taken(memory: Part, cpu: Part) -> tuple[str, str, str] | None:
-    """Return why a CPU does not take a memory, with advice and the source of the limit."""
+    """Return why a memory cannot be plugged in, with advice and the source of what can."""
     module, taken = memory.facts.get("module", ""), modules_taken(cpu)
-    if not module or not taken:  # nobody says what it is, or what the CPU takes
+    if not module or not taken or module in taken:  # or nobody says what it is, or what is taken
         return None
-    fitting = module if module in taken else taken[0]
-    fastest = module_limit(cpu, fitting)
+    titles, fastest = listed((MODULES[sort] for sort in taken), "or"), module_limit(cpu, taken[0])
     speed = f"-{fastest.value / 1e6:g}" if fastest is not None and fastest.value else ""
-    advice = f"write `{fitting}{speed}`"
-    if module not in taken:
-        titles = listed((MODULES[sort] for sort in taken), "or")
-        return (
-            f"cannot be plugged in: {cpu.name} takes {titles}, no {MODULES[module]}",
-            advice,
-            f"{titles}: {cpu.figures[fitting].source}",
-        )
-    per_channel = memory.figure("dimms-per-channel")
+    return (
+        f"cannot be plugged in: {cpu.name} takes {titles}, no {MODULES[module]}",
+        f"write `{taken[0]}{speed}`",
+        f"{titles}: {cpu.figures[taken[0]].source}",
+    )
+
+
+def _over_rating(memory: Part, cpu: Part) -> tuple[str, str, str, str] | None:
+    """Return the speed of a memory above its CPU's, that, advice, and the source of the CPU's."""
+    module, per_channel = memory.facts.get("module", ""), memory.figure("dimms-per-channel")
     several = per_channel is not None and (per_channel.value or 1.0) > 1
     limit, rate = module_limit(cpu, module, 2.0 if several else 1.0), memory_transfer_rate(memory)
     if memory.figure("bus") is not None or limit is None or rate is None or rate.value is None:
@@ -138,11 +149,11 @@ def _not_taken(memory: Part, cpu: Part) -> tuple[str, str, str] | None:
     assert limit.value is not None
     if rate.value <= limit.value * (1 + 1e-9):
         return None
-    most = f"{limit.value / 1e6:g} MT/s"
-    taken_speed = f"{MODULES[module]} of {most} at most{' with two DIMMs a channel' * several}"
+    most, dimms = f"{limit.value / 1e6:g} MT/s", " with two DIMMs a channel" * several
     return (
-        f"cannot run at {rate.value / 1e6:g} MT/s: {cpu.name} takes {taken_speed}",
-        f"{advice}, or `transfer-rate: {most}`, at which faster modules run there",
+        f"{rate.value / 1e6:g} MT/s",
+        f"{cpu.name} is rated for: {MODULES[module]} of {most}{dimms}",
+        f"write `transfer-rate: {most}`, at which it runs faster modules; not if it is overclocked",
         f"{most}: {limit.source}",
     )
 
