@@ -11,6 +11,7 @@ _NUMBER = re.compile(r"\d+")
 _ENDS = re.compile(r" (?:->|--|<->) ")  # between two devices
 _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _BRIEF = 240  # characters of a value's line
+_LISTED = 16  # names without a pattern; more of them are ranges with gaps
 _WRITTEN_OUT = 2  # so many names are not yet a range
 # What moves a terminal's cursor, turns the reading direction, or is half of a character.
 _MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
@@ -189,7 +190,9 @@ def _ranges(words: tuple[str, ...], numbers: list[tuple[str, ...]]) -> list[str]
     spans = [_span([digits[place] for digits in numbers]) for place in places]
     if all(spans) and _stand_for(spans, words, numbers):
         return [_woven(words, tuple(spans))]
-    splits = (_split(numbers, place) for place in places)
+    splits = [_split(numbers, place) for place in places]
+    if len(numbers) > _LISTED:
+        splits += [_split_at_gaps(numbers, place) for place in places]
     parts = min(splits, key=lambda split: (len(split) == 1, len(split)), default=[numbers])
     if len(parts) in (1, len(numbers)):
         return [_woven(words, digits) for digits in numbers]
@@ -228,6 +231,16 @@ def _split(numbers: list[tuple[str, ...]], place: int) -> list[list[tuple[str, .
     parts: dict[str, list[tuple[str, ...]]] = {}
     for digits in numbers:
         parts.setdefault(digits[place], []).append(digits)
+    return list(parts.values())
+
+
+def _split_at_gaps(numbers: list[tuple[str, ...]], place: int) -> list[list[tuple[str, ...]]]:
+    """Return the names by runs of consecutive numbers at a place."""
+    different = sorted({int(digits[place]) for digits in numbers})
+    run_of = {number: number - rank for rank, number in enumerate(different)}
+    parts: dict[int, list[tuple[str, ...]]] = {}
+    for digits in numbers:
+        parts.setdefault(run_of[int(digits[place])], []).append(digits)
     return list(parts.values())
 
 

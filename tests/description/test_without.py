@@ -67,8 +67,28 @@ def test_a_gpu_that_fails_moves_nothing_and_the_others_as_much_as_before() -> No
     assert workload.size / len(workload.targets) == 320e9 / len(_POD.workloads[0].targets)
 
 
-def test_a_workload_without_ends_is_gone() -> None:
-    assert without(_POD, ["filer"]).workloads == ()
+def test_what_a_workload_has_nothing_else_of_stays_without_links() -> None:
+    left = without(_POD, ["filer"])
+    assert "filer" in [device.name for device in left.devices]
+    assert all("filer" not in (link.a.device, link.b.device) for link in left.links)
+    assert left.workloads == _POD.workloads
+
+
+def test_a_whole_machine_fails() -> None:
+    left = without(_POD, ["node2"])
+    assert [use.names for use in left.uses] == [("node0", "node1", "node3")]
+    assert all(not link.a.device.startswith("node2.") for link in left.links)
+    assert not [name for name in left.workloads[0].targets if name.startswith("node2.")]
+
+
+def test_every_name_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        without(_POD, ["leave0", "node9", "leaf0 -- leaf1"])
+    messages = [(finding.message, finding.help) for finding in caught.value.findings]
+    assert messages[0] == ("no device leave0", "did you mean `leaf0`?")
+    assert messages[1][0].startswith("no device node9")
+    assert messages[2][0] == "no link joins `leaf0 -- leaf1`"
+    assert "leaf0 is joined with" in messages[2][1]
 
 
 @pytest.mark.parametrize("text", ["leaf7", "leaf0 -- leaf1", "node9.slot1", "leaf0 -- nothing"])

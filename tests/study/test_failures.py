@@ -41,7 +41,20 @@ def test_the_worst_comes_first() -> None:
     result = failures(topo.load("gds-textbook"), workload="load", via="direct")
     order = [(-loss.stopped_count, loss.rate) for loss in result.losses]
     assert order == sorted(order)
-    assert result.losses[0].stopped == "all"
+    assert (result.losses[0].stopped, result.losses[0].stopped_count) == ("gpu[0-7]", 8)
+
+
+def test_at_most_is_where_the_answer_says_so() -> None:
+    """Peer-to-peer has no stated cap in a DGX H100, and no flow comes near to the published one."""
+    machine = topo.load("dgx-h100")
+    result = failures(machine, workload="load", via="direct")
+    for loss in result.losses:
+        left = topo.compare(machine.without(loss.parts[0].first), workload="load", via=["direct"])
+        assert loss.at_most == left["direct"].at_most
+        assert loss.rate == pytest.approx(left["direct"].rate or 0.0)
+    assert not any(loss.at_most for loss in result.losses)
+    sockets = failures(topo.load("gds-textbook"), workload="load", via="direct")
+    assert next(loss.parts[0].names for loss in sockets.losses if loss.at_most) == "slot1, slot2"
 
 
 def test_what_is_alike_fails_once_and_as_the_others_do() -> None:

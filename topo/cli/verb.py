@@ -40,11 +40,12 @@ class Session:
     """What one call of the program knows of itself.
 
     `as_json` says whether JSON was asked for; `folder` is where an absolute FILE lies, which JSON
-    does not tell.
+    does not tell. `without` is what it is asked to take as out of order.
     """
 
     as_json: bool = False
     folder: str = ""
+    without: tuple[str, ...] = ()
 
     @classmethod
     def current(cls) -> Session:
@@ -60,10 +61,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The file, name or ``-`` of the command line, with what ``--set`` changes in it."""
+    """The file, name or ``-`` of the command line, with what ``--set`` changes in it.
+
+    `without` is out of order: what ``--without`` names.
+    """
 
     file: str
     overrides: dict[str, str]
+    without: tuple[str, ...] = ()
     cufile: str = ""
     gdscheck: str = ""
 
@@ -79,6 +84,8 @@ class Machine:
         from topo.topology.build import load
 
         topology = load(self.file, overrides=self.overrides)
+        if self.without:
+            topology = topology.without(*self.without)
         if not self.cufile and not self.gdscheck:
             return topology
         from topo.description.locating import read_file
@@ -149,7 +156,7 @@ def choice(option: str, words: Iterable[str], help: str | None = None) -> Callab
 
 
 def asks_machine(verb: _Verb) -> _Verb:
-    """Give a verb FILE and ``--set``, as one `machine`."""
+    """Give a verb FILE, ``--set`` and ``--without``, as one `machine`."""
 
     @click.argument("file", metavar="FILE")
     @click.option(
@@ -160,10 +167,24 @@ def asks_machine(verb: _Verb) -> _Verb:
         callback=lambda _, option, values: tuple(_pair(value, option) for value in values),
         help="Change one value: slot1.part=connectx-8-dual-port, settings.iommu=on (repeatable).",
     )
+    @click.option(
+        "--without",
+        metavar="DEVICE",
+        multiple=True,
+        help="What is out of order: slot1, gpu[0-3], node3, or a cable, 'leaf0 -- spine0' "
+        "(repeatable).",
+    )
     @wraps(verb)
-    def wrapped(*, file: str, overrides: tuple[tuple[str, str], ...], **options: Any) -> int:
+    def wrapped(
+        *,
+        file: str,
+        overrides: tuple[tuple[str, str], ...],
+        without: tuple[str, ...],
+        **options: Any,
+    ) -> int:
         Session.answers_about(file)
-        return verb(machine=Machine(file, dict(overrides)), **options)
+        Session.current().without = without
+        return verb(machine=Machine(file, dict(overrides), without), **options)
 
     return wrapped
 
@@ -321,7 +342,8 @@ def _put_document(
 
     failed = any(finding.severity == "error" for finding in findings)
     failure = findings_document(findings)
-    document = failure if failed else {**document, "findings": failure["findings"]}
+    without = {"without": list(session.without)} if session.without else {}
+    document = failure if failed else {**document, **without, "findings": failure["findings"]}
     _write(sys.stdout, encoded(document, folder=session.folder))
     return int(failed)
 

@@ -217,6 +217,16 @@ class Names:
         """Return the devices of a used machine."""
         return self._used[machine]
 
+    def in_machine(self, machine: str) -> Iterator[str]:
+        """Yield the full names of all devices in a used machine, in those it uses as well."""
+        yield from (f"{machine}.{name}" for name in self._used[machine].in_all())
+
+    def in_all(self) -> Iterator[str]:
+        """Yield the full names of all devices, those in used machines first."""
+        for machine in self._used:
+            yield from self.in_machine(machine)
+        yield from self._names
+
     def machines(self, text: str) -> tuple[str, ...]:
         """Return the used machines that `text` names; none when one of them is not there."""
         if text in self._used:

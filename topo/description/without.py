@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from topo.description.description import DescribedLink, Description, End, Use, Workload
-from topo.description.flat import names_of
+from topo.description.flat import hosts, names_of
+from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
+from topo.phrases import listed
+
+_MOST: Final = 4  # names in a list before "and 3 more"
 
 Lost = TypeVar("Lost", bound=Hashable)
 
@@ -21,47 +25,74 @@ def without(description: Description, texts: Iterable[str]) -> Description:
     description
         What a file says.
     texts
-        What fails: devices as a selection names them (``leaf2``, ``node.slot1``, ``gpu[0-3]``), or
-        one cable of each link between two selections (``leaf0 -- spine``, ``slot1/p2 -- leaf0``).
+        What fails: devices as a selection names them (``leaf2``, ``node.slot1``, ``gpu[0-3]``),
+        whole used machines (``node3``), or one cable of each link between two selections (``leaf0
+        -- spine``, ``slot1/p2 -- leaf0``).
 
     Returns
     -------
     Description
         With those in `lost`, and what they leave of links and workloads. A GPU that is lost moves
-        nothing, and the others move as much as before.
+        nothing, and the others move as much as before. Where all that a workload reads from, or all
+        that it fills, is lost, those devices stay and nothing leads to them: what it gets is an
+        answer, too.
 
     Raises
     ------
     UnknownNameError
-        If a text names no device or no link.
+        With every text that names no device or no link.
     """
     names = names_of(description)
+    findings: list[Finding] = []
 
     def selected(text: str) -> frozenset[str]:
+        text = text.strip()
         devices = names.matching(text)
         if not devices:
+            devices = tuple(
+                name for host in names.machines(text) for name in names.in_machine(host)
+            )
+        if not devices:
             message, advice = names.absent([text])
-            raise UnknownNameError(Finding("unknown-name", message, help=advice))
+            findings.append(Finding("unknown-name", message, help=advice))
         return frozenset(devices)
 
     lost = description.lost
     for text in map(str.strip, texts):
-        if " -- " not in text:
+        a, joins, b = text.partition(" -- ")
+        if not joins:
             description = _without_devices(description, selected(text))
         else:
-            (a, _, a_side), (b, _, b_side) = (
-                side.strip().partition("/") for side in text.split(" -- ", 1)
-            )
-            left = description
-            description = _without_cables(left, (selected(a), a_side), (selected(b), b_side))
-            if description is left:
-                message = f"there is no link `{text}` that could fail"
-                raise UnknownNameError(Finding("unknown-name", message))
+            (a, _, a_side), (b, _, b_side) = a.partition("/"), b.partition("/")
+            sides = (selected(a), a_side.strip()), (selected(b), b_side.strip())
+            left = _without_cables(description, *sides)
+            if left is description and sides[0][0] and sides[1][0]:
+                findings.append(_no_such_link(description, text, *sides))
+            description = left
         lost = (*lost, text)
+    if findings:
+        raise UnknownNameError(findings)
     return replace(description, lost=lost)
 
 
 _Side: TypeAlias = "tuple[frozenset[str], str]"
+
+
+def _no_such_link(description: Description, text: str, a: _Side, b: _Side) -> Finding:
+    """Return the finding that no link joins two sides, with what the first is joined with."""
+    first = min(a[0])
+    inside = {f"{host}.": template for host, template in hosts(description)}
+    neighbours = {
+        prefix + far.device: None
+        for prefix, part in {"": description, **inside}.items()
+        for link in part.links
+        for near, far in ((link.a, link.b), (link.b, link.a))
+        if prefix + near.device == first and (a[1] in ("", near.side) or far.device not in b[0])
+    }
+    advice = (
+        f"{first} is joined with {listed(ranged(neighbours), most=_MOST)}" if neighbours else ""
+    )
+    return Finding("unknown-name", f"no link joins `{text}`", help=advice)
 
 
 def _without_cables(description: Description, a: _Side, b: _Side) -> Description:
@@ -78,10 +109,10 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
         elif link.cable.count > 1:
             links.append(replace(link, cable=replace(link.cable, count=link.cable.count - 1)))
     a_inside, b_inside = _by_host(a[0]), _by_host(b[0])
-    hosts = {host: (a_inside[host], b_inside[host]) for host in a_inside if host in b_inside}
+    sides = {host: (a_inside[host], b_inside[host]) for host in a_inside if host in b_inside}
     uses = _changed_inside(
         description.uses,
-        hosts,
+        sides,
         lambda template, ends: _without_cables(template, (ends[0], a[1]), (ends[1], b[1])),
     )
     if len(links) == len(description.links) and uses is description.uses:
@@ -93,11 +124,35 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
 
 def _without_devices(description: Description, devices: frozenset[str]) -> Description:
     """Return the description without devices and their links."""
-    own = frozenset(name for name in devices if "." not in name)
-    inside = _by_host(devices)
+    kept = {
+        name
+        for workload in description.workloads
+        for names in (workload.sources, workload.targets)
+        if devices.issuperset(names)
+        for name in names
+    }
+    return replace(
+        _disconnected(description, (devices, frozenset(kept))),
+        workloads=tuple(_still(workload, devices) for workload in description.workloads),
+    )
+
+
+def _disconnected(
+    description: Description, lost: tuple[frozenset[str], frozenset[str]]
+) -> Description:
+    """Return the description without the links of some devices, and without most of those.
+
+    `lost` are the devices, and those among them that stay.
+    """
+    devices, kept = lost
+    inside, kept_inside = _by_host(devices), _by_host(kept)
     return replace(
         description,
-        devices=tuple(device for device in description.devices if device.name not in own),
+        devices=tuple(
+            device
+            for device in description.devices
+            if device.name not in devices or device.name in kept
+        ),
         links=tuple(
             link for link in description.links if devices.isdisjoint((link.a.device, link.b.device))
         ),
@@ -108,13 +163,8 @@ def _without_devices(description: Description, devices: frozenset[str]) -> Descr
         ),
         uses=_changed_inside(
             description.uses,
-            inside,
-            _without_devices,
-        ),
-        workloads=tuple(
-            workload
-            for workload in (_still(workload, devices) for workload in description.workloads)
-            if workload.sources and workload.targets
+            {host: (names, kept_inside.get(host, frozenset())) for host, names in inside.items()},
+            _disconnected,
         ),
     )
 
@@ -122,7 +172,7 @@ def _without_devices(description: Description, devices: frozenset[str]) -> Descr
 def _still(workload: Workload, devices: frozenset[str]) -> Workload:
     """Return a workload of the devices that are left, each with as many bytes as before."""
     sources, targets = (
-        tuple(name for name in names if name not in devices)
+        names if devices.issuperset(names) else tuple(name for name in names if name not in devices)
         for names in (workload.sources, workload.targets)
     )
     before, left = (
@@ -146,18 +196,20 @@ def _by_host(devices: Iterable[str]) -> dict[str, frozenset[str]]:
 
 def _changed_inside(
     uses: tuple[Use, ...],
-    hosts: Mapping[str, Lost],
+    lost_inside: Mapping[str, Lost],
     change: Callable[[Description, Lost], Description],
 ) -> tuple[Use, ...]:
     """Return used machines with a change made in some; where it is the same, they stay one use."""
-    if not hosts:
+    if not lost_inside:
         return uses
     changed: list[Use] = []
     for use in uses:
         names_by_loss: dict[Lost | None, list[str]] = {}
         for name in use.names:
-            names_by_loss.setdefault(hosts.get(name), []).append(name)
+            names_by_loss.setdefault(lost_inside.get(name), []).append(name)
         for lost, names in names_by_loss.items():
             template = use.template if lost is None else change(use.template, lost)
+            if template is not use.template and not template.device_count:
+                continue  # a whole machine
             changed.append(replace(use, names=tuple(names), template=template))
     return tuple(changed)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _MOST = 4  # names in a list before "and 3 more"
 _WRONG_ENDS = "wrong-ends"
+# Why data has no way where something is not there.
+_CUT_OFF = ("no-way", "no-memory", "other-server", "needs-c2c", "needs-gpu-links")
 # Above it folding into classes costs less than it saves; below it, only NumPy's import.
 _MOST_ENTRIES_ONE_BY_ONE = 5_000
 
@@ -64,7 +66,7 @@ def answer(
         Which figure of each capacity to use.
     """
     topology = router.topology
-    laid = demands_of(router, workload, path, basis=basis)
+    laid, cut_off = running(topology, demands_of(router, workload, path, basis=basis))
     demands = chosen_split(router, laid, basis, timed=workload.sized)
     routes = tuple(demand.route for demand in demands)
     reasons = reasons_of(topology, workload, path, routes)
@@ -74,7 +76,9 @@ def answer(
         reasons=reasons,
         routes=routes,
         counts=count(path),
-        size=workload.size if workload.sized else None,
+        size=_size(workload, laid, cut_off),
+        stopped=tuple(demand.names for demand in cut_off),
+        stopped_count=sum(demand.count for demand in cut_off),
     )
     if routed.verdict == "refused":
         return routed
@@ -153,6 +157,37 @@ def answer(
         matrix=matrix,
         certified=whole.certified,
     )
+
+
+def running(
+    topology: Topology, demands: tuple[Demand, ...]
+) -> tuple[tuple[Demand, ...], tuple[Demand, ...]]:
+    """Return the demands that go, and those that something out of order cuts off.
+
+    Where nothing is out of order, or nothing goes, all belong together: they are an answer as a
+    whole, refused or not.
+    """
+    if not topology.description.lost:
+        return demands, ()
+    cut_off = tuple(
+        demand
+        for demand in demands
+        if any(
+            reason.code in _CUT_OFF and reason.effect == "refused"
+            for reason in demand.route.reasons
+        )
+    )
+    left = tuple(demand for demand in demands if demand not in cut_off)
+    return (left, cut_off) if left else (demands, ())
+
+
+def _size(workload: Workload, demands: Iterable[Demand], cut_off: Iterable[Demand]) -> float | None:
+    """Return the bytes of those that go; `None` where nobody said a size."""
+    if not workload.sized:
+        return None
+    if not cut_off:
+        return workload.size
+    return math.fsum(demand.size * demand.count for demand in demands)
 
 
 def chosen_split(

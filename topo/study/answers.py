@@ -114,6 +114,10 @@ class PathAnswer:
         The use matrix that was solved, for further questions; `None` when refused.
     certified
         Whether what the solvers gave was checked (`topo.solve.certificates`); not when refused.
+    stopped, stopped_count
+        The endpoints that have no way any more where something is out of order, by name or as
+        ranges, and how many they are: all else is about the others. None where all have none: then
+        it is refused.
     """
 
     data_path: DataPath
@@ -143,6 +147,8 @@ class PathAnswer:
     cores: CopyingCores | None = None
     matrix: UseMatrix | None = None
     certified: bool = False
+    stopped: tuple[str, ...] = ()
+    stopped_count: int = 0
 
     def __repr__(self) -> str:
         limits = f", limited by {shortened(full.name for full in self.bound)}" if self.bound else ""
@@ -334,7 +340,8 @@ class RoutedPath:
     """A data path laid for one workload: the worst verdict, every reason, one route a GPU.
 
     `links` are the fewest and the most links walked. Of the routes there is the first alone where
-    nobody asked for them.
+    nobody asked for them. `stopped` have no way where something is out of order, as for
+    `PathAnswer`.
     """
 
     workload: Workload
@@ -342,6 +349,7 @@ class RoutedPath:
     reasons: tuple[Reason, ...]
     links: tuple[int, int]
     routes: tuple[Route, ...]
+    stopped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +435,13 @@ class RoutingBound:
 
 
 @dataclass(frozen=True, slots=True)
+class OutOfOrder:
+    """Something that an expectation names is out of order; `message` says what."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class PathRefused:
     """A data path is refused: all of its reasons."""
 
@@ -473,5 +488,5 @@ class VerdictIs:
 
 
 CheckOutcome: TypeAlias = (
-    PathRefused | TimeOrRate | LimitedBy | TwoRates | OtherLocalities | VerdictIs
+    OutOfOrder | PathRefused | TimeOrRate | LimitedBy | TwoRates | OtherLocalities | VerdictIs
 )

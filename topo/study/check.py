@@ -7,6 +7,7 @@ from itertools import product
 
 from topo.datapaths.registry import data_path
 from topo.description.description import Basis, Expectation
+from topo.errors import UnknownNameError
 from topo.flows.demands import demands_of
 from topo.phrases import brief
 from topo.records import dataclass
@@ -72,7 +73,12 @@ class _Judge:
             "possible": self._possible,
             "not-possible": self._possible,
         }
-        holds, outcome = judges[expectation.kind](expectation)
+        try:
+            holds, outcome = judges[expectation.kind](expectation)
+        except UnknownNameError as error:
+            if not self._topology.description.lost:
+                raise
+            holds, outcome = False, answers.OutOfOrder(error.findings[0].message)
         return Judgement(expectation, holds, outcome)
 
     def _answer(self, expectation: Expectation, via: str) -> answers.PathAnswer:

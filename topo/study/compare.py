@@ -16,7 +16,15 @@ from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Verdict, links_range, merged
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
-from topo.study.answer import answer, chosen_split, completion, reasons_of, shared, unknown_capacity
+from topo.study.answer import (
+    answer,
+    chosen_split,
+    completion,
+    reasons_of,
+    running,
+    shared,
+    unknown_capacity,
+)
 from topo.study.answers import (
     Comparison,
     PathAnswer,
@@ -490,11 +498,13 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
         )
 
     def routed(workload: Workload, path: DataPath) -> RoutedPath:
-        demands = chosen_split(router, demands_of(router, workload, path, basis=at), at)
+        going, cut_off = running(topology, demands_of(router, workload, path, basis=at))
+        demands = chosen_split(router, going, at)
         laid = tuple(demand.route for demand in demands)
         reasons = reasons_of(topology, workload, path, laid)
         kept = laid if routes else laid[:1]
-        return RoutedPath(workload, verdict_of(reasons), reasons, links_range(laid), kept)
+        stopped = tuple(demand.names for demand in cut_off)
+        return RoutedPath(workload, verdict_of(reasons), reasons, links_range(laid), kept, stopped)
 
     surveys: list[PathRoutes] = []
     for path in wanted:

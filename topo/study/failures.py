@@ -9,14 +9,23 @@ from typing import Final, Literal
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Basis, Workload
 from topo.description.without import without
-from topo.flows.demands import Demand, demands_of, use_matrix
+from topo.flows.demands import demands_of, use_matrix
 from topo.graph import numbered, refine
 from topo.phrases import brief, shortened
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.search import by_name
-from topo.study.answer import bottlenecks_of, chosen_split, completion, naming_demands, shared
+from topo.study.answer import (
+    bottlenecks_of,
+    chosen_split,
+    completion,
+    naming_demands,
+    peaks_of,
+    running,
+    shared,
+    unknowns_of,
+)
 from topo.study.answers import PathAnswer
 from topo.study.compare import compare, usable
 from topo.study.question import chosen_workloads
@@ -207,6 +216,8 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
     classes = _classes(topology)
     devices: dict[int, list[str]] = {}
     for device in topology.of_kind(*_FAILING):
+        if not topology.steps[device.name]:
+            continue  # it is cut off already
         devices.setdefault(classes[device.name], []).append(device.name)
     parts = [
         FailedPart(
@@ -291,28 +302,26 @@ class _Study:
     def __init__(self, workload: Workload, answer: PathAnswer, at: Basis, policy: Policy) -> None:
         self._workload, self._path, self._at = workload, answer.data_path, at
         self._policy = policy
-        self._count = sum(demand.count for demand in answer.matrix.demands) if answer.matrix else 0
 
     def loss(self, topology: Topology, parts: tuple[FailedPart, ...]) -> Loss:
         """Return what is left of the workload in a topology without `parts`."""
-        left = topology.description.workloads
         router = Router(topology, self._policy)
         topology = router.topology
-        demands: tuple[Demand, ...] = ()
-        if left:
-            demands = demands_of(router, left[0], self._path, basis=self._at)
-        running = tuple(demand for demand in demands if demand.route.verdict != "refused")
-        stopped = [demand for demand in demands if demand.route.verdict == "refused"]
+        (workload,) = topology.description.workloads
+        demands, stopped = running(
+            topology, demands_of(router, workload, self._path, basis=self._at)
+        )
+        if any(demand.route.verdict == "refused" for demand in demands):
+            demands, stopped = (), demands
         names = shortened(demand.names for demand in stopped)
         count = sum(demand.count for demand in stopped)
-        if not running:
-            return Loss(parts, 0.0, None, names or "all", count or self._count)
-        running = chosen_split(router, running, self._at, timed=self._workload.sized)
-        matrix = use_matrix(topology, running, basis=self._at)
+        if not demands:
+            return Loss(parts, 0.0, None, names, count)
+        demands = chosen_split(router, demands, self._at, timed=self._workload.sized)
+        matrix = use_matrix(topology, demands, basis=self._at)
         with naming_demands(matrix):
             allocation = shared(matrix.system)
         whole = completion(matrix, allocation, sized=self._workload.sized)
-        unknown = any(resource.capacity.at(self._at).unknown for resource in matrix.resources)
         return Loss(
             parts,
             whole.rate,
@@ -320,5 +329,5 @@ class _Study:
             names,
             count,
             tuple(full.resource for full in bottlenecks_of(matrix, allocation, whole)),
-            unknown,
+            bool(unknowns_of(matrix, peaks_of(matrix, allocation, whole))),
         )

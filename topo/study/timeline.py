@@ -23,6 +23,7 @@ from topo.study.answer import (
     most_loads,
     naming_demands,
     reasons_of,
+    running,
     unknown_capacity,
     unknowns_of,
 )
@@ -83,6 +84,20 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class CutOff:
+    """The endpoints of a workload that have no way where something is out of order.
+
+    `endpoints` are their names, or ranges of them, and `whole` is whether they are all.
+    """
+
+    workload: str
+    data_path: str
+    endpoints: tuple[str, ...]
+    count: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Simulation:
     """A whole timeline: the runs in the order of the file, the moments in time.
 
@@ -90,6 +105,7 @@ class Simulation:
     moment's rates, were checked (`topo.solve.certificates`). `unknowns` are the capacities on the
     way that nobody knows: who meets one takes at least as long as it says. `notes` say which data
     path was taken instead of a refused one; `matrix` is what was run, for further questions.
+    `cut_off` is who does not run: a workload of which nobody does is not among the runs.
     """
 
     topology: Topology
@@ -101,6 +117,7 @@ class Simulation:
     unknowns: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()
     matrix: UseMatrix | None = None
+    cut_off: tuple[CutOff, ...] = ()
 
     @property
     def at_most(self) -> bool:
@@ -256,6 +273,7 @@ class _Demands(NamedTuple):
     verdict: Verdict
     reasons: tuple[Reason, ...]
     demands: tuple[Demand, ...]
+    cut_off: tuple[Demand, ...]
 
 
 class _Runner:
@@ -275,10 +293,15 @@ class _Runner:
         def by(path: DataPath) -> _Demands:
             key = (workload.name, path.name)
             if key not in self._laid:
-                demands = demands_of(self._router, workload, path, basis=self._at)
+                demands, cut_off = running(
+                    self._topology, demands_of(self._router, workload, path, basis=self._at)
+                )
                 routes = [demand.route for demand in demands]
                 reasons = reasons_of(self._topology, workload, path, routes)
-                self._laid[key] = _Demands(path, verdict_of(reasons), reasons, demands)
+                verdict = verdict_of(reasons)
+                if verdict == "refused":
+                    cut_off = demands
+                self._laid[key] = _Demands(path, verdict, reasons, demands, cut_off)
             return self._laid[key]
 
         return by
@@ -295,6 +318,7 @@ class _Runner:
         demands: list[Demand] = []
         paths: dict[str, str] = {}
         notes_of_all: list[Finding] = []
+        cut_off: list[CutOff] = []
         for done, workload in enumerate(self._workloads, 1):
             name = workload.name
             laid, notes = usable(
@@ -304,6 +328,10 @@ class _Runner:
                 stated=stated.get(name, ""),
                 first=first.get(name, ""),
             )
+            if laid.cut_off:
+                cut_off.append(_cut_off(workload, laid))
+            if laid.verdict == "refused" and self._topology.description.lost:
+                continue
             if laid.verdict == "refused":
                 why = [reason.text for reason in laid.reasons if reason.effect == "refused"]
                 instead = next(iter(taken_instead(self._topology, laid)), "")
@@ -316,8 +344,19 @@ class _Runner:
             if progress is not None:
                 progress(done, len(self._workloads) + 1)
         split = chosen_split(self._router, tuple(demands), self._at)
-        simulation = _run(self._topology, self._workloads, paths, split, self._at)
-        return replace(simulation, notes=tuple(notes_of_all))
+        going = tuple(workload for workload in self._workloads if workload.name in paths)
+        simulation = _run(self._topology, going, paths, split, self._at)
+        return replace(simulation, notes=tuple(notes_of_all), cut_off=tuple(cut_off))
+
+
+def _cut_off(workload: Workload, laid: _Demands) -> CutOff:
+    return CutOff(
+        workload.name,
+        laid.data_path.name,
+        tuple(demand.names for demand in laid.cut_off),
+        sum(demand.count for demand in laid.cut_off),
+        whole=laid.verdict == "refused",
+    )
 
 
 def _run(
@@ -328,6 +367,8 @@ def _run(
     at: Basis,
 ) -> Simulation:
     """Run demands that are laid already, none of them refused; `paths` by workload name."""
+    if not demands:
+        return Simulation(topology, at, (), (), {}, certified=True)
     matrix = use_matrix(topology, demands, basis=at)
     with naming_demands(matrix):
         timeline = complete(

@@ -171,8 +171,7 @@ class Topology:
         except KeyError:
             if self.folding is not None and (alike := self.folding.stands_in(name)):
                 return replace(self.devices[alike], name=name)
-            message, advice = self._names.absent([name])
-            raise UnknownNameError(Finding("unknown-name", message, help=advice)) from None
+            raise self._absent(name) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self.devices
@@ -225,9 +224,19 @@ class Topology:
         """
         names = self._names.matching(pattern)
         if not names:
-            message, advice = self._names.absent([pattern])
-            raise UnknownNameError(Finding("unknown-name", message, help=advice))
+            raise self._absent(pattern)
         return tuple(self[name] for name in names)
+
+    def _absent(self, pattern: str) -> UnknownNameError:
+        """Return the error for a name that no device has, or has any more."""
+        if self.description.lost:
+            from topo.description.flat import names_of
+            from topo.description.loading import vary
+
+            if names_of(vary(self.description, {})).matching(pattern):
+                return UnknownNameError(Finding("unknown-name", f"{pattern} is out of order"))
+        message, advice = self._names.absent([pattern])
+        return UnknownNameError(Finding("unknown-name", message, help=advice))
 
     @cached_property
     def _names(self) -> Names:
@@ -371,9 +380,12 @@ class Topology:
         300000000000.0
         """
         from topo.description.loading import vary
+        from topo.description.without import without
 
         assert self.build is not None, "only what was built from a description is built again"
-        return self.build(vary(self.description, changes))
+        changed = vary(self.description, changes)
+        lost = self.description.lost
+        return self.build(without(changed, lost) if lost else changed)
 
     def graph(self) -> networkx.MultiDiGraph[str]:
         """Return a new `networkx.MultiDiGraph`: two edges for every duplex link.

@@ -261,6 +261,7 @@ def bottleneck_document(
         **keys_of(
             answer, "name:data_path verdict reasons rate start_rate at_most time bottlenecks tied"
         ),
+        **(keys_of(answer, "stopped stopped_count") if answer.stopped else {}),
         "own_limits": sentences(answer.own_limits),
         "rates_by_gpu_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,
@@ -278,7 +279,11 @@ def bottleneck_document(
 
 def simulation_document(simulation: Simulation) -> Document:
     """Return ``topo.simulate/1``: runs, spans, and when each demand is done."""
-    return {"schema": "topo.simulate/1", **keys_of(simulation, "topology basis", _TIMELINE)}
+    return {
+        "schema": "topo.simulate/1",
+        **keys_of(simulation, "topology basis"),
+        **_timeline(simulation),
+    }
 
 
 def together_document(simulations: Sequence[tuple[str, Simulation]]) -> Document:
@@ -286,11 +291,14 @@ def together_document(simulations: Sequence[tuple[str, Simulation]]) -> Document
     return {
         "schema": "topo.together/1",
         **keys_of(simulations[0][1], "topology basis"),
-        "paths": [
-            {"data_path": name, **keys_of(simulation, _TIMELINE)}
-            for name, simulation in simulations
-        ],
+        "paths": [{"data_path": name, **_timeline(simulation)} for name, simulation in simulations],
     }
+
+
+def _timeline(simulation: Simulation) -> Document:
+    """Return the keys of a timeline, and who is cut off where something is out of order."""
+    cut_off = keys_of(simulation, "cut_off") if simulation.cut_off else {}
+    return {**keys_of(simulation, _TIMELINE), **cut_off}
 
 
 _TIMELINE: Final = "end at_most runs moments:spans finishes unknowns:unknown certified"

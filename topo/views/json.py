@@ -365,7 +365,11 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Counts": ("ram_traversals cpu_memory_copies core_copies",),
     "Move": ("source:from target:to mover:by rate.value:rate_bytes_per_s per_worker",),
     "Reason": ("code effect text place instead?",),
-    "RoutedPath": ("workload.name workload.direction verdict reasons", _routed_length),
+    "RoutedPath": (
+        "workload.name workload.direction verdict reasons",
+        lambda routed: {"stopped": routed.stopped} if routed.stopped else {},
+        _routed_length,
+    ),
     "Subflow": (
         "share far:storage card?:nic",
         lambda subflow: {"memories": dict(subflow.memories)},
@@ -386,6 +390,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "WorkloadAnswer": ("*workload paths", _in_words("insights")),
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
+        lambda path: keys_of(path, "stopped stopped_count") if path.stopped else {},
         _length,
         "*counts",
         _in_target,
@@ -442,6 +447,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Run": (
         "workload.name:workload data_path workload.size:bytes start finish duration:time_s at_most",
     ),
+    "CutOff": ("workload data_path endpoints count whole",),
     "Moment": ("start end rates:workloads",),
     "WorkloadRate": (
         "workload rate",

@@ -380,6 +380,11 @@ def _routing_bound(bound: answers.RoutingBound) -> str:
 
 
 @sentence.register
+def _out_of_order(fact: answers.OutOfOrder) -> str:
+    return fact.message
+
+
+@sentence.register
 def _verdict(fact: answers.PathRefused | answers.VerdictIs) -> str:
     if isinstance(fact, answers.VerdictIs):
         return f"its verdict is {fact.verdict}"

@@ -136,6 +136,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
     refused, counts, cores = path.rate is None, path.counts, path.cores
     workload, (endpoint, _) = answer.workload, _endpoint_words(answer.paths)
     column = {
+        "stops": _stopped(path.stopped, path.stopped_count, near_end=path.data_path.near_end),
         "hops": "" if refused else spanned(path.hops_range),
         "links walked": "" if refused else spanned(path.links_range),
         "RAM traversals": "" if refused else str(counts.ram_traversals),
@@ -179,6 +180,12 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
             at_most = "at most " * (rate is not None and path.at_most_by_basis[other_basis])
             column[f"rate, {other_basis}"] = "" if refused else at_most + words
     return column
+
+
+def _stopped(names: Sequence[str], count: int, *, near_end: str) -> str:
+    """Return who has no way any more, and how many they are."""
+    how_many = f" ({count} {ENDPOINT_WORDS[near_end][1]})" * (count > 1)
+    return shortened(names) + how_many if names else ""
 
 
 def _endpoint_words(paths: Sequence[PathAnswer]) -> tuple[str, str]:
@@ -248,6 +255,9 @@ def bottleneck_page(
     if path.rate is None:
         yield Text(sentence(ladder.end))
         return
+    if path.stopped:
+        stopped = _stopped(path.stopped, path.stopped_count, near_end=path.data_path.near_end)
+        yield Text(f"There is no way any more for {stopped}. For the others:")
     outcome = ", ".join(filter(None, (f"{rate_words(path)} in all", time_words(path))))
     if path.start_rate is not None and path.finish_apart:
         at_most = "at most " * path.at_most
@@ -378,6 +388,9 @@ def _used(use: Use) -> Row:
 def simulation_page(simulation: Simulation) -> Iterator[Block]:
     """Yield the timeline: when each workload is done, and what each gets in every span."""
     yield Heading(title_of(simulation.topology))
+    yield from _cut_off([simulation])
+    if not simulation.runs:
+        return
     end = simulation.end or 1.0
     yield table(
         (
@@ -419,6 +432,18 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
     yield basis_note(simulation.basis)
 
 
+def _cut_off(simulations: Iterable[Simulation]) -> Iterator[Block]:
+    """Yield a sentence for each workload of which some endpoints do not run."""
+    of_all = (cut_off for simulation in simulations for cut_off in simulation.cut_off)
+    for cut_off in dict.fromkeys(of_all):
+        name = f"{cut_off.workload} by {cut_off.data_path}"
+        if cut_off.whole:
+            yield Text(f"{name} does not run: it has no way any more.")
+        else:
+            number = f" ({cut_off.count} in all)" * (cut_off.count > 1)
+            yield Text(f"{name}: no way any more for {shortened(cut_off.endpoints)}{number}.")
+
+
 def at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
     """Return a time in words, "at least" where it is a bound."""
     return "at least " * bound.at_most + format_duration(seconds)
@@ -434,16 +459,18 @@ def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Blo
     """Yield the workloads run together, once by each data path."""
     first = simulations[0][1]
     yield Heading(f"{title_of(first.topology)}: the workloads together")
+    yield from _cut_off(simulation for _, simulation in simulations)
+    simulations = [(name, simulation) for name, simulation in simulations if simulation.runs]
+    if not simulations:
+        return
+    names = dict.fromkeys(run.workload.name for _, each in simulations for run in each.runs)
+    runs = [{run.workload.name: run for run in simulation.runs} for _, simulation in simulations]
     rows: list[Row] = [
         (
-            run.workload.name,
-            *(
-                at_least(same.finish, same)
-                for _, simulation in simulations
-                for same in [simulation[run.workload.name]]
-            ),
+            name,
+            *(at_least(of[name].finish, of[name]) if name in of else _NONE for of in runs),
         )
-        for run in first.runs
+        for name in names
     ]
     ends = (Cell(at_least(simulation.end, simulation)) for _, simulation in simulations)
     yield table(

@@ -27,6 +27,7 @@ from topo.views.text.page import (
     title_of,
     verdict_cell,
     wide,
+    without_words,
     workload_sentence,
 )
 
@@ -253,7 +254,7 @@ def _workload(workload: Workload) -> Row:
 
 def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Block]:
     """Yield the data paths with their counts, their verdict for each workload, and their moves."""
-    yield Heading(f"{topology.name}: data paths")
+    yield Heading(f"{topology.name}{without_words(topology)}: data paths")
     yield table(
         (
             "data path",
@@ -294,6 +295,9 @@ def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:
 
     workloads: dict[tuple[str, str], list[str]] = {}
     for routed in survey.workloads:
+        if routed.stopped:
+            fact = f"no way any more for {shortened(routed.stopped)}"
+            workloads.setdefault(("cut off", fact), []).append(routed.workload.name)
         by_effect = grouped(routed.reasons, lambda reason: reason.effect)
         for effect in ("refused", "unknown", "slower"):
             if effect in by_effect:
@@ -308,7 +312,7 @@ def routes_page(
     topology: Topology, surveys: Sequence[PathRoutes], *, basis: Basis
 ) -> Iterator[Block]:
     """Yield every route: the links each move walks and what a payload byte uses."""
-    yield Heading(f"{topology.name}: routes")
+    yield Heading(f"{topology.name}{without_words(topology)}: routes")
     for survey in surveys:
         for routed in survey.workloads:
             for route in routed.routes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from topo.catalogue.fields import RATE, Quantity
-from topo.phrases import shortened, terminal_width, visible
+from topo.phrases import listed, shortened, terminal_width, visible
 from topo.records import dataclass
 from topo.units import format_size
 
@@ -85,6 +85,7 @@ class Table:
 
 Block: TypeAlias = "Heading | Text | Lines | Bullets | Table"
 
+_MOST_LOST: Final = 6  # names of what is out of order in a title
 _VERDICT_TONES: Final[Mapping[Verdict, Tone]] = {
     "ok": "good",
     "ok-slower": "warn",
@@ -129,9 +130,15 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def title_of(topology: Topology) -> str:
-    """Return a page's first line: the name, and the title if there is one."""
+    """Return a page's first line: the name, the title if there is one, what is out of order."""
     name, title = topology.name, topology.title
-    return f"{name}: {title}" if title != name else name
+    return (f"{name}: {title}" if title != name else name) + without_words(topology)
+
+
+def without_words(topology: Topology) -> str:
+    """Return what is out of order, in brackets to stand behind a name; nothing where nothing is."""
+    lost = topology.description.lost
+    return f" (without {listed(lost, most=_MOST_LOST)})" if lost else ""
 
 
 def verdict_cell(verdict: Verdict) -> Cell:
