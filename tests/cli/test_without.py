@@ -61,7 +61,7 @@ def test_the_others_are_answered_and_who_stops_is_said(topo, verb):
         assert not [name for name in document["finishes_s"] if name.endswith("gpu3")]
         return
     answer = document["workloads"][0]["paths"][0] if verb == "compare" else document
-    assert (answer["stopped"], answer["stopped_count"]) == (["gpu3"], 1)
+    assert (answer["stopped"], answer["stopped_endpoints"]) == (["gpu3"], 1)
     assert answer["rate_bytes_per_s"] == pytest.approx(560e9 / 6.4)
     assert set(answer["rates_by_gpu_bytes_per_s"]) == {f"gpu{n}" for n in range(8)} - {"gpu3"}
 
@@ -114,7 +114,7 @@ def test_devices_stems_ranges_machines_and_cables_can_be_named(topo, tmp_path):
     assert cut["verdict"] == "refused"
     assert path("leaf0 -- filer", "leaf1 -- filer")["verdict"] == "refused"
     one_rail = path("node0.slot1", "node0.slot2")
-    assert one_rail["stopped_count"] == 8
+    assert one_rail["stopped_endpoints"] == 8
     assert one_rail["stopped"] == [f"node0.gpu{number}" for number in range(8)]
 
 

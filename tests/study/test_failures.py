@@ -41,7 +41,7 @@ def test_the_worst_comes_first() -> None:
     result = failures(topo.load("gds-textbook"), workload="load", via="direct")
     order = [(-loss.stopped_count, loss.rate) for loss in result.losses]
     assert order == sorted(order)
-    assert (result.losses[0].stopped, result.losses[0].stopped_count) == ("gpu[0-7]", 8)
+    assert (result.losses[0].stopped, result.losses[0].stopped_count) == (("gpu[0-7]",), 8)
 
 
 def test_at_most_is_where_the_answer_says_so() -> None:

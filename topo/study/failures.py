@@ -11,7 +11,7 @@ from topo.description.description import Basis, Workload
 from topo.description.without import without
 from topo.flows.demands import demands_of, use_matrix
 from topo.graph import numbered, refine
-from topo.phrases import brief, shortened
+from topo.phrases import brief, ranges, shortened
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
@@ -90,7 +90,7 @@ class Loss:
     parts: tuple[FailedPart, ...]
     rate: float
     time: float | None
-    stopped: str = ""
+    stopped: tuple[str, ...] = ()
     stopped_count: int = 0
     bound: tuple[Resource, ...] = ()
     at_most: bool = False
@@ -313,7 +313,7 @@ class _Study:
         )
         if any(demand.route.verdict == "refused" for demand in demands):
             demands, stopped = (), demands
-        names = shortened(demand.names for demand in stopped)
+        names = tuple(ranges(demand.names for demand in stopped))
         count = sum(demand.count for demand in stopped)
         if not demands:
             return Loss(parts, 0.0, None, names, count)

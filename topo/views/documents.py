@@ -261,7 +261,7 @@ def bottleneck_document(
         **keys_of(
             answer, "name:data_path verdict reasons rate start_rate at_most time bottlenecks tied"
         ),
-        **(keys_of(answer, "stopped stopped_count") if answer.stopped else {}),
+        **(keys_of(answer, "stopped stopped_count:stopped_endpoints") if answer.stopped else {}),
         "own_limits": sentences(answer.own_limits),
         "rates_by_gpu_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,

@@ -390,7 +390,9 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "WorkloadAnswer": ("*workload paths", _in_words("insights")),
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
-        lambda path: keys_of(path, "stopped stopped_count") if path.stopped else {},
+        lambda path: (
+            keys_of(path, "stopped stopped_count:stopped_endpoints") if path.stopped else {}
+        ),
         _length,
         "*counts",
         _in_target,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from topo.phrases import counted, listed
+from topo.phrases import listed
 from topo.units import format_duration, format_rate, format_ratio
-from topo.views.sentences import classes_of
+from topo.views.sentences import ENDPOINT_WORDS, classes_of
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
     Block,
@@ -23,6 +23,7 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
+    from topo.study.answers import PathAnswer
     from topo.study.failures import Failures, Loss
 
 _NONE = "-"
@@ -54,15 +55,14 @@ def failures_page(failures: Failures, most: int) -> Iterator[Block]:
         loss for loss in losses if not loss.stopped_count and loss.rate >= answer.rate * (1 - 1e-9)
     ]
     harmful = losses[: len(losses) - len(harmless)]
-    timed = answer.time is not None
-    rows = [_row(loss, answer.rate, timed=timed) for loss in harmful[:most]]
+    rows = [_row(loss, answer) for loss in harmful[:most]]
     if rows:
         columns = (
             wide("fails"),
             right("of"),
             right("rate left"),
             right("of it"),
-            *([right("time")] if timed else []),
+            *([right("time")] if answer.time is not None else []),
             wide("stops"),
             wide("limited by"),
         )
@@ -83,20 +83,33 @@ def _failing(loss: Loss) -> str:
     )
 
 
-def _row(loss: Loss, whole: float, *, timed: bool) -> Row:
+def _row(loss: Loss, answer: PathAnswer) -> Row:
+    assert answer.rate is not None
+    assert answer.matrix is not None
     names = "\nand ".join(
         f"{'cable of ' * (part.kind == 'link')}{part.names}" for part in loss.parts
     )
     counts = "\n".join(str(part.count) for part in loss.parts)
-    stops = loss.stopped
-    if loss.stopped_count > 1:
-        stops = f"{loss.stopped} ({counted(loss.stopped_count, 'endpoint')})"
+    singular, plural = ENDPOINT_WORDS[answer.data_path.near_end]
+    stops = ", ".join(loss.stopped) or _NONE
+    if loss.stopped_count == sum(demand.count for demand in answer.matrix.demands):
+        stops = (
+            f"all {loss.stopped_count} {plural}" if loss.stopped_count > 1 else f"the {singular}"
+        )
+    elif loss.stopped_count > 1:
+        stops += f" ({loss.stopped_count})"
     return (
         Cell(names),
         counts,
         Cell("at most " * loss.at_most + format_rate(loss.rate)),
-        format_ratio(loss.rate / whole),
-        *([_NONE if loss.time is None else format_duration(loss.time)] if timed else []),
-        stops or _NONE,
+        format_ratio(loss.rate / answer.rate),
+        *([] if answer.time is None else [_time(loss)]),
+        stops,
         classes_of(loss.bound) if loss.bound else _NONE,
     )
+
+
+def _time(loss: Loss) -> str:
+    if loss.time is None:
+        return _NONE
+    return "at least " * loss.at_most + format_duration(loss.time)

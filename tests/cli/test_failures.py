@@ -1,0 +1,51 @@
+"""`topo failures`: its page, its JSON, its picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from topo.study.compare import compare
+from topo.topology.build import load
+
+
+def test_the_worst_is_the_first_row_and_what_harms_nothing_one_sentence(topo):
+    result = topo("failures", "dgx-h100", "--via", "direct")
+    assert result.code == 0
+    rows = result.out.partition("fails")[2].splitlines()
+    assert rows[1].split()[0] == "storage"
+    assert "Nothing is lost with nvswitch" in result.out.replace("\n", " ")
+
+
+def test_every_loss_is_in_the_document(topo):
+    document = topo("failures", "dgx-h100", "--workload", "load", "--json").document
+    assert document["schema"] == "topo.failures/1"
+    assert document["rate_bytes_per_s"] == 100e9
+    losses = {loss["fails"][0]["names"]: loss for loss in document["losses"]}
+    cards = losses["slot1, slot2"]
+    assert cards["rate_bytes_per_s"] == 50e9
+    assert cards["time_s"] == pytest.approx(12.8)
+    assert cards["fails"][0]["count"] == 2
+    nics = losses["nic[0-7]"]
+    assert (nics["stopped"], nics["stopped_endpoints"]) == (["gpu0"], 1)
+
+
+def test_two_at_a_time(topo):
+    document = topo("failures", "dgx-h100", "--pairs", "--via", "direct", "--json").document
+    assert {len(loss["fails"]) for loss in document["losses"]} == {2}
+    both = [
+        loss
+        for loss in document["losses"]
+        if {part["first"] for part in loss["fails"]} == {"slot1", "slot2"}
+    ]
+    assert [loss["rate_bytes_per_s"] for loss in both] == [0]
+    assert both[0]["stopped_endpoints"] == 8
+
+
+def test_a_failure_leaves_what_the_machine_has_without_it(topo):
+    document = topo("failures", "l40s-two-switches", "--via", "direct", "--json").document
+    machine = load("l40s-two-switches")
+    for loss in document["losses"]:
+        left = machine.without(*(part["first"] for part in loss["fails"]))
+        answer = compare(left, workload="load", via=["direct"])["direct"]
+        assert loss["rate_bytes_per_s"] == pytest.approx(answer.rate or 0)
+        assert loss["at_most"] == answer.at_most
