@@ -10,7 +10,7 @@ import re
 import pytest
 
 import topo
-from topo.description.loading import builtin_names
+from topo.description.locating import builtin_names
 from topo.study.report import report
 from topo.views.json import encoded
 from topo.views.report.document import report_document

@@ -11,7 +11,7 @@ import pytest
 
 import topo
 from tests.views.browser import Watched, chromium, needs_browser
-from topo.description.loading import builtin_names
+from topo.description.locating import builtin_names
 from topo.flows.demands import System
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min

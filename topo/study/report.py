@@ -13,13 +13,17 @@ from topo.study.bottleneck import ladder_of
 from topo.study.compare import compare
 from topo.study.question import joins
 from topo.study.timeline import AtOnce, at_once
-from topo.topology.locality import matrix, matrix_rows
+from topo.topology.build import build_topology
+from topo.topology.locality import matrix, matrix_devices
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
     from topo.errors import Finding
     from topo.routes.route import Policy
     from topo.topology.topology import Topology
+
+_FOLDED_FROM = 150  # devices of a cluster from which what is alike stands together on the page
+_MOST_ROWS = 24  # of the localities
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class Report:
     together
         The workloads run at once, by each data path that all can take; `None` for one alone.
     localities
-        The locality class of every pair of GPUs and cards.
+        The locality class of every pair of GPUs and cards; of many servers, in the first one.
     findings
         What it rests on.
     """
@@ -89,7 +93,7 @@ def report(
     policy: Policy | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Answer what a report shows.
+    """Answer what a report shows. Machines that are used many times are answered by their kinds.
 
     Parameters
     ----------
@@ -105,6 +109,9 @@ def report(
     >>> [path.answer.name for path in whole.workloads[0].paths if path.answer.rate][:3]
     ['legacy', 'direct', 'legacy-pageable']
     """
+    written = topology.description.folded
+    if topology.folding is None and written is not None and len(topology.devices) >= _FOLDED_FROM:
+        topology = build_topology(written, fold_from=_FOLDED_FROM)
     comparison = compare(
         topology,
         workload=workload,
@@ -146,11 +153,13 @@ def report(
                 rungs, end = ladder_of(topology, path.matrix, sized=answer.workload.sized)
             reports.append(PathReport(path, path in answer.paths, rungs, end))
         workloads.append(WorkloadReport(answer, tuple(reports)))
-    rows, notes = matrix_rows(topology, every=False)
+    rows, server = matrix_devices(topology), topology.tree.server_of
+    if len(rows) > _MOST_ROWS:
+        rows = tuple(row for row in rows if server(row.name) == server(rows[0].name))[:_MOST_ROWS]
     return Report(
         comparison=comparison,
         workloads=tuple(workloads),
         together=at_once(comparison),
         localities=matrix(topology, devices=rows),
-        findings=(*topology.findings, *comparison.findings, *notes),
+        findings=(*topology.findings, *comparison.findings),
     )

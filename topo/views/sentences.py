@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final
@@ -155,8 +156,10 @@ def limit_words(path: answers.PathAnswer) -> str:
 
 
 def _classes(resources: Iterable[Resource]) -> list[str]:
-    kinds = [resource.kind for resource in resources]
-    return [class_words(kind, kinds.count(kind)) for kind in dict.fromkeys(kinds)]
+    counts: Counter[str] = Counter()
+    for resource in resources:
+        counts[resource.kind] += resource.count
+    return [class_words(kind, count) for kind, count in counts.items()]
 
 
 def caption(path: answers.PathAnswer) -> str:

@@ -152,17 +152,10 @@ export class LadderView {
     if (!solved) { byId("ladder").replaceChildren(); return; }
     const { rungs, end, kept } = model.ladder(solved);
     const most = Math.max(...rungs.map((rung) => rung.rate));
-    const words = (places) => {
-      const kinds = new Map();
-      for (const place of places) {
-        const kind = model.resources[place].class;
-        kinds.set(kind, [...(kinds.get(kind) || []), model.resources[place].resource]);
-      }
-      return listed([...kinds].map(([kind, names]) => {
-        const word = model.page.classes[kind][names.length > 1 ? "many" : "one"];
-        return `the ${word} (${listed(ranges(names), 4)})`;
-      }));
-    };
+    const words = (places) => listed([...model.byClass(places).values()].map((alike) => {
+      const names = ranges(alike.map((place) => model.resources[place].resource));
+      return `${model.classWords(alike)} (${listed(names, 4)})`;
+    }));
     const why = {
       unlimited: "then nothing else in the file limits",
       "own-limits": "then the demands' own limits (workers, rate limits) are all that is left",
@@ -183,23 +176,19 @@ export class WorthView {
   show() {
     const { model } = this, solved = model.solved();
     if (!solved) { byId("worth").replaceChildren(); return; }
-    const groups = new Map();
-    for (const place of solved.full) {
-      const kind = model.resources[place].class;
-      groups.set(kind, [...(groups.get(kind) || []), place]);
-    }
-    const lines = [...groups].map(([kind, places]) => this.line(solved, places, model.page.classes[kind][places.length > 1 ? "many" : "one"]));
-    if (groups.size > 1) lines.push(this.line(solved, solved.full, "all of them together"));
+    const groups = [...model.byClass(solved.full).values()];
+    const lines = groups.map((places) => this.line(solved, places, model.classWords(places)));
+    if (groups.length > 1) lines.push(this.line(solved, solved.full, "all of them together"));
     byId("worth").replaceChildren(...lines.map((line) => h("li", {}, line)));
   }
 
   line(solved, places, words) {
     const { model } = this;
     const { rate, time } = model.gain(solved, new Set(places.map((place) => model.resources[place].knob)));
-    const each = places.length > 1 ? "1 GB/s more on each of " : "1 GB/s more on ";
-    const what = words.startsWith("all") ? words : `the ${words}`;
-    if (rate === 0) return `${each}${what} adds nothing.`;
+    const isOne = places.length === 1 && !model.resources[places[0]].count;
+    const what = `1 GB/s more on ${isOne ? "" : "each of "}${words}`;
+    if (rate === 0) return `${what} adds nothing.`;
     const saved = time > 0 ? ` and saves ${timeText(time)} (${percentText(time / solved.time)})` : "";
-    return `${each}${what} adds ${rateText(rate)}${saved}.`;
+    return `${what} adds ${rateText(rate)}${saved}.`;
   }
 }

@@ -41,8 +41,25 @@ class ResourceTable:
         self.topology, self.basis = topology, basis
         self.resources: list[Resource] = []
         self._places: dict[tuple[str, float], int] = {}
+        self._of_device: dict[str, list[int]] = {}
+        self._of_link: list[list[int]] = []
+        links: set[str] = set()
+        for link in topology.links:
+            directions = [each for each in (link.forward, link.backward) if each is not None]
+            joint = (topology.both_ways.get(each.id) for each in directions)
+            together = dict.fromkeys((*directions, *(each for each in joint if each is not None)))
+            self._of_link.append([self._placed(each) for each in together])
+            links |= {each.id for each in together}
         for resource in topology.all_resources:
-            self.place(resource, resource.capacity.rate(basis))
+            if resource.id not in links:
+                place = self._placed(resource)
+                self._of_device.setdefault(resource.device, []).append(place)
+
+    def _placed(self, resource: Resource) -> int:
+        """Return where a resource stands, or what is named for it and all that are alike."""
+        if self.topology.folding is not None and resource.id in self.topology.alike_resources:
+            resource = self.topology.alike_resources[resource.id].resource
+        return self.place(resource, resource.capacity.rate(self.basis))
 
     def place(self, resource: Resource, capacity: float) -> int:
         """Return where a resource of that capacity stands, which may be new."""
@@ -54,32 +71,11 @@ class ResourceTable:
 
     def of_device(self, device: str) -> list[int]:
         """Return the places of what a device has by itself, its links apart."""
-        links = {
-            resource.id
-            for link in self.topology.links
-            for resource in (link.forward, link.backward)
-            if resource is not None
-        }
-        return [
-            place
-            for place, resource in enumerate(self.resources)
-            if resource.device == device and resource.id not in links and " <-> " not in resource.id
-        ]
+        return self._of_device.get(device, [])
 
     def of_link(self, number: int) -> list[int]:
         """Return the places of a link's two directions, and of both at once where that counts."""
-        link = self.topology.links[number]
-        directions = [each for each in (link.forward, link.backward) if each is not None]
-        joint = [
-            self.topology.both_ways[each.id]
-            for each in directions
-            if each.id in self.topology.both_ways
-        ]
-        places = (
-            self._places.get((each.id, each.capacity.rate(self.basis)))
-            for each in dict.fromkeys((*directions, *joint))
-        )
-        return [place for place in places if place is not None]
+        return self._of_link[number]
 
     def document(self) -> Document:
         """Return each resource with its figure at the basis, and what its slider moves.
@@ -104,6 +100,7 @@ class ResourceTable:
             guess = resource.capacity.achievable
             source, target = ends.get(resource.id, (None, None))
             optional = {
+                "count": resource.count if resource.count > 1 else None,
                 "from": source,
                 "to": target,
                 "unlimited": capacity == math.inf and not figure.unknown,
@@ -274,7 +271,8 @@ def _matrix(matrix: UseMatrix, table: ResourceTable) -> Document:
         "sizes": _numbers([demand.size for demand in demands]),
         "arrivals": _numbers([demand.start for demand in demands]),
         "workloads": [demand.workload for demand in demands],
-        "endpoints": [demand.endpoint for demand in demands],
+        "endpoints": [demand.names for demand in demands],
+        "counts": [demand.count for demand in demands],
     }
 
 

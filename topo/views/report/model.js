@@ -47,6 +47,7 @@ export class Model {
       multiplicities: matrix.multiplicities,
       weights: matrix.weights,
       limits: this.limits(matrix),
+      counts: matrix.counts,
     };
   }
 
@@ -61,6 +62,22 @@ export class Model {
       }, 0);
       return Math.min(none(matrix.own_limits[demand]), matrix.workers[demand] / seconds);
     });
+  }
+
+  /** The words for some resources of one class: "the cards' chips". */
+  classWords(places) {
+    const count = places.reduce((total, place) => total + (this.resources[place].count ?? 1), 0);
+    return `the ${this.page.classes[this.resources[places[0]].class][count > 1 ? "many" : "one"]}`;
+  }
+
+  /** Resources by their class, in the order in which they come. */
+  byClass(places) {
+    const classes = new Map();
+    for (const place of places) {
+      const kind = this.resources[place].class;
+      classes.set(kind, [...(classes.get(kind) || []), place]);
+    }
+    return classes;
   }
 
   isLimit(matrix) { return (at) => this.resources[matrix.resources[at]].class === "workload-limit"; }
@@ -91,12 +108,7 @@ export class Model {
 
   /** What limits an answer, in topo's words: the classes that bind, else what the demands say. */
   limitWords(solved, path) {
-    const kinds = new Map();
-    for (const place of solved.full) {
-      const kind = this.resources[place].class;
-      kinds.set(kind, (kinds.get(kind) || 0) + 1);
-    }
-    const words = [...kinds].map(([kind, count]) => `the ${this.page.classes[kind][count > 1 ? "many" : "one"]}`);
+    const words = [...this.byClass(solved.full).values()].map((places) => this.classWords(places));
     if (words.length) return listed(words, 4);
     const own = new Set();
     const isLimit = this.isLimit(solved.matrix);

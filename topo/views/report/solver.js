@@ -202,11 +202,12 @@ export function complete(system, sizes, arrivals) {
  *
  * With sizes the rate is all bytes over the time until the last one, and `stops` are of those that
  * are done last; without (`sizes` null), the rate while all run. `peaks` are the most that ever
- * passes each resource.
+ * passes each resource. Each demand stands for `counts` of them, one unless a system says more.
  */
 export function answer(system, sizes) {
   const { rates, loads, stops } = maxMin(system);
-  const total = sum(rates), all = stops.map((full, demand) => [demand, full]);
+  const whole = (values) => sum(Array.from(values, (value, demand) => value * (system.counts?.[demand] ?? 1)));
+  const total = whole(rates), all = stops.map((full, demand) => [demand, full]);
   const plain = { rates, loads, peaks: loads, startRate: total, rate: total, time: null };
   if (!sizes) return { ...plain, stops: all, spans: [] };
   const times = Array.from(rates, (rate, demand) => sizes[demand] / rate);
@@ -225,7 +226,7 @@ export function answer(system, sizes) {
   for (const span of spans) {
     span.loads.forEach((load, resource) => { peaks[resource] = Math.max(peaks[resource], load); });
   }
-  return { ...plain, peaks, rate: sum(sizes) / end, time: end, stops: [...seen.values()], spans };
+  return { ...plain, peaks, rate: whole(sizes) / end, time: end, stops: [...seen.values()], spans };
 }
 
 /** List the full resources that stop those who are done last, ascending. */
