@@ -183,6 +183,33 @@ def test_a_ring_of_six_is_not_taken_for_two_of_three() -> None:
         folded(_description(_text(devices, links, workloads)))
 
 
+def test_a_ring_of_six_among_many_of_three_is_found() -> None:
+    """Each sees the same of its neighbours; in the ring of six there are more ways across."""
+    rings = [range(first, first + 3) for first in range(0, 60, 3)]
+    rings[3:5] = [range(9, 15)]  # a check of a few of each does not meet it
+    cables = [(ring[n], ring[(n + 1) % len(ring)]) for ring in rings for n in range(len(ring))]
+    devices = (
+        "  node[0-59]: {use: server.yaml}\n  leaf[0-59]: quantum-2\n  core: {part: quantum-2, "
+        "ports: 120x infiniband ndr}\n  between[0-59]: quantum\n  up[0-59]: quantum-x800\n"
+        f"  appliance[0-119]: {_APPLIANCE}"
+    )
+    links = [
+        "node[0-59].slot1 -- leaf: infiniband ndr",
+        "appliance[0-59] -- leaf: infiniband ndr",
+        "appliance[60-119] -- core: infiniband ndr",
+        "leaf -- up: infiniband hdr",
+        "up -- core: infiniband hdr",
+        *(
+            f"leaf{end} -- between{n}: infiniband hdr"
+            for n, both in enumerate(cables)
+            for end in both
+        ),
+    ]
+    workloads = "  load: {read: 8 GB each, from: appliance, to: node.gpu}"
+    with pytest.raises(NotFolded, match="see each other differently"):
+        folded(_description(_text(devices, links, workloads)))
+
+
 def test_a_server_that_differs_splits_its_kind() -> None:
     devices = (
         "  node[0-7]: {use: server.yaml}\n  leaf: quantum-2\n"

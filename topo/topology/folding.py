@@ -14,7 +14,7 @@ Arrays carry the load: devices are made for one unit a cell.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
 MOST_CLASSES: Final = 256
 """Classes of servers beyond which a file is answered written out: folding would save nothing."""
-_COMPARED: Final = (
-    8  # members of a class that are compared with its representative by all distances
-)
+# Units of a class that are compared by all distances: at least so many, and as many as their cables
+# allow for all classes together. Twins count once, so in a fabric of two levels that is all.
+_COMPARED: Final = 8
+_MOST_CABLES_SEEN: Final = 2**22
 _SHOWN: Final = 6  # names and ranges of them that stand for all that are alike
 _OUTER: Final = ("network-switch", "storage")  # what the outer file may have beside its servers
 
@@ -269,13 +270,18 @@ def _mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def _seen(hashes: Hashes, cables: Cables) -> Hashes:
-    """Return what each unit is together with all that it sees, as a hash."""
-    views = _mixed(hashes[cables.other] * _MIX[0] + cables.code.astype(np.uint64) * _MIX[3])
+def _surroundings(hashes: Hashes, cables: Cables) -> Hashes:
+    """Return what each unit sees, as a hash; of several colourings, one a row, what in each."""
+    views = _mixed(hashes[..., cables.other] * _MIX[0] + cables.code.astype(np.uint64) * _MIX[3])
     sums = np.zeros_like(hashes)
     if cables.owner.size:
-        sums[cables.owners] = np.add.reduceat(views, cables.starts)
-    return _mixed(hashes + _MIX[0] * _mixed(sums))
+        sums[..., cables.owners] = np.add.reduceat(views, cables.starts, axis=-1)
+    return _mixed(sums)
+
+
+def _seen(hashes: Hashes, cables: Cables) -> Hashes:
+    """Return what each unit is together with all that it sees, as a hash."""
+    return _mixed(hashes + _MIX[0] * _surroundings(hashes, cables))
 
 
 def _renumbered(colours: Ints | Hashes) -> Ints:
@@ -320,25 +326,81 @@ def _agree(colours: Ints, cables: Cables) -> bool:
     return bool((least == most).all() and (members == sizes[own[heads]]).all())
 
 
-def _look_alike(colours: Ints, cables: Cables, members: Sequence[int]) -> bool:
+def _without_twins(colours: Ints, cables: Cables) -> tuple[Ints, Ints, Cables]:
+    """Return the first of each set of twins, a colour for each set, and the cables between sets.
+
+    Twins are of one colour and have the same cables to the same units: exchanged they leave all as
+    it is, so the sets tell as much as the units. A set's colour says how many they are too.
+    """
+    identity = _mixed(np.arange(colours.size, dtype=np.uint64))
+    twins = _renumbered(
+        _mixed(_mixed(colours.astype(np.uint64)) + _MIX[0] * _surroundings(identity, cables))
+    )
+    firsts = np.unique(twins, return_index=True)[1]
+    sizes = np.bincount(twins, minlength=firsts.size)
+    of_first = np.flatnonzero(firsts[twins[cables.owner]] == cables.owner)
+    owner, other = twins[cables.owner[of_first]], twins[cables.other[of_first]]
+    code = cables.code[of_first]
+    order = np.lexsort((code, other, owner))
+    owner, other, code = owner[order], other[order], code[order]
+    new = [np.diff(column, prepend=-1) != 0 for column in (owner, other, code)]
+    heads = np.flatnonzero(np.logical_or.reduce(new))
+    counts = np.diff(np.append(heads, owner.size))
+    owner = owner[heads]
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    between = replace(
+        cables,
+        owner=owner,
+        other=other[heads],
+        code=_renumbered(code[heads] * (counts.max(initial=0) + 1) + counts),
+        link=cables.link[of_first][order][heads],
+        starts=starts,
+        owners=owner[starts],
+    )
+    return firsts, _renumbered(colours[firsts] * (sizes.max(initial=0) + 1) + sizes), between
+
+
+def _look_alike(colours: Ints, cables: Cables, members: Ints) -> bool:
     """Whether the whole looks the same from each of these members of one class.
 
     Each is singled out in turn, and what all units then see of each other, distances to it among
     that, is compared. Colour refinement alone takes a ring of six for two rings of three.
     """
-    pictures = []
     base = _mixed(colours.astype(np.uint64) + _MIX[1])
-    for member in members:
-        hashes = base.copy()
-        hashes[member : member + 1] += _MIX[2]
-        distinct = 0
-        while (now := np.unique(hashes).size) > distinct:
-            distinct = now
+    at_once = max(1, _MOST_CABLES_SEEN // 8 // (cables.owner.size + 1))
+    picture: Hashes | None = None
+    rounds = 0
+    for at in range(0, members.size, at_once):
+        chunk = members[at : at + at_once]
+        hashes = np.tile(base, (chunk.size, 1))
+        hashes[np.arange(chunk.size), chunk] += _MIX[2]
+        if picture is None:  # as many rounds as tell the units of the first member's sight apart
+            alone, distinct = hashes[:1], 0
+            while (now := np.unique(alone).size) > distinct:
+                distinct, alone, rounds = now, _seen(alone, cables), rounds + 1
+            picture = np.sort(alone[0])
+        for _ in range(rounds):
             hashes = _seen(hashes, cables)
-        pictures.append(np.sort(hashes))
-    return all(
-        picture.size == pictures[0].size and (picture == pictures[0]).all() for picture in pictures
-    )
+        if (np.sort(hashes, axis=-1) != picture).any():
+            return False
+    return True
+
+
+def _unlike(colours: Ints, cables: Cables) -> int | None:
+    """Return the first unit of a class from whose members the whole does not look the same."""
+    firsts, of_sets, between = _without_twins(colours, cables)
+    order = np.argsort(colours[firsts], kind="stable")
+    starts = np.flatnonzero(np.diff(colours[firsts][order], prepend=-1))
+    classes = [sets for sets in np.split(order, starts[1:]) if sets.size > 1]
+    if not classes:
+        return None
+    most = _MOST_CABLES_SEEN // (between.owner.size + 1) // len(classes)
+    for sets in classes:
+        count = min(max(most, _COMPARED), sets.size)
+        chosen = sets[np.linspace(0, sets.size - 1, count).astype(np.int64)]
+        if not _look_alike(of_sets, between, chosen):
+            return int(firsts[sets[0]])
+    return None
 
 
 # --- the folded description -----------------------------------------------------------------------
@@ -394,9 +456,8 @@ def folded(
         raise NotFolded("units that are alike are cabled to each other")
     if not (_agree(coarse, cables) and _agree(fine, cables)):
         raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
-    for members in _spread(coarse):
-        if not _look_alike(coarse, cables, members):
-            raise NotFolded(f"{units[members[0]].name} and others see each other differently")
+    if (unlike := _unlike(coarse, cables)) is not None:
+        raise NotFolded(f"{units[unlike].name} and others see each other differently")
     return _one_of_each(description, units, links, cables, fine, coarse)
 
 
@@ -415,16 +476,6 @@ def _first_colours(units: Sequence[Unit], groups: Iterable[Sequence[str]]) -> In
         if each.device is not None and each.device.kind not in _OUTER:
             colour.append(each.name)  # a server written out beside used ones is not folded
     return np.array(numbered([tuple(colour) for colour in colours]), np.int64)
-
-
-def _spread(colours: Ints) -> Iterator[list[int]]:
-    """Yield some members of each class that has several: the first, the last, and between."""
-    order = np.argsort(colours, kind="stable")
-    starts = np.flatnonzero(np.diff(colours[order], prepend=-1))
-    for members in np.split(order, starts[1:]):
-        if members.size > 1:
-            at = np.linspace(0, members.size - 1, min(_COMPARED, members.size)).astype(int)
-            yield [int(place) for place in members[at]]
 
 
 def _one_of_each(
