@@ -210,6 +210,25 @@ def test_a_ring_of_six_among_many_of_three_is_found() -> None:
         folded(_description(_text(devices, links, workloads)))
 
 
+def test_what_was_measured_between_units_is_of_those_alone() -> None:
+    """In the file of the cluster, and in a pod that it uses, on cables side by side."""
+    Path("pod.yaml").write_text(
+        "topo: 1\ndevices: {'node[0-3]': {use: server.yaml}, leaf: quantum-2}\n"
+        "links:\n  - node.slot1 -- leaf: infiniband ndr\n"
+        "measured:\n  - node2.slot1 -> node2.gpu1: 12 GB/s\n"
+    )
+    devices = f"  pod[0-3]: {{use: pod.yaml}}\n  core: quantum-2\n  appliance: {_APPLIANCE}"
+    links = ["pod.leaf -- core: 2x infiniband ndr", "pod.leaf -- core: 2x infiniband ndr"]
+    links.append("appliance -- core: 8x infiniband ndr")
+    text = _text(devices, links, "  load: {read: 8 GB each, from: appliance, to: pod.node.gpu}")
+    for measured in ("", "measured:\n  - core -> pod1.leaf: 14 GB/s\n"):
+        small, whole = _cluster(text + measured)
+        assert small.folding is not None
+        few, all_ = (topo.compare(t, at="measured")["direct"] for t in (small, whole))
+        assert few.time == pytest.approx(all_.time, rel=1e-9)
+        assert few.start_rate == pytest.approx(all_.start_rate, rel=1e-9)
+
+
 def test_a_server_that_differs_splits_its_kind() -> None:
     devices = (
         "  node[0-7]: {use: server.yaml}\n  leaf: quantum-2\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from topo.description.description import (
     DescribedLink,
@@ -19,9 +19,13 @@ from topo.description.description import (
     Fabric,
     Measurement,
     Settings,
+    Use,
 )
 from topo.description.names import Names, stem_of
 from topo.errors import DescriptionError, Finding
+
+if TYPE_CHECKING:
+    from topo.catalogue.part import Medium
 
 MOST_WRITTEN_OUT: Final = 400_000
 """Most devices that are written out; what has more is answered by kinds of machine, or not."""
@@ -56,7 +60,26 @@ def flat(description: Description) -> Description:
         raise DescriptionError(
             Finding("too-large", message, place=description.uses[0].place, help=advice)
         )
-    return _written_out(description, {})
+    return replace(_written_out(description, {}), folded=description)
+
+
+def without_nesting(description: Description) -> Description:
+    """Return the same description with the machines written out that use others themselves.
+
+    What it uses uses nothing then: a pod's switches are among its devices, a pod's servers among
+    its `uses`.
+    """
+    if not any(use.template.uses for use in description.uses):
+        return description
+    parts = _Parts()
+    for use in description.uses:
+        machine = without_nesting(use.template)
+        if machine.uses:
+            for name in use.names:
+                parts.add(name, machine)
+        else:
+            parts.uses.append(use)
+    return parts.with_own(description)
 
 
 def hosts(description: Description) -> Iterator[tuple[str, Description]]:
@@ -75,45 +98,66 @@ def _written_out(description: Description, done: dict[int, Description]) -> Desc
     """Return a description without `uses`; `done` are the templates written out before."""
     if not description.uses:
         return description
-    devices: list[Device] = []
-    links: list[DescribedLink] = []
-    fabrics: list[Fabric] = []
-    measurements: list[Measurement] = []
-    settings: dict[str, Settings] = {}
-    media = dict(description.media)
+    parts = _Parts()
     for name, template in hosts(description):
         machine = done.get(id(template))
         if machine is None:
             machine = done[id(template)] = _written_out(template, done)
-        media = {**machine.media, **media}
-        settings[name] = machine.settings
-        settings |= {f"{name}.{inside}": stated for inside, stated in machine.host_settings.items()}
-        devices += (_named(device, f"{name}.{device.name}") for device in machine.devices)
+        parts.add(name, machine)
+    return parts.with_own(description)
+
+
+class _Parts:
+    """What used machines put into the description that uses them, by its full names."""
+
+    def __init__(self) -> None:
+        self.uses: list[Use] = []
+        self._devices: list[Device] = []
+        self._links: list[DescribedLink] = []
+        self._fabrics: list[Fabric] = []
+        self._measurements: list[Measurement] = []
+        self._settings: dict[str, Settings] = {}
+        self._media: dict[str, Medium] = {}
+
+    def add(self, name: str, machine: Description) -> None:
+        """Add what a machine that is used as `name` has."""
+        self.uses += (
+            replace(use, names=tuple(f"{name}.{inside}" for inside in use.names))
+            for use in machine.uses
+        )
+        self._media = {**machine.media, **self._media}
+        self._settings[name] = machine.settings
+        self._settings |= {
+            f"{name}.{inside}": stated for inside, stated in machine.host_settings.items()
+        }
+        self._devices += (_named(device, f"{name}.{device.name}") for device in machine.devices)
         ends = {
             end: End(f"{name}.{end.device}", end.side)
             for link in machine.links
             for end in (link.a, link.b)
         }
-        links += (
+        self._links += (
             DescribedLink(ends[link.a], ends[link.b], link.cable, link.place)
             for link in machine.links
         )
-        fabrics += (_of_machine(fabric, name) for fabric in machine.fabrics)
-        measurements += (
+        self._fabrics += (_of_machine(fabric, name) for fabric in machine.fabrics)
+        self._measurements += (
             replace(rate, source=f"{name}.{rate.source}", target=f"{name}.{rate.target}")
             for rate in machine.measurements
         )
-    return replace(
-        description,
-        devices=(*devices, *description.devices),
-        links=(*links, *description.links),
-        fabrics=(*fabrics, *description.fabrics),
-        measurements=(*measurements, *description.measurements),
-        media=media,
-        uses=(),
-        host_settings=settings,
-        folded=description,
-    )
+
+    def with_own(self, description: Description) -> Description:
+        """Return the description with these parts, then its own, in place of the machines."""
+        return replace(
+            description,
+            devices=(*self._devices, *description.devices),
+            links=(*self._links, *description.links),
+            fabrics=(*self._fabrics, *description.fabrics),
+            measurements=(*self._measurements, *description.measurements),
+            media={**self._media, **description.media},
+            uses=tuple(self.uses),
+            host_settings={**description.host_settings, **self._settings},
+        )
 
 
 def _of_machine(fabric: Fabric, name: str) -> Fabric:

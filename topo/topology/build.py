@@ -218,7 +218,7 @@ class _MeasuredRates:
         for link in links:
             for source, target in ((link.a, link.b), (link.b, link.a)):
                 pair = (source.device, target.device)
-                self._cables[pair] += link.cable.count
+                self._cables[pair] += link.cable.count * link.times[0]  # each of one: measured
                 if link.layer != "memory":
                     continue
                 rate = self._between_sides(source, target) or self._rates.get(pair)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from topo.description.description import DescribedLink, Description, Device, End, Use
-from topo.description.flat import DeviceIndex
+from topo.description.flat import DeviceIndex, without_nesting
 from topo.description.links import FreePorts
 from topo.description.names import ranged
 from topo.graph import numbered
@@ -140,35 +140,24 @@ class Folding:
 # --- units and the cables between them ------------------------------------------------------------
 
 
-def units_of(description: Description) -> tuple[list[Unit], list[DescribedLink]]:
-    """Return the units of a description, nested ones dissolved, and the cables between them."""
-    units: list[Unit] = []
-    links: list[DescribedLink] = []
+def units_of(description: Description) -> list[Unit]:
+    """Return the units of a description that uses no machines inside machines."""
     kinds: dict[object, int] = {}
 
     def kind(key: object) -> int:
         return kinds.setdefault(key, len(kinds))
 
-    def dissolve(part: Description, prefix: str) -> None:
-        for device in part.devices:
-            named = replace(device, name=prefix + device.name) if prefix else device
-            key = (id(device.part), device.role, device.outside, device.numa, bool(device.rdma))
-            units.append(Unit(named.name, kind(key), None, named))
-        for use in part.uses:
-            for name in use.names:
-                if use.template.uses:
-                    dissolve(use.template, f"{prefix}{name}.")
-                else:
-                    units.append(Unit(prefix + name, kind(id(use.template)), use, None))
-        if not prefix:
-            links.extend(part.links)
-            return
-        for link in part.links:
-            a, b = (End(prefix + end.device, end.side) for end in (link.a, link.b))
-            links.append(replace(link, a=a, b=b))
+    def kind_of(device: Device) -> int:
+        part, rdma = id(device.part), bool(device.rdma)
+        return kind((part, device.role, device.outside, device.numa, rdma))
 
-    dissolve(description, "")
-    return units, links
+    devices = [Unit(each.name, kind_of(each), None, each) for each in description.devices]
+    servers = [
+        Unit(name, kind(id(use.template)), use, None)
+        for use in description.uses
+        for name in use.names
+    ]
+    return devices + servers
 
 
 class Ports(NamedTuple):
@@ -428,6 +417,8 @@ def folded(
     NotFolded
         Where folding would save nothing, or units that see the same are not certain to be alike.
     """
+    index = DeviceIndex(description)
+    description = without_nesting(description)
     for workload in description.workloads:
         sources, targets = workload.sources, workload.targets
         in_pairs = len(sources) == len(targets) and not set(sources) & set(targets)
@@ -439,8 +430,9 @@ def folded(
         *(ends for work in description.workloads for ends in (work.sources, work.targets)),
         *named,
     ]
-    units, links = units_of(description)
-    index = DeviceIndex(description)
+    for rate in description.measurements:  # between those two, whatever else is alike
+        groups += ((end.partition("/")[0],) for end in (rate.source, rate.target))
+    units, links = units_of(description), description.links
     cables = cables_of(units, links, lambda device: index[device].is_nic)
     coarse = refined(_first_colours(units, groups), cables)
     servers = [place for place, unit in enumerate(units) if unit.device is None]
