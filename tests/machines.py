@@ -225,6 +225,36 @@ workloads:
   load: {read: 192 GB each, from: storage, to: gpu}
 """
 
+# A storage server with eight drives, and one that reads. The target's cards: two of 400 Gb/s.
+TARGET = (
+    PARTS
+    + """
+devices:
+  box: socket
+  boxram: dram
+  nvme[0-7]: drive
+  boxnic[0-1]: card
+  leaf: quantum-2
+  cpu0: socket
+  ram0: dram
+  nic0: card
+  gpu[0-1]: accel
+links:
+  - boxram -- box: memory-bus
+  - nvme -- box: pcie 4 x4
+  - boxnic -- box: pcie 5 x16
+  - boxnic -- leaf: infiniband ndr
+  - nic0 -- leaf: infiniband ndr
+  - nic0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+workloads:
+  load: {read: 80 GB, from: nvme, to: gpu}
+  past: {read: 80 GB, from: nvme, to: gpu, target: p2p}
+  save: {write: 80 GB, from: gpu, to: nvme}
+"""
+)
+
 
 def cluster(servers: int) -> str:
     """Return servers of eight GPUs and two storage cards on a two-level network, two appliances."""

@@ -194,11 +194,10 @@ def test_the_names_of_the_dgx_h100_are_those_of_its_guide(name, kind, first):
 @pytest.mark.parametrize(
     ("workload", "via", "seconds", "kind"),
     [
-        ("from-gpu", "peer-nvlink", 43 / 1800, "gpu-fabric"),
-        ("from-ram", "pinned", 43 / (4 * 63.01538), "uplink"),
-        ("from-nvme", "p2pdma", 43 / (8 * 14.5), "drive-read"),
-        ("from-filer", "compat", 43 / 42.9, "storage-read"),
-        ("spill", "pinned", 43 / (4 * 63.01538), "uplink"),
+        ("hbm", "peer-nvlink", 43 / 1800, "gpu-fabric"),
+        ("dram", "pinned", 43 / (4 * 63.01538), "uplink"),
+        ("drives", "p2pdma", 43 / (8 * 14.5), "drive-read"),
+        ("remote", "compat", 43 / 42.9, "storage-read"),
     ],
 )
 def test_each_tier_alone(workload, via, seconds, kind):
@@ -210,13 +209,13 @@ def test_each_tier_alone(workload, via, seconds, kind):
 def test_together_the_tiers_cost_ram_what_the_filer_brings():
     together = topo.simulate(topo.load("kv-cache"))
     done = {run.workload.name: run.finish for run in together.runs}
-    assert done["from-nvme"] == pytest.approx(answer("kv-cache", "from-nvme", "p2pdma").time_s)
-    assert done["from-ram"] == pytest.approx(43 / (4 * 63.01538 - 42.9), rel=1e-5)
+    assert done["drives"] == pytest.approx(answer("kv-cache", "drives", "p2pdma").time_s)
+    assert done["dram"] == pytest.approx(43 / (4 * 63.01538 - 42.9), rel=1e-5)
 
 
 def test_each_gpu_has_a_drive_of_its_own_switch():
     machine = topo.load("kv-cache")
-    for route in answer("kv-cache", "from-nvme", "p2pdma").routes:
+    for route in answer("kv-cache", "drives", "p2pdma").routes:
         (drive,) = {subflow.far for subflow in route.subflows}
         assert machine.tree.meeting(drive, route.endpoint).startswith("sw")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import topo as library
-from tests.machines import SWITCHED
+from tests.machines import SWITCHED, TARGET
 from topo.datapaths.registry import built_in, built_in_files
 from topo.description.locating import builtin_names
 
@@ -562,6 +562,43 @@ def test_ends_that_data_does_not_go_between(topo, ends, said):
     done = topo("compare", "dgx-h100", "--from", ends[0], "--to", ends[1])
     assert done.code == 1
     assert f"data goes between storage, RAM, GPUs and network cards; {said}" in done.err
+
+
+def test_what_fills_ram_is_told_of_memories(topo):
+    words = ("compare", "dgx-h100", "--from", "storage", "--to", "ram", "--via", "odirect")
+    out = topo(*words).out
+    assert "each memory" in out
+    assert "GPU" not in out.split("Rates are")[0].split("storage to ram")[1]
+    (workload,) = topo(*words, "--json").document["workloads"]
+    (path,) = workload["paths"]
+    assert set(path["rates_by_endpoint_bytes_per_s"]) == {"ram0", "ram1"}
+    assert "rates_by_gpu_bytes_per_s" not in path
+
+
+def test_the_target_s_ram_is_told_apart(topo, tmp_path):
+    (tmp_path / "two.yaml").write_text(TARGET)
+    words = ("compare", "two.yaml", "--workload", "load", "--via", "direct")
+    assert re.search(r"^RAM traversals, target +1, 80 GB$", topo(*words).out, re.MULTILINE)
+    assert "target-buffer (RAM)" in topo(*words).out
+    (workload,) = topo(*words, "--json").document["workloads"]
+    (path,) = workload["paths"]
+    assert path["ram_traversals"] == 0
+    assert path["target"] == {
+        "data_path": "target-staged",
+        "ram_traversals": 1,
+        "cpu_memory_copies": 0,
+        "core_copies": 0,
+        "dram_bytes_per_byte": 2,
+        "ram_traffic_bytes": 80_000_000_000,
+    }
+
+
+@pytest.mark.parametrize("pairing", ["nearest", "all", "in-order"])
+def test_pairing_may_be_asked_for(topo, pairing):
+    words = ("compare", "kv-cache", "--from", "nvme", "--to", "gpu", "--via", "compat")
+    document = topo(*words, "--pairing", pairing, "--json").document
+    assert document["policy"]["pairing"] == pairing
+    assert topo(*words, "--pairing", "random").code == 2
 
 
 def test_branches_and_resources_that_are_alike_are_told_once(topo):

@@ -176,7 +176,7 @@ def describe(machine: Machine, title: str) -> tuple[Plain, Comments]:
         for device in devices
     }
     document["links"] = [{ends: cable} for ends, cable, _ in links]
-    workload = _workload(machine)
+    workload = _workload(machine, names)
     if workload:
         document["workloads"] = {"load": workload}
     comments = Comments(
@@ -214,13 +214,16 @@ def _links(machine: Machine, names: dict[str, str]) -> list[tuple[str, str, str]
     return sorted(links, key=lambda link: _LINK_ORDER.index(stems[link[0].partition(" ")[0]]))
 
 
-def _workload(machine: Machine) -> Plain:
+def _workload(machine: Machine, names: dict[str, str]) -> Plain:
     """Return a workload to begin with, where there is something to read from and to."""
     gpus, drives = machine.of_kind("gpu"), machine.of_kind("nvme")
     storage = machine.of_kind("storage")
     if not gpus or not (storage or drives) or any(gpu.host for gpu in gpus):
         return {}
-    source = "storage" if storage else "nvme" if len(drives) > 1 else "nvme0"
+    stems = list(dict.fromkeys(stem_of(names[device.id]) for device in storage))
+    source: str | list[str] = "nvme" if len(drives) > 1 else "nvme0"
+    if stems:
+        source = stems if len(stems) > 1 else stems[0]
     return {"read": "80 GB each", "from": source, "to": "gpu" if len(gpus) > 1 else "gpu0"}
 
 

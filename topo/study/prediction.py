@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Final, Literal
 
 from topo.datapaths.registry import data_path
-from topo.description.description import Basis
+from topo.description.description import END_OF_KIND, ENDS, Basis
 from topo.records import dataclass
-from topo.routes.route import Route
+from topo.routes.route import Direction, Route
 from topo.routes.router import Router
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology.locality import locality
@@ -19,6 +19,13 @@ from topo.topology.topology import Resource, Step, Topology
 Ends = tuple[str, ...]
 Judged = Literal["fits", "above", "below", "impossible", "unknown"]
 
+# The data path of one engine between RAM and something else, by the far end and the endpoint.
+_COPIES: Final[Mapping[tuple[str, str], str]] = {
+    ("ram", "gpu"): "pinned",
+    ("storage", "ram"): "odirect",
+    ("card", "ram"): "nic-host",
+    ("ram", "ram"): "memcpy",
+}
 _ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
 _BELOW: Final = 0.85  # times achievable
 
@@ -126,8 +133,16 @@ class _Use:
     extra: dict[str, Resource] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
 
-    def add(self, name: str, weight: float = 1.0) -> None:
-        self.weights[name] = self.weights.get(name, 0.0) + weight
+    def add_route(self, route: Route, share: float = 1.0) -> None:
+        """Add the use of a route that carries a share of the payload."""
+        extra = (resource for resource in route.extra if resource.kind != "measured-pair")
+        self.extra |= {resource.id: resource for resource in extra}
+        for subflow in route.subflows:
+            for transfer in subflow.transfers:
+                self.steps += [step for step, _ in transfer.shares]
+                for name, weight in transfer.use.items():
+                    added = share * subflow.share * weight
+                    self.weights[name] = self.weights.get(name, 0.0) + added
 
 
 class Predictor:
@@ -195,7 +210,8 @@ class Predictor:
                 why = "; ".join(reason.text for reason in refused)
                 return Forecast(refused=f"{path} is refused: {why}", locality=label)
             transfers = [transfer for subflow in route.subflows for transfer in subflow.transfers]
-            use = _route_use(route)
+            use = _Use()
+            use.add_route(route)
             redirected = next((each.sent_up_by for each in transfers if each.sent_up_by), "")
             label = label or locality(self.topology, transfers[0].engine, route.endpoint)
         else:
@@ -210,30 +226,18 @@ class Predictor:
         return self._limits(use, label, redirected, both=sample.both)
 
     def _copy_use(self, sample: Sample) -> _Use:
-        """Return the use of one copy between RAM and something else."""
-        ends = (*sample.source, *sample.target)
-        if any(self.topology[name].is_storage for name in ends):
-            # a read into RAM, or a write from it: one move of a data path
-            gpus = self.topology.of_kind("gpu")
-            if not gpus:
-                return _Use()
-            to_ram = self.topology[sample.target[0]].is_memory
-            storages = sample.source if to_ram else sample.target
-            path = data_path(self.topology.description, "odirect-pinned")
-            route = self.router.route(path, storages, gpus[0].name, "read" if to_ram else "write")
-            return _route_use(route, only=storages)
+        """Return the use of one copy from or to RAM by one engine; several ends share it."""
+        kinds = [self.topology[names[0]].kind for names in (sample.source, sample.target)]
+        words = [END_OF_KIND.get(kind, "") for kind in kinds]
+        far_word, near_word = sorted(words, key=[*ENDS, ""].index)
+        if (far_word, near_word) not in _COPIES:
+            return _Use()
+        path = data_path(self.topology.description, _COPIES[far_word, near_word])
+        direction: Direction = "read" if words[1] == near_word else "write"
+        far, near = (sample.source, sample.target)[:: 1 if direction == "read" else -1]
         use = _Use()
-        share = 1.0 / (len(sample.source) * len(sample.target))
-        for source in sample.source:
-            for target in sample.target:
-                walks = self._host.paths(source, target)
-                for step, step_share in walks.shares if walks else ():
-                    use.steps.append(step)
-                    if step.resource is not None:
-                        use.add(step.resource.id, step_share * share)
-                for end in (source, target):
-                    use.add(f"{end}/bus", share)
-                    use.add(f"{end}/hbm", share)
+        for endpoint in near:
+            use.add_route(self.router.route(path, far, endpoint, direction), 1.0 / len(near))
         return use
 
     def _limits(self, use: _Use, label: str, redirected: str, *, both: bool) -> Forecast:
@@ -283,17 +287,3 @@ class Predictor:
             redirected=redirected,
             steps=tuple(use.steps),
         )
-
-
-def _route_use(route: Route, only: Ends = ()) -> _Use:
-    """Return the use of a route, or of its moves that start or end at `only`."""
-    extra = (resource for resource in route.extra if resource.kind != "measured-pair")
-    use = _Use(extra={resource.id: resource for resource in extra})
-    for subflow in route.subflows:
-        for transfer in subflow.transfers:
-            if only and not {transfer.source, transfer.target} & set(only):
-                continue
-            use.steps += [step for step, _ in transfer.shares]
-            for name, weight in transfer.use.items():
-                use.add(name, subflow.share * weight)
-    return use

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure, Medium, Part, PeerCaps, Ports
     from topo.description.description import Basis, Device, Fabric, Settings, Workload
     from topo.routes.route import Route, Subflow, Transfer
-    from topo.study.answers import PathRoutes
+    from topo.study.answers import PathRoutes, RoutedPath
     from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block, Row, Table
 
@@ -267,7 +267,7 @@ def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Bl
         (
             (
                 Cell(survey.data_path.name),
-                *(verdict_cell(routed.verdict) for routed in survey.workloads),
+                *("-" if _misfit(r) else verdict_cell(r.verdict) for r in survey.workloads),
                 str(survey.counts.ram_traversals),
                 str(survey.counts.cpu_memory_copies),
                 str(survey.counts.core_copies),
@@ -289,12 +289,18 @@ def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Bl
         yield table(("", "", wide()), reasons)
 
 
+def _misfit(routed: RoutedPath) -> bool:
+    """Whether a data path joins other sorts of ends than a workload has."""
+    return any(reason.code == "wrong-ends" for reason in routed.reasons)
+
+
 def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:
     """Yield a row for what stands against a data path, and for which workloads."""
     from topo.views.sentences import cited  # imports the study, which a part's page does without
 
     workloads: dict[tuple[str, str], list[str]] = {}
-    for routed in survey.workloads:
+    fitting = [routed for routed in survey.workloads if not _misfit(routed)]
+    for routed in fitting or survey.workloads:
         if routed.stopped:
             fact = f"no way any more for {shortened(routed.stopped)}"
             workloads.setdefault(("cut off", fact), []).append(routed.workload.name)
@@ -304,7 +310,7 @@ def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:
                 text = shortened(cited(topology, reason) for reason in by_effect[effect])
                 workloads.setdefault((effect, text), []).append(routed.workload.name)
     for (effect, text), names in workloads.items():
-        whose = "" if len(names) == len(survey.workloads) else f"{', '.join(names)}: "
+        whose = "" if len(names) == len(fitting or survey.workloads) else f"{', '.join(names)}: "
         yield Cell(survey.data_path.name), effect, f"{whose}{text}"
 
 
