@@ -24,6 +24,7 @@ PACKAGE = Path(topo.__file__).parent
 
 ROOMS = [
     "records",
+    "display",
     "errors",
     "units",
     "phrases",
@@ -39,6 +40,7 @@ ROOMS = [
     "solve",
     "study",
     "views",
+    "notebook",
     "discovery",
     "host",
     "measuring",
@@ -55,6 +57,7 @@ LIBRARIES = {
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
     "views": {"graphviz", "graphviz_pure"},
+    "notebook": {"pandas"},
     "views/report/page": {"jinja2"},
     "views/report/picture": {"defusedxml"},
     "discovery": {"defusedxml"},

@@ -12,7 +12,8 @@ Everything that topo raises on purpose is a `TopoError`; a bare traceback is a b
     ├── SolverError       a solver stopped without an answer (infeasible, time limit)
     ├── CertificateError  an answer did not pass its check: a fault of topo
     ├── DrawError         a picture could not be made
-    └── ExchangeError     an imported file is of another kind, or lies
+    ├── ExchangeError     an imported file is of another kind, or lies
+    └── LibraryError      a library that topo does without is asked for and not installed
 
 A *finding* is a value: one cause, one message. Rendering it is the business of `topo.views`.
 """
@@ -121,6 +122,14 @@ class DrawError(TopoError):
 
 class ExchangeError(TopoError):
     """A foreign file is of another kind than was said, or contradicts itself."""
+
+
+class LibraryError(TopoError, ImportError):
+    """A library that topo does without is not installed; `package` is what to install."""
+
+    def __init__(self, package: str, purpose: str) -> None:
+        message = f"{purpose} takes {package}, which is not installed"
+        super().__init__(Finding("not-installed", message, help=f"pip install {package}"))
 
 
 class UnitError(TopoError):

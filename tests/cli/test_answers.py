@@ -684,3 +684,29 @@ def test_no_figure_is_infinite_or_none(topo, box, change):
         done = topo("export", kind, box, "--set", change)
         assert not NONE.search(done.out), kind
     assert not NONE.search(topo("draw", box, "--set", change, "-o", "-").out)
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["compare", "bottleneck", "failures", "upgrade"])
+def test_markdown_has_tables(topo, verb):
+    done = topo(verb, "gds-textbook", "--markdown")
+    assert done.code == 0
+    assert done.out.startswith("### gds-textbook: Textbook server with GPUDirect Storage\n\n")
+    assert re.search(r"^\| --- \||^\| ---: \|", done.out, re.MULTILINE)
+    assert "\x1b" not in done.out
+
+
+def test_markdown_escapes_what_a_file_says(topo, box, tmp_path):
+    path = tmp_path / box
+    text = path.read_text()
+    path.write_text(text.replace("name: tiny", 'name: tiny\ntitle: "a|b <b>*c*</b>"'))
+    done = topo("compare", box, "--from", "storage", "--to", "gpu0", "--markdown")
+    assert done.out.startswith("### tiny: a\\|b \\<b>\\*c\\*\\</b>\n")
+
+
+def test_markdown_and_json_are_two_forms(topo):
+    done = topo("compare", "gds-textbook", "--markdown", "--json")
+    assert done.code == 2
+    assert "give one" in done.out + done.err

@@ -131,7 +131,7 @@ def answers(path: Path) -> str:
     assert ladder.answer.matrix is not None
     documents = [
         comparison_document(compare(machine)),
-        bottleneck_document(machine, ladder, explain(ladder.answer.matrix, rule="max-min")),
+        bottleneck_document(ladder, explain(ladder.answer.matrix, rule="max-min")),
         matrix_document(machine, matrix(machine), numa=defaultdict(tuple)),
     ]
     names = {name for one in machine.resources.values() for name in (one.name, one.id)}

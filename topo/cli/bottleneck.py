@@ -22,6 +22,7 @@ from topo.cli import verb
 )
 @click.option("--each", is_flag=True, help="One line a GPU and a resource, equal ones too.")
 @verb.asks_how
+@verb.asks_markdown
 @verb.asks_json
 def command(
     *,
@@ -54,7 +55,7 @@ def command(
     if as_json:
         from topo.views.documents import bottleneck_document
 
-        return verb.put_document(bottleneck_document(topology, study, explained), findings)
+        return verb.put_document(bottleneck_document(study, explained), findings)
     from topo.views.text.answers import bottleneck_page
 
-    return verb.put_page(bottleneck_page(topology, study, explained), findings)
+    return verb.put_page(bottleneck_page(study, explained), findings)

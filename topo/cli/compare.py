@@ -12,6 +12,7 @@ from topo.files import spare_inputs
     "topo compare gds-textbook",
     "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
     "topo compare dgx-h100 --from storage --to gpu0 --json",
+    "topo compare gds-textbook --workload load --markdown",
     "topo compare gds-textbook --together -o time.png",
 )
 @verb.asks_machine
@@ -20,6 +21,7 @@ from topo.files import spare_inputs
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @verb.draws_timeline
 @verb.asks_how
+@verb.asks_markdown
 @verb.asks_json
 def command(
     *,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Draw the worst: FILE.svg, .png or .dot.")
 @verb.choice("--theme", verb.THEMES, "Of the picture.")
 @verb.asks_how
+@verb.asks_markdown
 @verb.asks_json
 def command(
     *,

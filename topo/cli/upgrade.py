@@ -44,6 +44,7 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
     "most", "--most", type=click.IntRange(1), default=12, show_default=True, help="Rows to show."
 )
 @verb.asks_how
+@verb.asks_markdown
 @verb.asks_json
 def command(
     *,

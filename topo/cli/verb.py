@@ -39,11 +39,12 @@ _PIECE = 1 << 14  # characters written at once
 class Session:
     """What one call of the program knows of itself.
 
-    `as_json` says whether JSON was asked for; `folder` is where an absolute FILE lies, which JSON
-    does not tell. `without` is what it is asked to take as out of order.
+    `as_json` and `as_markdown` say what was asked for; `folder` is where an absolute FILE lies,
+    which JSON does not tell. `without` is what it is asked to take as out of order.
     """
 
     as_json: bool = False
+    as_markdown: bool = False
     folder: str = ""
     without: tuple[str, ...] = ()
 
@@ -279,6 +280,22 @@ def asks_json(verb: _Verb) -> _Verb:
     return option(verb)
 
 
+def asks_markdown(verb: _Verb) -> _Verb:
+    """Give a verb whose answer is a page ``--markdown``; it takes nothing of it but the page."""
+
+    def remember(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+        session = ctx.ensure_object(Session)
+        session.as_markdown = value
+        if value and session.as_json:
+            raise click.UsageError("--markdown and --json are two forms of one answer: give one.")
+
+    words = "Print Markdown, for an issue or a pull request."
+    option = click.option(
+        "--markdown", is_flag=True, expose_value=False, callback=remember, help=words
+    )
+    return option(verb)
+
+
 def draws_timeline(verb: _Verb) -> _Verb:
     """Give a verb ``-o`` and ``--theme`` for a picture of its timeline."""
     theme = choice("--theme", THEMES, "Of the picture.")
@@ -308,7 +325,11 @@ def _pair(text: str, option: click.Parameter) -> tuple[str, str]:
 
 
 def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
-    """Print a page of text, then the findings; return the exit code."""
+    """Print a page as text or Markdown, then the findings; return the exit code."""
+    if Session.current().as_markdown:
+        from topo.views.markup import markdown
+
+        return put_text(markdown(blocks), findings)
     from topo.views.text.page import render
 
     width = _WIDTH

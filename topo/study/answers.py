@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from topo.display import Displayed
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import brief, counted, listed, nearest_names, shortened
 from topo.records import dataclass
@@ -285,7 +286,7 @@ class WorkloadAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Displayed):
     """The main answer: every workload asked about, by every data path asked for."""
 
     topology: Topology
@@ -396,13 +397,14 @@ class LadderEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class Ladder(Displayed):
     """What binds, then what would bind next, until only what cannot be bought is left.
 
     `end` is why it ends; `findings` are what the answer rests on; `any_routing` is what no choice
     of cards, routes and buffers exceeds, where that is known.
     """
 
+    topology: Topology
     workload: Workload
     answer: PathAnswer
     rungs: tuple[Rung, ...]

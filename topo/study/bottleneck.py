@@ -103,7 +103,7 @@ def bottleneck(
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
     findings += notes
     bound = None if path.matrix is None else routing_bound(topology, workload, path, at)
-    return Ladder(workload, path, rungs, end, at, tuple(findings), bound)
+    return Ladder(topology, workload, path, rungs, end, at, tuple(findings), bound)
 
 
 def ladder_of(

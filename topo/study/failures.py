@@ -9,6 +9,7 @@ from typing import Final, Literal
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Basis, Workload
 from topo.description.without import without
+from topo.display import Displayed
 from topo.flows.demands import demands_of, use_matrix
 from topo.graph import numbered, refine
 from topo.phrases import brief, ranges, shortened
@@ -106,7 +107,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Displayed):
     """What each failure leaves, worst first, beside the answer with nothing failed.
 
     `variants` builds the topology that a loss is of, to look further or to draw it.

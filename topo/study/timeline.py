@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from topo.datapaths.registry import data_path
 from topo.description.description import Basis, DataPath, Workload
+from topo.display import Displayed
 from topo.errors import Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
 from topo.phrases import brief, listed
@@ -98,7 +99,7 @@ class CutOff:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Displayed):
     """A whole timeline: the runs in the order of the file, the moments in time.
 
     `finishes` are seconds by demand name (``load gpu0``); `certified` is whether they, and every

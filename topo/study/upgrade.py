@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from topo.datapaths.registry import count, data_path
 from topo.description.description import Basis, DataPath, Workload
+from topo.display import Displayed
 from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import brief, listed
 from topo.records import dataclass
@@ -109,7 +110,7 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrades:
+class Upgrades(Displayed):
     """What is, and what each change would make of it, best first.
 
     `rejected` are candidates that break a rule or close the way, with the reason; `unasked` is how

@@ -14,6 +14,7 @@ from topo.catalogue.part import (
     Cable,
     Figure,
 )
+from topo.display import Displayed
 from topo.errors import Finding, Place, UnknownNameError
 from topo.graph import components
 from topo.phrases import brief, counted
@@ -110,7 +111,7 @@ class Host:
 
 
 @dataclass(frozen=True, eq=False)
-class Topology:
+class Topology(Displayed):
     """Devices, links and resources of one machine or cluster; nothing in it changes.
 
     `build` is what it was built with, and builds its variants (`replace`).

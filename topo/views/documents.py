@@ -241,9 +241,7 @@ def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -
     }
 
 
-def bottleneck_document(
-    topology: Topology, ladder: Ladder, explained: Explanation | None = None
-) -> Document:
+def bottleneck_document(ladder: Ladder, explained: Explanation | None = None) -> Document:
     """Return ``topo.bottleneck/1``: what binds one workload by one data path, and what is next.
 
     `explained` adds who gets what, what is used by whom, and prices: ``gain`` and ``cost`` are
@@ -255,8 +253,7 @@ def bottleneck_document(
     answer = ladder.answer
     return {
         "schema": "topo.bottleneck/1",
-        "topology": topology,
-        **keys_of(ladder, "basis workload.name:workload workload.direction"),
+        **keys_of(ladder, "topology basis workload.name:workload workload.direction"),
         **size_keys(ladder.workload),
         **keys_of(
             answer, "name:data_path verdict reasons rate start_rate at_most time bottlenecks tied"

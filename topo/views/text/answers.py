@@ -245,12 +245,10 @@ def _way(path: PathAnswer) -> str:
 # --- bottleneck ---------------------------------------------------------------------------------
 
 
-def bottleneck_page(
-    topology: Topology, ladder: Ladder, explained: Explanation | None = None
-) -> Iterator[Block]:
+def bottleneck_page(ladder: Ladder, explained: Explanation | None = None) -> Iterator[Block]:
     """Yield what binds, by how much, who is stopped, the ladder, and what stands behind it."""
     path, workload = ladder.answer, ladder.workload
-    yield Heading(title_of(topology))
+    yield Heading(title_of(ladder.topology))
     yield Heading(f"{workload.name} by {path.name}: {workload_sentence(workload)}")
     if path.rate is None:
         yield Text(sentence(ladder.end))
