@@ -210,6 +210,21 @@ def test_a_ring_of_six_among_many_of_three_is_found() -> None:
         folded(_description(_text(devices, links, workloads)))
 
 
+def test_cables_that_symmetry_tells_apart_are_not_taken_for_alike() -> None:
+    """All leaves are alike, and all tops; but of their HDR cables half run beside an NDR cable."""
+    devices = (
+        "  node[0-7]: {use: server.yaml}\n  leaf[0-7]: quantum-2\n  top[0-7]: quantum-x800\n"
+        f"  appliance[0-7]: {_APPLIANCE}"
+    )
+    links = ["node.slot1 -- leaf: infiniband ndr", "appliance -- top: infiniband hdr"]
+    for n in range(8):
+        beside = f"leaf{n} -- top{(n + 1) % 8}: infiniband"
+        links += [f"leaf{n} -- top{n}: infiniband hdr", f"{beside} hdr", f"{beside} ndr"]
+    text = _text(devices, links, "  load: {read: 8 GB each, from: appliance, to: node.gpu}")
+    with pytest.raises(NotFolded, match="see each other differently"):
+        folded(_description(text))
+
+
 def test_what_was_measured_between_units_is_of_those_alone() -> None:
     """In the file of the cluster, and in a pod that it uses, on cables side by side."""
     Path("pod.yaml").write_text(

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 MOST_CLASSES: Final = 256
 """Classes of servers beyond which a file is answered written out: folding would save nothing."""
-# Units of a class that are compared by all distances: at least so many, and as many as their cables
-# allow for all classes together. Twins count once, so in a fabric of two levels that is all.
+# Cables of a class that are compared by all distances: at least so many, and as many as there is
+# time for. Those of twins count once, so in a fabric of two levels that is all of them.
 _COMPARED: Final = 8
 _MOST_CABLES_SEEN: Final = 2**22
 _SHOWN: Final = 6  # names and ranges of them that stand for all that are alike
@@ -315,8 +315,10 @@ def _agree(colours: Ints, cables: Cables) -> bool:
     return bool((least == most).all() and (members == sizes[own[heads]]).all())
 
 
-def _without_twins(colours: Ints, cables: Cables) -> tuple[Ints, Ints, Cables]:
+def _without_twins(colours: Ints, cables: Cables) -> tuple[Ints, Ints, Cables, Ints]:
     """Return the first of each set of twins, a colour for each set, and the cables between sets.
+
+    Their codes say how many they are too; the codes without that are what is returned last.
 
     Twins are of one colour and have the same cables to the same units: exchanged they leave all as
     it is, so the sets tell as much as the units. A set's colour says how many they are too.
@@ -346,28 +348,31 @@ def _without_twins(colours: Ints, cables: Cables) -> tuple[Ints, Ints, Cables]:
         starts=starts,
         owners=owner[starts],
     )
-    return firsts, _renumbered(colours[firsts] * (sizes.max(initial=0) + 1) + sizes), between
+    of_sets = _renumbered(colours[firsts] * (sizes.max(initial=0) + 1) + sizes)
+    return firsts, of_sets, between, code[heads]
 
 
-def _look_alike(colours: Ints, cables: Cables, members: Ints) -> bool:
-    """Whether the whole looks the same from each of these members of one class.
+def _look_alike(colours: Ints, cables: Cables, rows: Ints) -> bool:
+    """Whether the whole looks the same from each of these cables of one class.
 
-    Each is singled out in turn, and what all units then see of each other, distances to it among
-    that, is compared. Colour refinement alone takes a ring of six for two rings of three.
+    The two ends of each are singled out in turn, and what all units then see of each other,
+    distances to them among that, is compared. Colour refinement alone takes a ring of six for two
+    rings of three, and the rungs of a ladder for its rails.
     """
     base = _mixed(colours.astype(np.uint64) + _MIX[1])
     at_once = max(1, _MOST_CABLES_SEEN // 8 // (cables.owner.size + 1))
     picture: Hashes | None = None
     rounds = 0
-    for at in range(0, members.size, at_once):
-        chunk = members[at : at + at_once]
-        hashes = np.tile(base, (chunk.size, 1))
-        hashes[np.arange(chunk.size), chunk] += _MIX[2]
-        if picture is None:  # as many rounds as tell the units of the first member's sight apart
-            alone, distinct = hashes[:1], 0
-            while (now := np.unique(alone).size) > distinct:
-                distinct, alone, rounds = now, _seen(alone, cables), rounds + 1
-            picture = np.sort(alone[0])
+    for at in range(0, rows.size, at_once):
+        chunk = rows[at : at + at_once]
+        hashes, each = np.tile(base, (chunk.size, 1)), np.arange(chunk.size)
+        hashes[each, cables.owner[chunk]] += _MIX[2]
+        hashes[each, cables.other[chunk]] += _MIX[3]
+        if picture is None:  # as many rounds as tell apart what is seen from the first
+            first, distinct = hashes[:1], 0
+            while (now := np.unique(first).size) > distinct:
+                distinct, first, rounds = now, _seen(first, cables), rounds + 1
+            picture = np.sort(first[0])
         for _ in range(rounds):
             hashes = _seen(hashes, cables)
         if (np.sort(hashes, axis=-1) != picture).any():
@@ -376,19 +381,27 @@ def _look_alike(colours: Ints, cables: Cables, members: Ints) -> bool:
 
 
 def _unlike(colours: Ints, cables: Cables) -> int | None:
-    """Return the first unit of a class from whose members the whole does not look the same."""
-    firsts, of_sets, between = _without_twins(colours, cables)
-    order = np.argsort(colours[firsts], kind="stable")
-    starts = np.flatnonzero(np.diff(colours[firsts][order], prepend=-1))
-    classes = [sets for sets in np.split(order, starts[1:]) if sets.size > 1]
-    if not classes:
-        return None
-    most = _MOST_CABLES_SEEN // (between.owner.size + 1) // len(classes)
-    for sets in classes:
-        count = min(max(most, _COMPARED), sets.size)
-        chosen = sets[np.linspace(0, sets.size - 1, count).astype(np.int64)]
+    """Return a unit with a cable from which the whole looks otherwise than from one of its class.
+
+    Cables of a class are the same and join units of the same two classes.
+    """
+    firsts, of_sets, between, codes = _without_twins(colours, cables)
+    own, seen = colours[firsts[between.owner]], colours[firsts[between.other]]
+    order = np.lexsort((codes, seen, own))
+    changes = [np.diff(column[order], prepend=-1) != 0 for column in (codes, seen, own)]
+    starts = np.flatnonzero(np.logical_or.reduce(changes))
+    # Each cable stands twice, once as either end sees it: the end of the lower colour is enough.
+    classes = [
+        rows
+        for rows in np.split(order, starts[1:])
+        if rows.size > 1 and own[rows[0]] <= seen[rows[0]]
+    ]
+    most = _MOST_CABLES_SEEN // (between.owner.size + 1) // max(len(classes), 1)
+    for rows in classes:
+        count = min(max(most, _COMPARED), rows.size)
+        chosen = rows[np.linspace(0, rows.size - 1, count).astype(np.int64)]
         if not _look_alike(of_sets, between, chosen):
-            return int(firsts[sets[0]])
+            return int(firsts[between.owner[rows[0]]])
     return None
 
 
