@@ -86,7 +86,7 @@ def test_a_comparison_says_what_matters(comparison):
 def test_a_refusal_and_a_bound_are_said():
     refused = topo.compare(topo.load("workstation-4gpu"))
     assert "direct refused" in repr(refused)
-    bound = topo.compare(topo.load("kv-cache"), workload="from-filer")
+    bound = topo.compare(topo.load("kv-cache"), workload="remote")
     assert "direct at most " in repr(bound)
 
 

@@ -9,7 +9,9 @@ from typing import Literal
 import click
 
 from topo.cli import verb
-from topo.files import STANDARD_INPUT, spare_inputs
+from topo.files import STANDARD_INPUT, spare_inputs, write_file
+
+_FLOWCHARTS = (".mmd", ".mermaid")  # text that lays itself out, and no picture
 
 
 @verb.command(
@@ -23,7 +25,8 @@ from topo.files import STANDARD_INPUT, spare_inputs
     "-o",
     "--output",
     metavar="FILE",
-    help="Where to: .svg, .png, .dot, or .pdf with a system Graphviz; - is SVG on standard output.",
+    help="Where to: .svg, .png, .dot, .mmd (Mermaid, what binds marked), or .pdf with a system "
+    "Graphviz; - is SVG on standard output.",
 )
 @click.option(
     "--width", type=click.IntRange(16), metavar="PIXELS", help="Of a .png, instead of its scale."
@@ -91,6 +94,12 @@ def command(
         from topo.study.compare import compare
 
         answer = compare(topology, **arguments, **how.arguments(topology)).workloads[0]
+    if Path(output).suffix.lower() in _FLOWCHARTS and not as_json:
+        from topo.views.mermaid import mermaid
+
+        spare_inputs(output, machine.files)
+        write_file(output, mermaid(topology, answer, at=how.at))
+        return verb.put_text(f"wrote {output}\n", topology.findings)
     picture = draw(
         topology,
         answer=answer,

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
@@ -19,6 +18,7 @@ from topo.phrases import visible
 from topo.topology.locality import forwards
 from topo.topology.topology import Resource, Step, Topology
 from topo.views.diagram.sheet import draw
+from topo.views.mermaid import mermaid
 
 # --- the public graph (`Topology.graph`), and its edges as a table --------------------------------
 
@@ -88,8 +88,6 @@ def _cell(value: object) -> object:
 
 # --- pictures -------------------------------------------------------------------------------------
 
-_SHAPES: Final = {"storage": "[({})]", "nvme": "[({})]", "cpu": "[[{}]]", "memory": "({})"}
-
 
 def write_dot(topology: Topology) -> Exported:
     """Write the DOT text of the picture that `topo draw` makes, with every shape at its place."""
@@ -97,21 +95,8 @@ def write_dot(topology: Topology) -> Exported:
 
 
 def write_mermaid(topology: Topology) -> Exported:
-    """Write a flowchart, which Markdown shows: a box a device, a line with its cable a link."""
-    names = {name: f"d{number}" for number, name in enumerate(topology.devices)}
-    lines = ["flowchart TB"]
-    for name, device in topology.devices.items():
-        shape = _SHAPES.get(device.kind, "[{}]")
-        text = f'"{_plain(name)}<br/>{_plain(device.part.name)}"'
-        lines.append(f"  {names[name]}{shape.format(text)}")
-    for link in topology.links:
-        a, b = names[link.a.device], names[link.b.device]
-        lines.append(f'  {a} ---|"{_plain(link.cable.text)}"| {b}')
-    return Exported("\n".join(lines) + "\n")
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^\w .,/:()+-]", " ", text)
+    """Write a flowchart, which Markdown shows: servers and sockets with their devices and links."""
+    return Exported(mermaid(topology))
 
 
 # --- SimGrid --------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def _labels(scene: Scene) -> dict[WireKey, tuple[Line, ...]]:
     """
     ends = scene.wiring.ends
     labels: dict[WireKey, tuple[Line, ...]] = {
-        wire.key: _wire_lines(scene.topology, wire, scene.basis)
+        wire.key: wire_lines(scene.topology, wire, scene.basis)
         for wire in scene.grouping.wires
         if wire.key in ends
     }
@@ -338,7 +338,7 @@ def _figures(topology: Topology, device: Device, basis: Basis) -> Iterator[str]:
 
 def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...]:
     """Return the lines of the bar that stands for links without a switch."""
-    words = _wire_lines(topology, replace(mesh.wires[0], count=1), basis)
+    words = wire_lines(topology, replace(mesh.wires[0], count=1), basis)
     joined = [(link.a.device, link.b.device) for wire in mesh.wires for link in wire.links]
     devices = {device for ends in joined for device in ends}
     links = sum(wire.count for wire in mesh.wires)
@@ -357,7 +357,7 @@ def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...
 # --- what is written beside wires -----------------------------------------------------------------
 
 
-def _wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...]:
+def wire_lines(topology: Topology, wire: Wire, basis: Basis) -> tuple[Line, ...]:
     """Return the lines beside a wire: what it is, the rate of one direction of one, NUMA nodes."""
     cable = wire.links[0].cable
     many, each = (f"{wire.count} x ", " each") if wire.count > 1 else ("", "")
