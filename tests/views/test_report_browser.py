@@ -262,6 +262,37 @@ def test_the_command_line_that_the_page_gives_has_its_answer(shown, name):
             assert answer is None or same(answer["rate"], rates[path.answer.name]), (resource, text)
 
 
+FLOWS = """() => [...document.querySelectorAll('#flow title')].map((one) => one.textContent)"""
+
+
+def test_who_fills_what_is_told_link_by_link(shown):
+    page = shown(report(topo.load("gds-textbook"), workload="load"))
+    flows = page.ask(FLOWS)
+    assert "storage to slot1: 50 GB/s, 50 % full" in flows
+    assert "slot2 to root1: 50 GB/s, 79 % full" in flows
+    assert sum("to gpu" in flow and "12.5 GB/s" in flow for flow in flows) == 8
+
+
+def test_the_scrubber_says_what_runs_at_a_moment(shown):
+    page = shown(report(topo.load("gds-textbook")))
+    moments = "() => [...document.querySelectorAll('#moments li')].map((one) => one.textContent)"
+    page.page.fill("#scrubber", "100")
+    legacy, direct = page.ask(moments)
+    assert legacy.startswith("legacy: load 50 GB/s, checkpoint 50 GB/s; full: ram0/bus")
+    assert direct.startswith("direct: load 100 GB/s, checkpoint 100 GB/s; full: slot1/chip")
+    page.page.fill("#scrubber", "950")
+    assert page.ask(moments)[1] == "direct: nothing runs"
+
+
+def test_pairs_are_what_each_could_do_alone(shown):
+    whole = report(topo.load("gds-textbook"), workload="load")
+    pairs = whole.workloads[0].paths[1].pairs
+    assert {(pair.far, pair.rate) for pair in pairs} == {("slot1", 50e9), ("slot2", 50e9)}
+    assert len(pairs) == 16
+    page = shown(whole)
+    assert page.ask("() => document.querySelectorAll('#pairs tbody td').length") == 16
+
+
 # --- strangers ------------------------------------------------------------------------------------
 
 HOSTILE = r"""

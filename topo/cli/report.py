@@ -73,6 +73,8 @@ def _command_line(machine: verb.Machine, question: verb.Question, how: verb.How)
     words = [path.name if path.is_absolute() else file]
     for key, value in machine.overrides.items():
         words += ["--set", f"{key}={value}"]
+    for name in machine.without:
+        words += ["--without", name]
     options = {
         "--cufile": machine.cufile,
         "--gdscheck": machine.gdscheck,
@@ -81,6 +83,7 @@ def _command_line(machine: verb.Machine, question: verb.Question, how: verb.How)
         "--at": how.at if how.at != "theoretical" else "",
         "--nics": how.policy.nics if how.policy.nics != "nearest" else "",
         "--routes": how.policy.routes if how.policy.routes != "spread" else "",
+        "--pairing": how.policy.pairing,
     }
     for option, value in options.items():
         words += [option, value] if value else []

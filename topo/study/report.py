@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_paths
 from topo.errors import UnboundedError
+from topo.flows.ends import paired_ends
 from topo.records import dataclass
+from topo.routes.route import Policy
+from topo.routes.router import Router
+from topo.routes.usage import alone, total_use
 from topo.study.answers import Comparison, LadderEnd, PathAnswer, Rung, WorkloadAnswer
 from topo.study.bottleneck import ladder_of
 from topo.study.compare import compare
@@ -19,24 +25,40 @@ from topo.topology.locality import matrix, matrix_devices
 if TYPE_CHECKING:
     from topo.description.description import Basis, Workload
     from topo.errors import Finding
-    from topo.routes.route import Policy
     from topo.topology.topology import Topology
 
 _FOLDED_FROM = 150  # devices of a cluster from which what is alike stands together on the page
 _MOST_ROWS = 24  # of the localities
+_MOST_PAIRS = 256  # of storage and endpoints
+
+
+@dataclass(frozen=True, slots=True)
+class PairRate:
+    """Bytes/s between an endpoint and storage, by one card if any, while nothing else runs.
+
+    `rate` is `None` where nobody knows what limits it; `at_most` where something on the way might
+    limit it further.
+    """
+
+    far: str
+    endpoint: str
+    rate: float | None
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PathReport:
     """A data path's answer, with its ladder where it is not refused.
 
-    `usual` is whether the comparison asks about it: by itself, or because somebody named it.
+    `usual` is whether the comparison asks about it: by itself, or because somebody named it; then
+    `pairs` are what each storage, or card to it, and endpoint could do alone.
     """
 
     answer: PathAnswer
     usual: bool
     ladder: tuple[Rung, ...] = ()
     end: LadderEnd | None = None
+    pairs: tuple[PairRate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +152,8 @@ def report(
         ]
         for answer in comparison.workloads
     }
+    # every card serves every endpoint, as the pairs are asked about one by one
+    router = Router(topology, replace(policy or Policy(), nics="stripe"))
     total, done = sum(map(len, other_paths.values())), 0
     workloads = []
     for answer in comparison.workloads:
@@ -151,7 +175,9 @@ def report(
             end = None
             if path.matrix is not None:
                 rungs, end = ladder_of(topology, path.matrix, sized=answer.workload.sized)
-            reports.append(PathReport(path, path in answer.paths, rungs, end))
+            usual = path in answer.paths
+            pairs = pair_rates(router, answer.workload, path, at) if usual else ()
+            reports.append(PathReport(path, usual, rungs, end, pairs))
         workloads.append(WorkloadReport(answer, tuple(reports)))
     rows, server = matrix_devices(topology), topology.tree.server_of
     if len(rows) > _MOST_ROWS:
@@ -163,3 +189,44 @@ def report(
         localities=matrix(topology, devices=rows),
         findings=(*topology.findings, *comparison.findings),
     )
+
+
+def pair_rates(
+    router: Router, workload: Workload, path: PathAnswer, basis: Basis
+) -> tuple[PairRate, ...]:
+    """Return what each pair of storage, or of a card to it, and endpoint could do alone.
+
+    Parameters
+    ----------
+    router
+        Lays the routes; it should let every card serve every endpoint.
+    workload, path
+        What moves, and by which data path; none of a refused one, or in a folded topology.
+    basis
+        Which figure of each capacity to use.
+    """
+    topology = router.topology
+    if path.matrix is None or topology.folding is not None:
+        return ()
+    ends = paired_ends(router, workload)
+    if sum(len(each.far) for each in ends) > _MOST_PAIRS:
+        return ()
+    rates = []
+    for each in ends:
+        route = router.route(
+            path.data_path, each.far, each.endpoint, each.direction, target=workload.target
+        )
+        for cards in route.by_far_end_and_card():
+            for places in cards:
+                subflows = alone([route.subflows[place] for place in places])
+                use = total_use(subflows)
+                used = [(r, use[name]) for name, r in route.resources(topology, use).items()]
+                rate = min(r.capacity.rate(basis) / weight for r, weight in used)
+                first = subflows[0]
+                far = first.far if len(each.far) > 1 or not first.card else first.card
+                if first.card and len(each.far) > 1 and len(cards) > 1:
+                    far = f"{first.far} by {first.card}"
+                known = rate if math.isfinite(rate) else None
+                bounded = any(r.capacity.unknown(basis, rate * weight) for r, weight in used)
+                rates.append(PairRate(far, each.endpoint, known, bounded))
+    return tuple(rates)

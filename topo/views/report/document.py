@@ -97,7 +97,7 @@ class ResourceTable:
         rows = []
         for place, resource in enumerate(self.resources):
             figure, capacity = resource.capacity.at(self.basis), resource.capacity.rate(self.basis)
-            guess = resource.capacity.achievable
+            guess, used = resource.capacity.achievable, resource.capacity.used(self.basis)
             source, target = ends.get(resource.id, (None, None))
             optional = {
                 "count": resource.count if resource.count > 1 else None,
@@ -109,6 +109,7 @@ class ResourceTable:
                 "guess_bytes_per_s": guess.value
                 if figure.unknown and guess is not None and not guess.unknown
                 else None,
+                "basis": used if used != self.basis else None,
                 "limited_by": resource.limited_by,
                 "line": _line(self.topology, resource.place),
                 "set": self._set(resource) if knobs[place] == place else None,
@@ -118,7 +119,6 @@ class ResourceTable:
                     "id": resource.id,
                     **keys_of(resource),
                     "capacity_bytes_per_s": Exact(capacity),
-                    "basis": resource.capacity.used(self.basis),
                     "source": sources.setdefault((figure.kind, figure.source), len(sources)),
                     "knob": knobs[place],
                     **{key: value for key, value in optional.items() if value},
@@ -228,6 +228,9 @@ def _path(topology: Topology, path: PathReport, table: ResourceTable) -> Documen
     answer = path.answer
     definition = answer.data_path
     workers = OwnLimit(definition.workers, definition.stages == "serial", definition.near_end)
+    pairs: dict[str, dict[str, float | None]] = {}
+    for pair in path.pairs:
+        pairs.setdefault(pair.far, {})[pair.endpoint] = pair.rate
     ladder = {
         "ladder": [
             {
@@ -237,6 +240,7 @@ def _path(topology: Topology, path: PathReport, table: ResourceTable) -> Documen
             for rung in path.ladder
         ],
         "ladder_end": sentence(path.end).removesuffix(".") if path.end else None,
+        "pairs_bytes_per_s": pairs,
     }
     return {
         **keys_of(answer, *(() if path.usual else _OTHER_PATHS)),

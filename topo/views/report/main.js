@@ -1,6 +1,7 @@
 // The page: the document is read, every view shows it, and shows it again after every change.
 
 import { AnswerView, CompareView, LadderView, QuestionView, WorthView } from "./answer.js";
+import { FlowView, PairView, TimelineView } from "./charts.js";
 import { byId, h, write } from "./dom.js";
 import { Model } from "./model.js";
 import { PictureView } from "./picture.js";
@@ -10,12 +11,15 @@ import { answer, complete, ladder, maxMin } from "./solver.js";
 const model = new Model(JSON.parse(byId("document").textContent));
 const picture = new PictureView(model, byId("pictures"), byId("details"));
 const resources = new ResourceView(model, byId("rows"), byId("more"));
-const views = [
-  new QuestionView(model), new AnswerView(model), picture, resources,
-  new CompareView(model), new LadderView(model), new WorthView(model),
+// What a moving slider changes at once, and what may follow when it rests for a moment.
+const views = [new AnswerView(model), picture, resources];
+const later = [
+  new QuestionView(model), new CompareView(model), new LadderView(model), new WorthView(model),
+  new FlowView(model), new PairView(model), new TimelineView(model),
 ];
 picture.onpick = (places) => resources.pick(places);
 
+let waiting = 0;
 function show() {
   const start = performance.now();
   for (const view of views) view.show();
@@ -23,6 +27,12 @@ function show() {
   byId("redo").disabled = !model.future.length;
   byId("reset").disabled = !model.changes.size;
   document.documentElement.dataset.redraw = (performance.now() - start).toFixed(2);
+  clearTimeout(waiting);
+  waiting = setTimeout(follow, 40);
+}
+
+function follow() {
+  for (const view of later) view.show();
 }
 
 let writing = 0;
@@ -75,6 +85,8 @@ function localityTable(rows) {
 if (location.hash.startsWith("#workload")) model.read(location.hash);
 model.listeners.push(show, remember);
 show();
+follow();
+addEventListener("beforeprint", follow);
 document.documentElement.dataset.ready = performance.now().toFixed(1);
 // For those who ask the page itself, as its tests do.
 globalThis.topo = { model, answer, complete, ladder, maxMin };

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from topo import __version__
-from topo.phrases import ranges
+from topo.phrases import listed, ranges
 from topo.units import format_rate
 from topo.views.json import encoded
 from topo.views.report.document import ResourceTable, report_document
@@ -18,13 +18,14 @@ from topo.views.report.picture import colours, live_picture
 
 if TYPE_CHECKING:
     from topo.study.report import Report
+    from topo.topology.topology import Topology
 
 # In the order in which they need each other: together they are one module.
 MODULES: Final = (
     *("solver.js", "words.js", "dom.js", "model.js", "picture.js", "resources.js", "answer.js"),
-    "main.js",
+    *("charts.js", "main.js"),
 )
-_ROOM: Final = 285_000  # characters of a page: pictures of routes that come later are left out
+_ROOM: Final = 296_000  # characters of a page: pictures of routes that come later are left out
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*(//.*\n|/\*\*(?:.|\n)*?\*/\n)", re.MULTILINE)
@@ -54,22 +55,21 @@ def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
-    encoded_document = _in_script(encoded(document, folder=folder, dense=True))
-    room = _ROOM - len(encoded_document) - len(style) - len(script)
-    return environment.from_string(_text("page.html")).render(
-        version=__version__,
-        title=topology.title,
-        name=topology.name,
-        file=document["file"],
-        basis=basis,
-        pictures=_pictures(report, room),
-        insights=[
+    template = environment.from_string(_text("page.html"))
+    values = {
+        "version": __version__,
+        "title": topology.title,
+        "name": topology.name,
+        "file": document["file"],
+        "basis": basis,
+        "alike": _alike(topology),
+        "insights": [
             {"name": workload["name"], "insights": workload["insights"]}
             for workload in document["workloads"]
             if workload["insights"]
         ],
-        together=document["together"] and document["together"]["sentence"],
-        findings=[
+        "together": document["together"] and document["together"]["sentence"],
+        "findings": [
             {
                 "severity": finding.severity,
                 "message": finding.message,
@@ -81,15 +81,17 @@ def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -
             }
             for finding in dict.fromkeys(report.findings)
         ],
-        sources=_sources(document),
-        lines=document["text"],
-        changes=tuple(document["changes"].items()),
-        document=encoded_document,
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-    )
+        "sources": _sources(document),
+        "lines": document["text"],
+        "changes": tuple(document["changes"].items()),
+        "document": _in_script(encoded(document, folder=folder, dense=True)),
+        "style": style,
+        "script": script,
+        "style_hash": _hash(style),
+        "script_hash": _hash(script),
+    }
+    room = _ROOM - len(template.render(pictures=(), **values))
+    return template.render(pictures=_pictures(report, room), **values)
 
 
 def page_script() -> str:
@@ -138,6 +140,15 @@ def _pictures(report: Report, room: int) -> list[Mapping[str, str]]:
             name = workload.workload.name
             pictures.append({"workload": name, "data_path": path.answer.name, "svg": svg})
     return pictures
+
+
+def _alike(topology: Topology) -> str:
+    """Return which servers and switches of a folded topology stand for which."""
+    folding = topology.folding
+    if folding is None:
+        return ""
+    classes = {names: first for first, names in folding.classes.items() if len(names) > 1}
+    return "; ".join(f"{first} for {listed(ranges(names))}" for names, first in classes.items())
 
 
 def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

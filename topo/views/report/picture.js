@@ -125,7 +125,7 @@ export class PictureView {
       const shape = binding[number];
       badge.node.classList.toggle("gone", !shape);
       if (!shape) return;
-      write(badge.text, `BOTTLENECK ${rateText(shape.most.capacity)}`);
+      write(badge.text, binding.length > 3 ? "FULL" : `BOTTLENECK ${rateText(shape.most.capacity)}`);
       const width = badge.text.textContent.length * 6.4 + 14;
       badge.pill.setAttribute("width", width);
       badge.pill.setAttribute("x", -width / 2);
@@ -187,7 +187,7 @@ export function describe(model, solved, place, used) {
   const figure = resource.unknown && !changed ? "unknown" : rateText(used.capacity);
   const facts = [
     ["carries", used.load > 0 && Number.isFinite(used.fill) && Number.isFinite(used.capacity) ? `${rateText(used.load)}, ${percentText(used.fill)} of it` : rateText(used.load)],
-    ["capacity", `${figure}${changed ? " (changed here)" : `, ${resource.basis}`}`],
+    ["capacity", `${figure}${changed ? " (changed here)" : `, ${resource.basis ?? model.page.basis}`}`],
     ["source", changed ? "you" : `${source.kind}: ${source.source}`],
   ];
   if (resource.limited_by && !changed) facts.push(["limited by", resource.limited_by]);

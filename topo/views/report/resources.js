@@ -94,7 +94,7 @@ export class ResourceView {
     const adds = h("td", { class: "adds" });
     const node = h("tr", { "data-knob": knob },
       h("th", { scope: "row" }, name, load), h("td", { class: "fill" }, h("div", { class: "bar" }, bar), level),
-      h("td", { class: "knob" }, slider, h("span", { class: "unit" }, field, " GB/s")), adds);
+      h("td", { class: "knob" }, slider, field), adds);
     return { node, name, bar, level, load, slider, field, adds, base };
   }
 
@@ -123,7 +123,7 @@ export class ResourceView {
       const together = gains.get(kind);
       if (together.rate !== 0) [rate, time, words] = [together.rate, together.time, `all ${together.count}: `];
     }
-    write(row.adds, rate === 0 ? "–" : `${words}+${rateText(rate)}${time > 0 ? `, −${timeText(time)}` : ""}`);
+    write(row.adds, rate === 0 ? "–" : `${words}+${rateText(rate).replace(" GB/s", "")}${time > 0 ? `, −${timeText(time)}` : ""}`);
     row.adds.classList.toggle("worth", rate !== 0);
   }
 
