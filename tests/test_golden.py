@@ -103,6 +103,7 @@ def test_every_rule_of_physics_has_a_bad_file():
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).endswith(("report.add", "report_by_cause"))
         if isinstance(node.args[1], ast.Constant)
+        if all(keyword.arg != "severity" for keyword in node.keywords)  # a warning stops nothing
     }
     assert len(codes) > 10
     assert {code for code in codes if not list(GOLDEN.glob(f"{code}-*.yaml"))} == set()

@@ -46,7 +46,7 @@ def flat(description: Description) -> Description:
     >>> from topo.description.loading import loads
     >>> pod = loads("{topo: 1, devices: {'node[0-1]': {use: gds-textbook}}}")
     >>> [device.name for device in flat(pod).devices][:3]
-    ['node0.slot1', 'node0.slot2', 'node0.cpu0']
+    ['node0.slot1', 'node0.slot2', 'node0.root0']
     """
     if not description.uses:
         return description

@@ -455,13 +455,18 @@ class _Question:
             effects.setdefault((kinds, _round(upgrade.outcome.time), stops), upgrade)
         return best_of_each_kind(effects.values(), _kinds, _MOST_FIRSTS)
 
-    def order(self, upgrade: Upgrade) -> tuple[float, float, int, float, int, str]:
-        """Sort by time, by the sum of all times, fewest things, least cost, least use of RAM."""
-        outcome = upgrade.outcome
+    def order(self, upgrade: Upgrade) -> tuple[int, float, float, int, float, int, str]:
+        """Sort by time, by the sum of all times, fewest things, least cost, least use of RAM.
+
+        A gain that is known goes before one that may be less, "at least 5 s".
+        """
+        outcome, now = upgrade.outcome, self._asked[frozenset(), self._via]
+        gains = outcome.time < now.time * (1 - TIE)
+        certainty = (1 if outcome.at_most else 0) if gains else 2
         total = sum(outcome.times.values())
         cost = upgrade.cost or 0.0
         path = data_path(self._topology.description, upgrade.via or self._via)
-        ranks = (_round(outcome.time), _round(total), upgrade.count, cost)
+        ranks = (certainty, _round(outcome.time), _round(total), upgrade.count, cost)
         return (*ranks, count(path).dram_bytes, upgrade.title)
 
 
@@ -520,6 +525,7 @@ def _effect(upgrade: Upgrade) -> tuple[object, ...]:
         [part.frame for part in upgrade.parts],
         upgrade.count,
         upgrade.cost,
+        upgrade.outcome.at_most,
         {name: _round(time) for name, time in upgrade.outcome.times.items()},
         [(kind, len(several) > 1) for kind, several in names.items()],
     )

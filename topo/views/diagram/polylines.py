@@ -264,8 +264,8 @@ def beside(points: Sequence[Point], offset: float) -> list[Point]:
 
     Examples
     --------
-    >>> beside([(0, 0), (0, 10), (20, 10), (20, 30)], 4)
-    [(4, 0), (4, 6), (24, 6), (24, 30)]
+    >>> beside([(0, 0), (0, 10), (20, 10), (20, 30)], 4.0)
+    [(4.0, 0.0), (4.0, 6.0), (24.0, 6.0), (24.0, 30.0)]
     """
     (x, y), (next_x, next_y) = points[:2]
     if len(points) == 2 and y == next_y:  # noqa: PLR2004  (a level line)

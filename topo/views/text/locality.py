@@ -173,6 +173,10 @@ _CLASSES: Final[Mapping[str, str]] = {
     "SYS": "over the link between NUMA nodes or sockets",
 }
 _DISTANCE: Final = "distance = PCI bridges between the two: 3 under one switch"
+_LINKS_ONLY: Final = (
+    "Rates are what the links between the two pass. What a CPU lets pass from device to device can "
+    "be less: `topo compare` counts it."
+)
 _NOTES: Final[Mapping[str, str]] = {
     "nvidia-smi": "Nearest is the best class of `nvidia-smi topo -m`.",
     "nccl": "Nearest is the best type of NCCL's paths. NCCL knows no drives: they go by "
@@ -237,6 +241,8 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
     yield Lines("\n".join(lines) or _DISTANCE)
     yield Text(_NOTES[affinities.rules], dim=True)
+    if affinities.rules == "nvidia-smi" and used & {"PHB", "NODE", "SYS"}:
+        yield Text(_LINKS_ONLY, dim=True)
     yield Text(
         "Of cards as near, one with RDMA goes first, then the faster. Where several are as good, "
         "the GPUs are dealt out evenly; any of the others does as well.",

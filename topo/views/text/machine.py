@@ -40,6 +40,14 @@ if TYPE_CHECKING:
     from topo.views.text.page import Block, Row, Table
 
 
+_COUNTS: Final = (
+    "RAM traversals",
+    "CPU memory copies",
+    "copies by a core",
+    "DRAM bytes per payload byte",
+)
+_BESIDE_COUNTS: Final = 4  # workloads whose verdicts fit a line with the counts
+_A_TABLE: Final = 6  # workloads whose verdicts fit a line alone
 _ALIKE: Final = 1e-9  # ratios of one tier that differ by less are one
 
 # --- show ---------------------------------------------------------------------------------------
@@ -255,27 +263,27 @@ def _workload(workload: Workload) -> Row:
 def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Block]:
     """Yield the data paths with their counts, their verdict for each workload, and their moves."""
     yield Heading(f"{topology.name}{without_words(topology)}: data paths")
-    yield table(
-        (
-            "data path",
-            *(routed.workload.name for routed in surveys[0].workloads),
-            right("RAM traversals"),
-            right("CPU memory copies"),
-            right("copies by a core"),
-            right("DRAM bytes per payload byte"),
-        ),
-        (
+    count = len(surveys[0].workloads)
+    parts = [(0, count, True)]  # from and to which workload, and whether the counts stand beside
+    if count > _BESIDE_COUNTS:
+        starts = range(0, count, _A_TABLE)
+        parts = [*((start, start + _A_TABLE, False) for start in starts), (count, count, True)]
+    for start, stop, is_counted in parts:
+        yield table(
             (
-                Cell(survey.data_path.name),
-                *("-" if _misfit(r) else verdict_cell(r.verdict) for r in survey.workloads),
-                str(survey.counts.ram_traversals),
-                str(survey.counts.cpu_memory_copies),
-                str(survey.counts.core_copies),
-                str(survey.counts.dram_bytes),
-            )
-            for survey in surveys
-        ),
-    )
+                "data path",
+                *(routed.workload.name for routed in surveys[0].workloads[start:stop]),
+                *(map(right, _COUNTS) if is_counted else ()),
+            ),
+            (
+                (
+                    Cell(survey.data_path.name),
+                    *map(_cell, survey.workloads[start:stop]),
+                    *(_counts(survey) if is_counted else ()),
+                )
+                for survey in surveys
+            ),
+        )
     yield Heading("Moves")
     rows: list[Row] = []
     for survey in surveys:
@@ -289,9 +297,19 @@ def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Bl
         yield table(("", "", wide()), reasons)
 
 
+def _cell(routed: RoutedPath) -> Cell | str:
+    return "-" if _misfit(routed) else verdict_cell(routed.verdict)
+
+
 def _misfit(routed: RoutedPath) -> bool:
     """Whether a data path joins other sorts of ends than a workload has."""
     return any(reason.code == "wrong-ends" for reason in routed.reasons)
+
+
+def _counts(survey: PathRoutes) -> tuple[str, ...]:
+    counts = survey.counts
+    numbers = (counts.ram_traversals, counts.cpu_memory_copies, counts.core_copies)
+    return tuple(map(str, (*numbers, counts.dram_bytes)))
 
 
 def _reasons(topology: Topology, survey: PathRoutes) -> Iterator[Row]:

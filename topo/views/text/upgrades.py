@@ -99,11 +99,12 @@ def _upgrade_row(
     number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
 ) -> Row:
     change = upgrade.outcome.time / upgrades.now.time - 1.0
+    share = f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}"
     cost = "-" if upgrade.cost is None else f"{upgrade.cost:,.0f}"
     return (
         str(number),
         *(at_least(time, upgrade.outcome) for time in upgrade.outcome.times.values()),
-        f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}",
+        f"{share} at best" if upgrade.outcome.at_most and not upgrades.now.at_most else share,
         *((cost,) if priced else ()),
         title + f", with {listed(upgrade.cables)}" * bool(upgrade.cables),
         upgrade_reason(upgrades, upgrade),
