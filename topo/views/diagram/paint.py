@@ -74,7 +74,7 @@ class Painter:
                 self.canvas.box(
                     self._name(f"{buffer} in {key}"),
                     self.buffers[key][buffer].moved(*self.at),
-                    self.canvas.html(lines),
+                    lines,
                     fillcolor=self.theme.paper,
                     color=self.theme.routes[self._look_of_buffer(key, buffer)].colour,
                     penwidth="2",
@@ -112,7 +112,7 @@ class Painter:
                 self.canvas.box(self._name(f"{key} behind {step}"), shadow, **attributes)
         at = self._text_at(key, rect, lines)
         if at is None and on:
-            self.canvas.box(self._name(key), rect, self.canvas.html(lines), **attributes)
+            self.canvas.box(self._name(key), rect, lines, **attributes)
         else:
             self.canvas.box(self._name(key), rect, **attributes)
             text, colour = self._name(f"text of {key}"), "" if on else self.theme.faint

@@ -17,6 +17,7 @@ import subprocess
 import sysconfig
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import field
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, get_args
@@ -27,13 +28,14 @@ from topo.files import replace_file
 from topo.phrases import brief, visible
 from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, height, widest
+from topo.views.diagram.shapes import Run, Shape, drawio
 
 Engine = Literal["graphviz-pure", "dot"]
 Stroke = Literal["hollow", "solid", "dashed", "dotted", "striped", "beaded"]
 # What is drawn inside a line in the paper's colour, by stroke.
 INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "dotted"}
 
-_FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv")
+_FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio")
 _SECONDS = 120  # that an engine may take
 _FONT = "Arial"
 _ROUND = 7.0  # radius of a corner
@@ -51,11 +53,14 @@ class Picture:
         The picture as DOT; any Graphviz program draws it as it is: ``dot -Tsvg picture.dot``.
     width, height
         Its size in points.
+    shapes
+        The same as values, for formats that have shapes of their own.
     """
 
     dot: str
     width: float
     height: float
+    shapes: tuple[Shape, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:
         return brief(self, f"of {self.width:.0f} x {self.height:.0f} points")
@@ -130,6 +135,9 @@ class Picture:
         match target.suffix.lower():
             case ".dot" | ".gv":
                 data = self.dot.encode()
+            case ".drawio":
+                title = target.stem
+                data = drawio(self.shapes, (self.width, self.height), title).encode()
             case ".svg":
                 data = self.svg(engine=engine or "graphviz-pure").encode()
             case ".png":
@@ -369,6 +377,12 @@ class Canvas:
         )
         self._graph.attr("edge", fontname=_FONT, fontsize="10", dir="none", arrowsize="0.8")
         self._clusters = 0
+        self._shapes: list[Shape] = []
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """What was drawn, in that order."""
+        return tuple(self._shapes)
 
     @property
     def text(self) -> str:
@@ -378,6 +392,8 @@ class Canvas:
     def frame(self, rect: Rect, *, fill: str, border: str) -> None:
         """Draw a rectangle behind everything."""
         self._clusters += 1
+        paint = {"fillcolor": fill, "color": border}
+        self._shapes.append(Shape("frame", rect=rect, attributes=paint))
         with self._graph.subgraph(name=f"cluster_{self._clusters}") as cluster:
             low, high = self.height - rect.bottom, self.height - rect.y
             cluster.attr(
@@ -397,10 +413,13 @@ class Canvas:
                 height="0.01",
             )
 
-    def box(self, name: str, rect: Rect, label: str = "", **attributes: str) -> None:
-        """Draw a device, with a label (of `html`) in the middle."""
-        if label:
-            attributes["label"] = label
+    def box(self, name: str, rect: Rect, lines: Sequence[Line] = (), /, **attributes: str) -> None:
+        """Draw a device, with lines of text in the middle."""
+        if attributes.get("style") != "invis":
+            text = self._runs(lines)
+            self._shapes.append(Shape("box", name, rect, text=text, attributes=dict(attributes)))
+        if lines:
+            attributes["label"] = self.html(lines)
         self._graph.node(
             self._escape(name),
             pos=self._pos((rect.cx, rect.cy)),
@@ -415,19 +434,25 @@ class Canvas:
         """Write lines with their middle (or, `left`, the middle of their left side) at a point."""
         wide = widest(tuple(lines))
         x = at[0] + wide / 2 if left else at[0]
+        high = height(tuple(lines))
+        rect = Rect(x - wide / 2, at[1] - high / 2, wide, high)
+        text = self._runs(lines, colour)
+        self._shapes.append(Shape("words", name, rect, text=text, left=left))
         self._graph.node(
             self._escape(name),
             pos=self._pos((x, at[1])),
             shape="none",
             style="",
             width=_n(wide / 72, 4),
-            height=_n(height(tuple(lines)) / 72, 4),
+            height=_n(high / 72, 4),
             label=self.html(lines, colour=colour, left=left, width=wide),
         )
 
     def line(self, tail: str, head: str, points: Sequence[Point], **attributes: str) -> None:
         """Draw a line with rounded corners; with `arrow`, its last point is the arrow's tip."""
         points = list(points)
+        route, ends = tuple(points), (tail, head)
+        self._shapes.append(Shape("line", points=route, ends=ends, attributes=dict(attributes)))
         arrow = attributes.get("dir") == "forward"
         tip = points[-1]
         if arrow:
@@ -447,6 +472,10 @@ class Canvas:
             f'<FONT COLOR="{self.theme.paper}"><B>{_escaped(number)}</B></FONT></TD></TR></TABLE>>'
         )
         place = self._pos(at)
+        rect = Rect(at[0] - 7.5, at[1] - 7.5, 15, 15)
+        text = (Run(number, 10.0, bold=True, colour=self.theme.paper),)
+        paint = {"fillcolor": look.colour, "color": self.theme.paper}
+        self._shapes.append(Shape("box", "", rect, text=text, attributes=paint))
         self._graph.edge(
             self._node(tail),
             self._node(head),
@@ -460,7 +489,7 @@ class Canvas:
         self, lines: Sequence[Line], *, colour: str = "", left: bool = False, width: float = 0.0
     ) -> str:
         """Return an HTML-like label: a row for each line."""
-        tones = {"ink": colour or self.theme.ink, "soft": colour or self.theme.soft}
+        tones = self._tones(colour)
         side = ' ALIGN="LEFT"' if left else ""
         rows = []
         for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
@@ -477,6 +506,18 @@ class Canvas:
         wide = f' WIDTH="{int(width)}"' if width else ""
         start = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
         return f"<{start}{wide}>{''.join(rows)}</TABLE>>"
+
+    def _tones(self, colour: str) -> dict[str, str]:
+        return {"ink": colour or self.theme.ink, "soft": colour or self.theme.soft}
+
+    def _runs(self, lines: Sequence[Line], colour: str = "") -> tuple[Run, ...]:
+        """Return lines with their colours; what cries out is in the paper's on the alarm's."""
+        tones = {**self._tones(colour), "alarm": self.theme.paper}
+        grounds = {"alarm": self.theme.alarm}
+        return tuple(
+            Run(line.text, line.size, line.bold, tones[line.tone], grounds.get(line.tone, ""))
+            for line in lines
+        )
 
     def _node(self, name: str) -> str:
         """Return a node's name for the end of an edge, where a colon would start a port."""

@@ -270,7 +270,7 @@ class Sheet:
             painter.wires()
             painter.routes()
         _paint_legend(canvas, rows, (_MARGIN, top + high), legend_wide)
-        return Picture(canvas.text, *size)
+        return Picture(canvas.text, *size, canvas.shapes)
 
 
 def _width(panels: tuple[Panel, ...]) -> float:

@@ -52,7 +52,8 @@ def draw_timeline(*simulations: Simulation, theme: str = "light") -> Picture:
     """
     sheet = _Sheet(simulations, theme_named(theme))
     sheet.paint()
-    return Picture(dot=sheet.canvas.text, width=_WIDE, height=sheet.height)
+    canvas = sheet.canvas
+    return Picture(canvas.text, _WIDE, sheet.height, canvas.shapes)
 
 
 # --- what is shown --------------------------------------------------------------------------------
