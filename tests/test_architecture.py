@@ -53,6 +53,7 @@ LIBRARIES = {
     "document": {"yaml"},
     "topology": {"networkx"},
     "topology/folding": {"numpy"},
+    "topology/units": {"numpy"},
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},

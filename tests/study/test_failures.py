@@ -6,6 +6,8 @@ import pytest
 
 import topo
 from topo.study.failures import Failures, failures, parts_of
+from topo.study.question import ask
+from topo.topology.build import build_topology
 
 _POD = """
 topo: 1
@@ -94,3 +96,48 @@ def test_a_refused_path_fails_by_itself() -> None:
 def test_parts_are_devices_that_carry_data_and_the_links_between() -> None:
     kinds = {part.kind for part in parts_of(topo.load("dgx-h100"))}
     assert kinds == {"storage", "nic", "nvswitch", "link"}
+
+
+_RAILS = """
+topo: 1
+devices:
+  node[0-7]: {use: dgx-h100}
+  leaf[0-3]: quantum-2
+  spine[0-1]: quantum-2
+  filer[0-1]: {part: nvme-of-target, ports: 4, read: 400 GB/s, write: 60 GB/s}
+links:
+  - node[0-3].slot1 -- leaf0: 2x infiniband ndr
+  - node[0-3].slot2 -- leaf1: 2x infiniband ndr
+  - node[4-7].slot1 -- leaf2: 2x infiniband ndr
+  - node[4-7].slot2 -- leaf3: 2x infiniband ndr
+  - leaf -- spine all to all: 3x infiniband hdr
+  - filer -- spine all to all: 2x infiniband ndr
+workloads:
+  load: {read: 8 GB each, from: filer, to: node.gpu}
+"""
+
+
+def test_what_is_kept_of_the_whole_answers_as_what_is_read_anew() -> None:
+    """Cables of a bundle, ports of a card, switches, parts inside a server: each fails once."""
+    machine = topo.loads(_RAILS)
+    result = failures(machine, via="direct")
+    assert result.topology.folding is not None
+    outcomes = set()
+    for loss in result.losses:
+        anew = machine.without(*(part.first for part in loss.parts))
+        assert anew.folding is None
+        answer = topo.compare(anew, workload="load", via=["direct"])["direct"]
+        assert loss.rate == pytest.approx(answer.rate or 0.0, rel=1e-9), loss
+        assert loss.stopped_count == answer.stopped_count
+        assert loss.at_most == answer.at_most
+        outcomes.add(round(loss.rate))
+    assert len(outcomes) > 2
+
+
+def test_ends_that_no_workload_has_are_told_apart_all_the_same() -> None:
+    """Of a folded machine one GPU is asked about, that others are alike to."""
+    described = topo.loads(_RAILS).description
+    machine = build_topology(described.folded or described, fold_from=2)
+    result = failures(machine, workload=ask(machine, "filer", "node5.gpu2"), via="direct")
+    stopping = [loss for loss in result.losses if loss.stopped == ("node5.gpu2",)]
+    assert {loss.parts[0].first for loss in stopping} >= {"node5.nic2", "node5.nic2 -- node5.cpu0"}

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from topo.description.description import DescribedLink, Description, End, Use, Workload
 from topo.description.flat import hosts, names_of
-from topo.description.names import ranged
+from topo.description.names import Names, ranged
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import listed
 
@@ -17,7 +17,9 @@ _MOST: Final = 4  # names in a list before "and 3 more"
 Lost = TypeVar("Lost", bound=Hashable)
 
 
-def without(description: Description, texts: Iterable[str]) -> Description:
+def without(
+    description: Description, texts: Iterable[str], names: Names | None = None
+) -> Description:
     """Return what is left of a description when something fails.
 
     Parameters
@@ -28,6 +30,8 @@ def without(description: Description, texts: Iterable[str]) -> Description:
         What fails: devices as a selection names them (``leaf2``, ``node.slot1``, ``gpu[0-3]``),
         whole used machines (``node3``), or one cable of each link between two selections (``leaf0
         -- spine``, ``slot1/p2 -- leaf0``).
+    names
+        Those of its devices, where somebody has them.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def without(description: Description, texts: Iterable[str]) -> Description:
     UnknownNameError
         With every text that names no device or no link.
     """
-    names = names_of(description)
+    names = names or names_of(description)
     findings: list[Finding] = []
 
     def selected(text: str) -> frozenset[str]:

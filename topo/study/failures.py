@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Basis, Workload
+from topo.description.flat import names_of
 from topo.description.without import without
 from topo.display import Displayed
 from topo.flows.demands import demands_of, use_matrix
@@ -172,7 +173,8 @@ def failures(
     whole = replace(
         topology.description.folded or topology.description, workloads=(asked,), expectations=()
     )
-    base = build_topology(whole, fold_from=_FOLDED_FROM)
+    names = names_of(whole)
+    base = build_topology(whole, fold_from=_FOLDED_FROM, left_of=topology)
 
     def by(path: str) -> PathAnswer:
         answered = compare(base, workload=asked, via=(path,), at=at, policy=policy)
@@ -181,10 +183,8 @@ def failures(
     answer, _ = usable(base, asked, lambda path: by(path.name), stated=via)
 
     def variants(parts: Iterable[FailedPart]) -> Topology:
-        left = whole
-        for part in parts:
-            left = without(left, (part.first,))
-        return build_topology(left, fold_from=_FOLDED_FROM)
+        left = without(whole, (part.first for part in parts), names)
+        return build_topology(left, fold_from=_FOLDED_FROM, left_of=base)
 
     losses: list[Loss] = []
     if answer.verdict != "refused":

@@ -32,7 +32,9 @@ FOLDED_FROM: Final = 10_000
 """Devices from which a description that uses machines is answered by kinds of machine."""
 
 
-def build_topology(description: Description, *, fold_from: int = FOLDED_FROM) -> Topology:
+def build_topology(
+    description: Description, *, fold_from: int = FOLDED_FROM, left_of: Topology | None = None
+) -> Topology:
     """Return the topology that `description` describes.
 
     Machines that it uses are written out, or folded where they are many and alike. It is checked
@@ -46,6 +48,8 @@ def build_topology(description: Description, *, fold_from: int = FOLDED_FROM) ->
     fold_from
         How many devices a description has from which it is folded if it can be
         (`topo.topology.folding`).
+    left_of
+        What it is left of when something fails: what is known of that is not found anew.
 
     Raises
     ------
@@ -58,7 +62,8 @@ def build_topology(description: Description, *, fold_from: int = FOLDED_FROM) ->
         from topo.topology.folding import NotFolded, folded  # NumPy: a small machine does without
 
         with suppress(NotFolded):
-            description, folding = folded(description)
+            known = left_of.folding if left_of is not None else None
+            description, folding = folded(description, known.cluster if known else None)
     description = flat(description)
     if folding is not None:
         description = replace(description, folded=whole)

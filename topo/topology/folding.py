@@ -14,23 +14,20 @@ Arrays carry the load: devices are made for one unit a cell.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from topo.description.description import DescribedLink, Description, Device, End, Use
-from topo.description.flat import DeviceIndex, without_nesting
-from topo.description.links import FreePorts
+from topo.description.description import DescribedLink, Description, End
 from topo.description.names import ranged
-from topo.graph import numbered
 from topo.phrases import brief, counted
 from topo.records import dataclass
+from topo.topology.units import Cables, Cluster, cluster_of
 
 if TYPE_CHECKING:
-    from topo.catalogue.part import Cable
     from topo.topology.topology import Resource, Topology
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -47,20 +44,6 @@ _SHOWN: Final = 6  # names and ranges of them that stand for all that are alike
 _OUTER: Final = ("network-switch", "storage")  # what the outer file may have beside its servers
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A used topology, or a device of the outer file, by the name it stands under.
-
-    Units of one `kind` are the same, without what they are cabled to. A device by itself is of no
-    `use`.
-    """
-
-    name: str
-    kind: int
-    use: Use | None
-    device: Device | None
-
-
 @dataclass(frozen=True, eq=False)
 class Folding:
     """What the units of a folded topology stand for.
@@ -74,11 +57,14 @@ class Folding:
         The names of all units of its class.
     canonical
         For each unit of the folded topology the first of its class.
+    cluster
+        All units, coloured by class.
     """
 
     cells: Mapping[str, tuple[str, ...]]
     classes: Mapping[str, tuple[str, ...]]
     canonical: Mapping[str, str]
+    cluster: Cluster
 
     def __repr__(self) -> str:
         units = sum(map(len, self.cells.values()))
@@ -135,113 +121,6 @@ class Folding:
         """Return the names of all devices that are alike to this one, in the order of the file."""
         unit = self.unit(device)
         return tuple(name + device[len(unit) :] for name in self.classes.get(unit, (unit,)))
-
-
-# --- units and the cables between them ------------------------------------------------------------
-
-
-def units_of(description: Description) -> list[Unit]:
-    """Return the units of a description that uses no machines inside machines."""
-    kinds: dict[object, int] = {}
-
-    def kind(key: object) -> int:
-        return kinds.setdefault(key, len(kinds))
-
-    def kind_of(device: Device) -> int:
-        part, rdma = id(device.part), bool(device.rdma)
-        return kind((part, device.role, device.outside, device.numa, rdma))
-
-    devices = [Unit(each.name, kind_of(each), None, each) for each in description.devices]
-    servers = [
-        Unit(name, kind(id(use.template)), use, None)
-        for use in description.uses
-        for name in use.names
-    ]
-    return devices + servers
-
-
-class Ports(NamedTuple):
-    """The two ends of a cable within their units, as it is written, and which cable it is.
-
-    Devices are named without their unit's name, which for a device by itself is all of it.
-    """
-
-    a: str
-    a_side: str
-    b: str
-    b_side: str
-    cable: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cables:
-    """The cables between units as arrays, each twice: as either end sees it, sorted by that end.
-
-    `owner` sees `other` through a cable whose `code` is twice its index in `ports`, and one more at
-    the end that is written second; `link` is the number of the link that it is of. `starts` are the
-    first of each owner that has any, `owners` those owners.
-    """
-
-    owner: Ints
-    other: Ints
-    code: Ints
-    link: Ints
-    starts: Ints
-    owners: Ints
-    ports: Sequence[Ports]
-
-
-def cables_of(
-    units: Sequence[Unit], links: Sequence[DescribedLink], is_card: Callable[[str], bool]
-) -> Cables:
-    """Return the cables of links, each network cable in a port of its card."""
-    places = {unit.name: place for place, unit in enumerate(units)}
-    located: dict[str, tuple[int, str, bool]] = {}  # a device's unit, its name there, is it a card
-
-    def locate(device: str) -> tuple[int, str, bool]:
-        unit = device
-        while unit not in places:
-            unit = unit.rpartition(".")[0]
-        located[device] = place = (places[unit], device[len(unit) :], is_card(device))
-        return place
-
-    cable_numbers: dict[Cable, int] = {}
-    number_of: dict[int, int] = {}  # by identity first: links of one line share their cable
-    ports: dict[Ports, int] = {}
-    rows: list[tuple[int, int, int, int]] = []
-    free = FreePorts(end for link in links for end in (link.a, link.b))
-    for number, link in enumerate(links):
-        a, b, cable = link.a, link.b, link.cable
-        a_place, a_inner, a_is_card = located.get(a.device) or locate(a.device)
-        b_place, b_inner, b_is_card = located.get(b.device) or locate(b.device)
-        cable_number = number_of.get(id(cable), -1)
-        if cable_number < 0:
-            cable_number = cable_numbers.setdefault(cable, len(cable_numbers))
-            number_of[id(cable)] = cable_number
-        in_ports = cable.reach == "network" and (a_is_card or b_is_card)
-        a_side, b_side = a.side, b.side
-        for _ in range(cable.count if in_ports else 1):
-            if in_ports and a_is_card:
-                a_side = a.side or free.next_of(a.device)
-            if in_ports and b_is_card:
-                b_side = b.side or free.next_of(b.device)
-            both = Ports(a_inner, a_side, b_inner, b_side, cable_number)
-            rows.append((a_place, b_place, ports.setdefault(both, len(ports)), number))
-    columns = np.array(rows, np.int64).reshape(-1, 4)
-    first, second, port, link_number = columns.T
-    owner = np.concatenate((first, second))
-    order = np.argsort(owner, kind="stable")
-    owner = owner[order]
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    return Cables(
-        owner=owner,
-        other=np.concatenate((second, first))[order],
-        code=np.concatenate((2 * port, 2 * port + 1))[order],
-        link=np.concatenate((link_number, link_number))[order],
-        starts=starts,
-        owners=owner[starts],
-        ports=tuple(ports),
-    )
 
 
 # --- colour refinement ----------------------------------------------------------------------------
@@ -380,10 +259,11 @@ def _look_alike(colours: Ints, cables: Cables, rows: Ints) -> bool:
     return True
 
 
-def _unlike(colours: Ints, cables: Cables) -> int | None:
+def _unlike(colours: Ints, cables: Cables, *, certain: bool) -> int | None:
     """Return a unit with a cable from which the whole looks otherwise than from one of its class.
 
-    Cables of a class are the same and join units of the same two classes.
+    Cables of a class are the same and join units of the same two classes. Where it is `certain` of
+    the whole that this is left of, two of each are compared.
     """
     firsts, of_sets, between, codes = _without_twins(colours, cables)
     own, seen = colours[firsts[between.owner]], colours[firsts[between.other]]
@@ -398,7 +278,7 @@ def _unlike(colours: Ints, cables: Cables) -> int | None:
     ]
     most = _MOST_CABLES_SEEN // (between.owner.size + 1) // max(len(classes), 1)
     for rows in classes:
-        count = min(max(most, _COMPARED), rows.size)
+        count = 2 if certain else min(max(most, _COMPARED), rows.size)
         chosen = rows[np.linspace(0, rows.size - 1, count).astype(np.int64)]
         if not _look_alike(of_sets, between, chosen):
             return int(firsts[between.owner[rows[0]]])
@@ -412,26 +292,22 @@ class NotFolded(Exception):  # noqa: N818  (no error: the caller writes the unit
     """Why a description is answered with its units written out."""
 
 
-def folded(
-    description: Description, named: Iterable[Sequence[str]] = ()
-) -> tuple[Description, Folding]:
+def folded(description: Description, whole: Cluster | None = None) -> tuple[Description, Folding]:
     """Return the description with one unit a cell, and what each of them stands for.
 
     Parameters
     ----------
     description
         With its used topologies not written out.
-    named
-        Groups of devices that somebody asks about, besides the workloads' ends: what is in a
-        group is told from what is not.
+    whole
+        The cluster of which it is left when something fails: what is known of that is not found
+        anew.
 
     Raises
     ------
     NotFolded
         Where folding would save nothing, or units that see the same are not certain to be alike.
     """
-    index = DeviceIndex(description)
-    description = without_nesting(description)
     for workload in description.workloads:
         sources, targets = workload.sources, workload.targets
         in_pairs = len(sources) == len(targets) and not set(sources) & set(targets)
@@ -439,15 +315,9 @@ def folded(
             workload.direction == "copy" and in_pairs
         ):
             raise NotFolded(f"{workload.name} pairs one by one")
-    groups = [
-        *(ends for work in description.workloads for ends in (work.sources, work.targets)),
-        *named,
-    ]
-    for rate in description.measurements:  # between those two, whatever else is alike
-        groups += ((end.partition("/")[0],) for end in (rate.source, rate.target))
-    units, links = units_of(description), description.links
-    cables = cables_of(units, links, lambda device: index[device].is_nic)
-    coarse = refined(_first_colours(units, groups), cables)
+    cluster = (whole.left(description) if whole else None) or cluster_of(description)
+    units, cables = cluster.units, cluster.cables
+    coarse = refined(_renumbered(cluster.colours), cables)
     servers = [place for place, unit in enumerate(units) if unit.device is None]
     first_of: dict[int, int] = {}
     for place in servers:
@@ -461,37 +331,15 @@ def folded(
         raise NotFolded("units that are alike are cabled to each other")
     if not (_agree(coarse, cables) and _agree(fine, cables)):
         raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
-    if (unlike := _unlike(coarse, cables)) is not None:
+    if (unlike := _unlike(coarse, cables, certain=cluster.certain)) is not None:
         raise NotFolded(f"{units[unlike].name} and others see each other differently")
-    return _one_of_each(description, units, links, cables, fine, coarse)
+    return _one_of_each(cluster, fine, coarse)
 
 
-def _first_colours(units: Sequence[Unit], groups: Iterable[Sequence[str]]) -> Ints:
-    """Return a colour for each unit: what it is, and which of its devices are in which group."""
-    places = {unit.name: place for place, unit in enumerate(units)}
-    colours: list[list[object]] = [[unit.kind] for unit in units]
-    for number, group in enumerate(groups):
-        for name in group:
-            unit, inner = name, ""
-            while unit not in places:
-                unit, _, last = unit.rpartition(".")
-                inner = f".{last}{inner}"
-            colours[places[unit]] += (number, inner)
-    for colour, each in zip(colours, units, strict=True):
-        if each.device is not None and each.device.kind not in _OUTER:
-            colour.append(each.name)  # a server written out beside used ones is not folded
-    return np.array(numbered([tuple(colour) for colour in colours]), np.int64)
-
-
-def _one_of_each(
-    description: Description,
-    units: Sequence[Unit],
-    links: Sequence[DescribedLink],
-    cables: Cables,
-    fine: Ints,
-    coarse: Ints,
-) -> tuple[Description, Folding]:
+def _one_of_each(cluster: Cluster, fine: Ints, coarse: Ints) -> tuple[Description, Folding]:
     """Return the description of the first unit of each cell, and what those stand for."""
+    units, links, cables = cluster.units, cluster.links, cluster.cables
+    description = cluster.description
     _, first_places = np.unique(fine, return_index=True)
     sizes = np.bincount(fine)
     firsts = [units[place] for place in first_places]
@@ -509,6 +357,7 @@ def _one_of_each(
         cells={name: cells[cell] for name, cell, _ in colours},
         classes={name: classes[class_] for name, _, class_ in colours},
         canonical={name: classes[class_][0] for name, _, class_ in colours},
+        cluster=replace(cluster, colours=coarse),
     )
     # The cables of each kind from a chosen unit to a cell: how many, and the first of them.
     is_first = np.zeros(len(units), bool)
