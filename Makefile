@@ -44,8 +44,9 @@ lock:  ## write the newest versions that fit into requirements-dev.lock, for `ma
 	mv $(LOCK).new $(LOCK)
 	@touch $(READY)
 
-setup-browser:  ## install Debian's Chromium, in which `make test` tries the report's page
+setup-browser:  ## install Debian's Chromium and (by npm, if it is there) axe-core: the page is tested in both
 	apt-get install --yes --no-install-recommends chromium fonts-liberation
+	-npm install --silent --no-save --prefix $(VENV)/axe axe-core@4
 
 demo: setup  ## compare the legacy path with the direct one on the textbook server, and draw it
 	$(TOPO) compare $(DEMO)

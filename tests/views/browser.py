@@ -6,11 +6,18 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+import topo
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WHY_NOT = "no browser: `make setup-browser` installs Chromium, and the page is tested in it"
+AXE = Path(topo.__file__).parents[1] / ".venv/axe/node_modules/axe-core/axe.min.js"
+needs_axe = pytest.mark.skipif(
+    not AXE.is_file(), reason="no axe-core: `make setup-browser` gets it where npm is"
+)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
 
 

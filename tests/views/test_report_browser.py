@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import replace
 from itertools import count
 
 import pytest
 
 import topo
-from tests.views.browser import Watched, chromium, needs_browser
+from tests.views.browser import AXE, Watched, chromium, needs_axe, needs_browser
 from topo.description.locating import builtin_names
 from topo.flows.demands import System
 from topo.solve.fluid import complete
@@ -427,6 +428,28 @@ def test_it_fits_and_reads_at_every_width(shown, width, scheme):
     )
     assert page.ask("() => document.documentElement.scrollWidth") <= width
     assert page.ask(FAINT) == []
+
+
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100"])
+def test_it_prints_on_two_pages_with_dark_ink_on_white(shown, name):
+    page = shown(report(topo.load(name)), color_scheme="dark")
+    paper = page.page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 2
+    page.page.emulate_media(media="print")
+    ink = page.ask("() => getComputedStyle(document.querySelector('#rate')).color")
+    assert ink == "rgb(21, 25, 30)"
+
+
+AUDIT = """() => axe.run(document, {resultTypes: ['violations']}).then((result) =>
+  result.violations.map((one) => `${one.id}: ${one.nodes[0].html}`))"""
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_nothing_to_say(shown, scheme):
+    page = shown(report(topo.load("gds-textbook")), color_scheme=scheme, bypass_csp=True)
+    page.ask(AXE.read_text(encoding="utf-8"))
+    assert page.ask(AUDIT) == []
 
 
 # Texts of the page whose contrast with what is behind them is less than WCAG's AA asks.
