@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -177,3 +179,29 @@ def test_nothing_of_it_is_loaded_before_it_is_asked_for():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "topo.display" in done.stdout.split()
     assert not [name for name in done.stdout.split() if name.startswith(("topo.views", "topo.n"))]
+
+
+# --- the notebook of the docs ---------------------------------------------------------------------
+
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebook.ipynb"
+
+
+def test_the_notebook_runs_and_shows_something_in_every_cell():
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    names: dict[str, object] = {}
+    shown = []
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+        *statements, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(statements, []), NOTEBOOK.name, "exec"), names)
+        assert isinstance(last, ast.Expr), "a cell ends in what it shows"
+        value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
+        shown.append(type(value).__name__)
+        for form in ("_repr_html_", "_repr_svg_"):
+            if hasattr(value, form):
+                assert "<" in getattr(value, form)()
+    assert {"Topology", "Comparison", "Picture", "Ladder", "Upgrades", "Simulation"} <= set(shown)

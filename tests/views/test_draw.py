@@ -872,12 +872,36 @@ def test_a_missing_engine_is_named(both, monkeypatch, engine, advice):
         both.svg(engine=engine)
 
 
-def test_pdf_needs_a_system_graphviz(both, monkeypatch, tmp_path):
+def test_pdf_needs_no_engine_for_western_letters(both, monkeypatch, tmp_path):
     with pytest.raises(DrawError, match="makes no PDF"):
         both.pdf(engine="graphviz-pure")
     monkeypatch.setattr(pictures.shutil, "which", lambda *_, **__: None)
+    data = both.write(tmp_path / "picture.pdf").read_bytes()
+    assert data == both.pdf()
+    assert b"MediaBox [0 0 %.2f %.2f]" % (both.width, both.height) in data
+    shown = set(re.findall(rb"\((.*)\) Tj", data))
+    written = (text.strip().encode("cp1252") for text in texts_of(both) if text.strip())
+    plain = {text.replace(b"(", b"\\(").replace(b")", b"\\)") for text in written}
+    assert plain <= {text.strip() for text in shown}
+    start = int(re.search(rb"startxref\n(\d+)", data)[1])
+    assert data[start:].startswith(b"xref\n0 7\n")
+    for number, place in enumerate(re.findall(rb"(\d{10}) 00000 n", data), start=1):
+        assert data[int(place) :].startswith(b"%d 0 obj\n" % number)
+    length, stream = re.search(
+        rb"/Length (\d+) >>\nstream\n(.*)\nendstream", data, re.DOTALL
+    ).groups()
+    assert len(stream) == int(length)
+
+
+def texts_of(picture):
+    return [run.text for shape in picture.shapes for run in shape.text]
+
+
+def test_pdf_of_other_letters_takes_a_system_graphviz(small, monkeypatch):
+    named = draw(small.replace({"gpu0.label": "図"}), answer=None)
+    monkeypatch.setattr(pictures.shutil, "which", lambda *_, **__: None)
     with pytest.raises(DrawError, match="no program dot"):
-        both.write(tmp_path / "picture.pdf")
+        named.pdf()
 
 
 def test_a_system_graphviz_draws_the_same(both):
@@ -888,7 +912,7 @@ def test_a_system_graphviz_draws_the_same(both):
     root = ET.fromstring(svg)
     shown = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
     assert shown == set(texts(both))
-    assert both.pdf().startswith(b"%PDF")
+    assert both.pdf(engine="dot").startswith(b"%PDF")
 
 
 def test_an_unknown_theme_is_refused(small):

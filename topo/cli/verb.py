@@ -303,7 +303,7 @@ def draws_timeline(verb: _Verb) -> _Verb:
         "-o",
         "--output",
         metavar="FILE",
-        help="Draw who runs when as well: FILE.svg, .png, .dot, or .pdf with a system Graphviz.",
+        help="Draw who runs when as well: FILE.svg, .png, .pdf, .dot or .drawio.",
     )
     return output(theme(verb))
 

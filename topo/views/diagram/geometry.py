@@ -8,6 +8,7 @@ taken to be wide.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Literal
@@ -18,6 +19,7 @@ Point = tuple[float, float]
 Side = Literal["top", "bottom", "left", "right"]
 Tone = Literal["ink", "soft", "alarm"]
 
+_ROUND = 7.0  # radius of a corner
 _LEADING = 1.22  # line height over font size
 _BOLD = 1.08
 _ALARM = 12.0  # what the ground of an alarm adds, above and below and at the sides
@@ -112,6 +114,34 @@ def free_place(left: float, right: float, taken: tuple[float, ...], room: float)
         return (widest[0] + widest[1]) / 2
     middles = [min(max(middle, low + room / 2), high - room / 2) for low, high in wide]
     return min(middles, key=lambda x: (abs(x - middle), x))
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def curve(points: Sequence[Point]) -> list[Point]:
+    """Return the control points of a Bézier curve: straight pieces, corners rounded off."""
+    controls = [points[0]]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        controls += [*_straight(controls[-1], _rounded(corner, before)), corner]
+        controls += [corner, _rounded(corner, after)]
+    return [*controls, *_straight(controls[-1], points[-1])]
+
+
+def _rounded(corner: Point, end: Point) -> Point:
+    """Return the point on the way from a corner to an end where the rounding is over."""
+    length = max(abs(end[0] - corner[0]), abs(end[1] - corner[1]), 1e-9)
+    part = min(_ROUND / length, 0.5)
+    return (corner[0] + (end[0] - corner[0]) * part, corner[1] + (end[1] - corner[1]) * part)
+
+
+def _straight(start: Point, stop: Point) -> list[Point]:
+    (x, y), (end_x, end_y) = start, stop
+    return [
+        ((2 * x + end_x) / 3, (2 * y + end_y) / 3),
+        ((x + 2 * end_x) / 3, (y + 2 * end_y) / 3),
+        stop,
+    ]
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from topo.errors import DrawError, Finding
 from topo.files import replace_file
 from topo.phrases import brief, visible
 from topo.records import dataclass
-from topo.views.diagram.geometry import Line, Point, Rect, height, widest
+from topo.views.diagram.geometry import Line, Point, Rect, curve, height, widest
+from topo.views.diagram.pdf import pdf, writable
 from topo.views.diagram.shapes import Run, Shape, drawio
 
 Engine = Literal["graphviz-pure", "dot"]
@@ -38,7 +39,6 @@ INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "
 _FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio")
 _SECONDS = 120  # that an engine may take
 _FONT = "Arial"
-_ROUND = 7.0  # radius of a corner
 SCALE = 1.5  # pixels a point, where nobody asks for more or less: the smallest text has 15 pixels
 MOST_PIXELS, _MOST_IN_ALL = 16_384, 100_000_000  # of a PNG: at a side, and together
 
@@ -101,18 +101,21 @@ class Picture:
         help_text = "another --width or --scale, less of the machine (--collapse), or .svg"
         raise DrawError(Finding("picture-size", message, help=help_text))
 
-    def pdf(self, *, engine: Engine = "dot") -> bytes:
-        """Return the picture as PDF, which a system Graphviz alone makes.
+    def pdf(self, *, engine: Engine | None = None) -> bytes:
+        """Return the picture as PDF: topo's own, or that of a system Graphviz (``dot``).
 
         Raises
         ------
         DrawError
-            If the engine is missing or fails.
+            If its text has other letters than Western European ones, which takes the fonts of a
+            system Graphviz, or if that is missing or fails.
         """
-        if engine != "dot":
-            help_text = "a system Graphviz does: --engine dot"
+        if engine is None and writable(self.shapes):
+            return pdf(self.shapes, (self.width, self.height))
+        if engine == "graphviz-pure":
+            help_text = "topo does itself, without --engine; a system Graphviz: --engine dot"
             raise DrawError(Finding("engine-cannot", f"{engine} makes no PDF", help=help_text))
-        return _render(self.dot, "pdf", engine)
+        return _render(self.dot, "pdf", "dot")
 
     def write(
         self,
@@ -143,7 +146,7 @@ class Picture:
             case ".png":
                 data = self.png(engine=engine or "graphviz-pure", width=width, scale=scale)
             case ".pdf":
-                data = self.pdf(engine=engine or "dot")
+                data = self.pdf(engine=engine)
             case suffix:
                 message = f"no picture format {suffix or 'without a suffix'}"
                 help_text = f"one of {' '.join(_FORMATS)}"
@@ -460,7 +463,7 @@ class Canvas:
             length = abs(tip[0] - x) + abs(tip[1] - y)
             part = max(1 - size / length, 0.0) if length else 0.0
             points[-1] = (x + (tip[0] - x) * part, y + (tip[1] - y) * part)
-        pos = " ".join(self._pos(point) for point in _curve(points))
+        pos = " ".join(self._pos(point) for point in curve(points))
         attributes["pos"] = f"e,{self._pos(tip)} {pos}" if arrow else pos
         self._graph.edge(self._node(tail), self._node(head), **attributes)
 
@@ -536,31 +539,6 @@ def _font(line: Line, colour: str) -> str:
 def _n(value: float, digits: int = 2) -> str:
     """Return a number without needless digits, and never minus zero."""
     return f"{round(value, digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
-
-
-def _curve(points: Sequence[Point]) -> list[Point]:
-    """Return the control points of a Bézier curve: straight pieces, corners rounded off."""
-    curve = [points[0]]
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        curve += [*_straight(curve[-1], _rounded(corner, before)), corner]
-        curve += [corner, _rounded(corner, after)]
-    return [*curve, *_straight(curve[-1], points[-1])]
-
-
-def _rounded(corner: Point, end: Point) -> Point:
-    """Return the point on the way from a corner to an end where the rounding is over."""
-    length = max(abs(end[0] - corner[0]), abs(end[1] - corner[1]), 1e-9)
-    part = min(_ROUND / length, 0.5)
-    return (corner[0] + (end[0] - corner[0]) * part, corner[1] + (end[1] - corner[1]) * part)
-
-
-def _straight(start: Point, stop: Point) -> list[Point]:
-    (x, y), (end_x, end_y) = start, stop
-    return [
-        ((2 * x + end_x) / 3, (2 * y + end_y) / 3),
-        ((x + 2 * end_x) / 3, (y + 2 * end_y) / 3),
-        stop,
-    ]
 
 
 def _escaped(text: str) -> str:

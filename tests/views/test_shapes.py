@@ -1,4 +1,4 @@
-"""The picture for diagrams.net: shapes of its own, in frames, wires tied to boxes."""
+"""The picture as shapes: for diagrams.net in frames with wires tied to boxes, and as PDF."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ def test_a_strangers_words_stay_words(tmp_path):
 def test_a_timeline_is_written_too(tmp_path):
     simulation = topo.simulate(topo.load("gds-textbook"))
     assert len(cells_of(draw_timeline(simulation), tmp_path)) > 20
+    assert draw_timeline(simulation).pdf().startswith(b"%PDF")
 
 
 def test_the_same_picture_gives_the_same_file(tmp_path):
@@ -105,3 +106,14 @@ def test_the_same_picture_gives_the_same_file(tmp_path):
         topo.draw(topo.load("gds-textbook")).write(tmp_path / "x.drawio")
         texts.append((tmp_path / "x.drawio").read_text())
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_machine_is_a_pdf_page_too(name, theme):
+    machine = topo.load(name)
+    for picture in (topo.draw(machine, answer=None, theme=theme), topo.draw(machine)):
+        data = picture.pdf()
+        assert data.startswith(b"%PDF-1.4\n")
+        assert data.endswith(b"%%EOF\n")
+        assert b"none" not in data
