@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -140,3 +142,15 @@ def test_a_built_in_machine_loads_from_the_wheel(wheel, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(wheel))
+
+
+def test_the_lock_file_pins_all_that_development_needs():
+    lock = (CHECKOUT / "requirements-dev.lock").read_text(encoding="utf-8")
+    pins = [line for line in lock.splitlines() if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[\w.!+-]+", pin) for pin in pins)
+    locked = {re.sub(r"[-_.]+", "-", pin.partition("==")[0]).lower() for pin in pins}
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needs = [*project["dependencies"], *extras["scale"], *extras["dev"]]
+    names = {re.match(r"[\w.-]+", need).group().lower().replace("_", "-") for need in needs}
+    assert names - {"gpu-topo"} <= locked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import csv
 import io
 import json
@@ -309,6 +310,30 @@ def test_mermaid_and_dot():
     for name in topology.devices:
         assert sum(f'"{name}<br/>' in line for line in lines) == 1
     assert "graph" in export_text("dot", topology).text.split("{")[0]
+
+
+def _calls_of_a_picture(servers):
+    """Count the calls that writing DOT of so many servers, all different, takes."""
+    numbers = range(servers)
+    devices = [
+        f"cpu{i}: xeon-8480c\n  gpu{i}: h100-pcie-80gb\n  nic{i}: connectx-7" for i in numbers
+    ]
+    links = [f"gpu{i} -- cpu{i}: pcie 5 x16\n  - nic{i} -- cpu{i}: pcie 5 x16" for i in numbers]
+    cables = [f"nic{i} -- leaf: infiniband ndr" for i in numbers]
+    topology = loads(
+        "topo: 1\ndevices:\n  leaf: quantum-2\n  "
+        + "\n  ".join(devices)
+        + "\nlinks:\n  - "
+        + "\n  - ".join([*links, *cables])
+    )
+    profile = cProfile.Profile()
+    profile.runcall(export_text, "dot", topology)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_dot_of_twice_the_servers_is_twice_the_work():
+    _calls_of_a_picture(2)  # what is loaded once
+    assert _calls_of_a_picture(40) < 2.5 * _calls_of_a_picture(20)
 
 
 def test_an_interface_without_a_device_stays_one():
