@@ -41,6 +41,10 @@ def codes(exported):
 @pytest.mark.parametrize("name", builtin_names())
 def test_every_machine_in_every_format_twice_the_same(kind, name):
     topology = load(name)
+    if kind == "nccl" and len(topology.hosts) > 1:
+        with pytest.raises(ExchangeError, match="holds one host"):
+            export_text(kind, topology)
+        return
     assert export_text(kind, topology) == export_text(kind, topology)
     assert export_text(kind, topology).text.endswith("\n")
 
@@ -55,6 +59,8 @@ def test_a_format_that_is_not_there():
 
 def test_nccl_within_its_parsers_limits():
     for name in builtin_names():
+        if len(load(name).hosts) > 1:
+            continue
         text = export_text("nccl", load(name)).text
         assert text.startswith('<system version="')
         assert "\t" not in text
