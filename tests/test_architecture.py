@@ -57,7 +57,7 @@ LIBRARIES = {
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
-    "views": {"graphviz", "graphviz_pure"},
+    "views": {"graphviz", "graphviz_pure", "pptx"},
     "notebook": {"pandas"},
     "views/report/page": {"jinja2"},
     "views/report/picture": {"defusedxml"},

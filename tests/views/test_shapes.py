@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -117,3 +118,27 @@ def test_every_machine_is_a_pdf_page_too(name, theme):
         assert data.startswith(b"%PDF-1.4\n")
         assert data.endswith(b"%%EOF\n")
         assert b"none" not in data
+
+
+def test_a_slide_without_its_library_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pptx", None)
+    with pytest.raises(topo.TopoError, match=r"takes python-pptx, .*pip install python-pptx"):
+        topo.draw(topo.load("gds-textbook")).write(tmp_path / "x.pptx")
+    assert not (tmp_path / "x.pptx").exists()
+
+
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "pod-32"])
+def test_a_slide_has_native_shapes(name, tmp_path):
+    library = pytest.importorskip("pptx", reason="python-pptx is not installed: no slide is tried")
+    picture = topo.draw(topo.load(name))
+    slide = library.Presentation(picture.write(tmp_path / "x.pptx")).slides[0]
+    assert len(slide.shapes) == len(picture.shapes)
+    texts = [run.text for shape in picture.shapes for run in shape.text]
+    shown = [
+        paragraph.text
+        for shape in slide.shapes
+        if shape.has_text_frame
+        for paragraph in shape.text_frame.paragraphs
+        if paragraph.text
+    ]
+    assert shown == [text for text in texts if text]

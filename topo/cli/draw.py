@@ -25,8 +25,8 @@ _FLOWCHARTS = (".mmd", ".mermaid")  # text that lays itself out, and no picture
     "-o",
     "--output",
     metavar="FILE",
-    help="Where to: .svg, .png, .pdf, .dot, .mmd (Mermaid, what binds marked) or .drawio "
-    "(diagrams.net); - is SVG on standard output.",
+    help="Where to: .svg, .png, .pdf, .dot, .mmd (Mermaid, what binds marked), .drawio "
+    "(diagrams.net) or .pptx (with python-pptx); - is SVG on standard output.",
 )
 @click.option(
     "--width", type=click.IntRange(16), metavar="PIXELS", help="Of a .png, instead of its scale."

@@ -30,13 +30,14 @@ from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, curve, height, widest
 from topo.views.diagram.pdf import pdf, writable
 from topo.views.diagram.shapes import Run, Shape, drawio
+from topo.views.diagram.slide import pptx
 
 Engine = Literal["graphviz-pure", "dot"]
 Stroke = Literal["hollow", "solid", "dashed", "dotted", "striped", "beaded"]
 # What is drawn inside a line in the paper's colour, by stroke.
 INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "dotted"}
 
-_FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio")
+_FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio", ".pptx")
 _SECONDS = 120  # that an engine may take
 _FONT = "Arial"
 SCALE = 1.5  # pixels a point, where nobody asks for more or less: the smallest text has 15 pixels
@@ -145,6 +146,8 @@ class Picture:
                 data = self.svg(engine=engine or "graphviz-pure").encode()
             case ".png":
                 data = self.png(engine=engine or "graphviz-pure", width=width, scale=scale)
+            case ".pptx":
+                data = pptx(self.shapes, (self.width, self.height))
             case ".pdf":
                 data = self.pdf(engine=engine)
             case suffix:
