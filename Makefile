@@ -68,6 +68,7 @@ format: setup  ## let the formatter write
 bench: setup  ## time the commands against their budgets, a cluster, the solvers beside SimGrid, the page
 	$(BIN)/python bench/cold_start.py
 	$(BIN)/python -m bench.cluster --time
+	$(BIN)/python -m bench.large_cluster
 	$(BIN)/python -m bench.solve_families --linear --sizes 1000,10000 $(if $(SIMGRID_SOURCE),--simgrid-source $(SIMGRID_SOURCE))
 	$(BIN)/python -m bench.solve_families --sizes 100000 $(if $(SIMGRID_SOURCE),--simgrid-source $(SIMGRID_SOURCE))
 	$(BIN)/python -m bench.solve_completions

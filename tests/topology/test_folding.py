@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from topo.errors import TopoError
 from topo.routes.route import Policy
 from topo.topology.build import build_topology
 from topo.topology.folding import NotFolded, folded
+from topo.topology.tiers import networks
+from topo.views.diagram.grouping import group
 
 if TYPE_CHECKING:
     from topo.description.description import Description
@@ -259,3 +262,42 @@ def test_a_server_that_differs_splits_its_kind() -> None:
     assert math.isclose(topo.compare(small)["legacy"].rate or 0.0, 90e9)
     direct = topo.compare(small)["direct"]
     assert direct.verdict == "refused"
+
+
+def _three_leaves() -> str:
+    devices = "\n".join(
+        [
+            "  node[0-11]: {use: ./server.yaml}",
+            "  leaf[0-2]: quantum-2",
+            "  spine: quantum-2",
+            f"  filer[0-1]: {_APPLIANCE}",
+        ]
+    )
+    links = [
+        "node.slot1 -- leaf in blocks: infiniband ndr",
+        "leaf -- spine: 2x infiniband ndr",
+        "filer -- spine: 2x infiniband ndr",
+    ]
+    return _text(devices, links, "  load: {read: 8 GB each, from: filer, to: node.gpu}")
+
+
+def test_tiers_and_graph_are_those_of_the_cluster_written_out() -> None:
+    whole, written = _cluster(_three_leaves())
+    assert whole.folding is not None
+    assert networks(whole) == networks(written)
+    graph, expected = whole.graph(), written.graph()
+    assert set(graph.nodes) == set(expected.nodes)
+    assert graph.number_of_edges() == expected.number_of_edges()
+
+
+def test_a_box_says_what_it_stands_for() -> None:
+    """All but the server that is drawn open, and all switches and appliances, by their ranges."""
+    whole, written = _cluster(_three_leaves())
+    boxes = group(whole, 1, frozenset({"node0.gpu0"})).boxes.values()
+    assert {"node0", "node1-3", "node4-11"} == {box.server for box in boxes} - {""}
+    for topology in (whole, written):
+        counts: Counter[str] = Counter()
+        for box in group(topology, 1, frozenset({"node0.gpu0"})).boxes.values():
+            counts[box.kind] += box.count * box.servers
+        assert counts == Counter(device.kind for device in written.devices.values())
+    assert {"leaf1-2", "filer0-1"} <= {box.name for box in boxes}

@@ -104,6 +104,10 @@ class Folding:
             name = name.rpartition(".")[0]
         return name
 
+    def in_cell(self, unit: str) -> tuple[str, ...]:
+        """Return the names of the units that one stands for in a representative's sight."""
+        return self.cells.get(unit, (unit,))
+
     def cell_size(self, device: str) -> int:
         """Return how many devices a device stands for in a representative's sight."""
         return len(self.cells.get(self.unit(device), ("",)))

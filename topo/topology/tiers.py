@@ -101,30 +101,42 @@ def _tier(
 ) -> Tier:
     """Return the sums of a tier; what joins two switches of one tier is in none of them."""
     each: list[tuple[float | None, float | None]] = []
+    in_all: list[tuple[float | None, float | None]] = []
     storage: list[float | None] = []
     for name in switches:
+        size = topology.cell_size(name)
         below: list[float | None] = []
         above: list[float | None] = []
         for step in cables[name]:
             level = levels.get(step.target, -1)  # a card stands below every switch
             if topology[step.target].is_storage:
-                storage.append(_rate(step))
+                storage.append(_times(size, _rate(step)))
             elif level != levels[name]:
                 (above if level > levels[name] else below).append(_rate(step))
         each.append((_sum(below), _sum(above)))
+        in_all.append((_times(size, each[-1][0]), _times(size, each[-1][1])))
     ratios = [_over(*both) for both in each]
     known = [ratio for ratio in ratios if ratio is not None]
+    folding = topology.folding
     return Tier(
-        tuple(switches),
-        _sum(below for below, _ in each),
-        _sum(above for _, above in each),
+        tuple(
+            name for first in switches for name in (folding.in_cell(first) if folding else [first])
+        ),
+        _sum(below for below, _ in in_all),
+        _sum(above for _, above in in_all),
         _sum(storage),
         max(known, default=None),
     )
 
 
 def _rate(step: Step) -> float | None:
-    return step.resource.capacity.theoretical.value if step.resource else None
+    """Return bytes/s of a step, and of all that its source has like it."""
+    rate = step.resource.capacity.theoretical.value if step.resource else None
+    return _times(step.times[0], rate)
+
+
+def _times(count: int, rate: float | None) -> float | None:
+    return None if rate is None else count * rate
 
 
 def _sum(rates: Iterable[float | None]) -> float | None:

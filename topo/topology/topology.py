@@ -397,8 +397,16 @@ class Topology(Displayed):
         ``lanes``, ``cables``, ``resource`` (its name), ``link`` (as written). A memory's two edges
         share one resource, its bus, and both show the bus's bandwidth.
 
-        Changing the graph changes nothing in the topology.
+        Changing the graph changes nothing in the topology. Of a folded one each device is written
+        out.
+
+        Raises
+        ------
+        DescriptionError
+            If those are too many (`topo.description.flat.flat`).
         """
+        if self.folding is not None:
+            return self.written_out().graph()
         import networkx
 
         def gigabytes(figure: Figure | None) -> float | None:

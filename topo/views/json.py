@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
 from topo.catalogue.part import Figure, Part
-from topo.phrases import visible
+from topo.phrases import ranges, visible
 
 if TYPE_CHECKING:
     from topo.description.description import Workload
@@ -30,6 +30,7 @@ Shape: TypeAlias = "tuple[str | Callable[[Any], Document], ...]"
 
 _DIGITS: Final = 12  # beyond that, a float holds the order of additions rather than a figure
 _EXACT: Final = 2**53
+_MOST_NAMES: Final = 10_000  # ends that are listed one by one
 
 # The unit of a number by the last word of its field's name.
 _UNITS: Final[Mapping[str, str]] = {
@@ -140,6 +141,11 @@ def size_keys(workload: Workload) -> Document:
     """Return a workload's bytes, and a note where nobody said how many."""
     note = None if workload.sized else "no size is said: rates only"
     return {"bytes": workload.size if workload.sized else None, "note": note}
+
+
+def _ends(names: tuple[str, ...]) -> Sequence[str]:
+    """Return the names of a workload's ends, very many of them as ranges."""
+    return ranges(names) if len(names) > _MOST_NAMES else names
 
 
 class _Word(NamedTuple):
@@ -386,7 +392,12 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "alternatives:equal_walks",
     ),
     # Answers.
-    "Workload": ("name direction", size_keys, "sources:from targets:to efficiency"),
+    "Workload": (
+        "name direction",
+        size_keys,
+        lambda workload: {"from": _ends(workload.sources), "to": _ends(workload.targets)},
+        "efficiency",
+    ),
     "WorkloadAnswer": ("*workload paths", _in_words("insights")),
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from string import ascii_letters
 from typing import TYPE_CHECKING
 
@@ -48,12 +48,14 @@ class Box:
     """One device, or several that are alike; `key` is the first one's name.
 
     `server` names the servers that they are in (``node0-15``), empty at the top; `servers` is how
-    many.
+    many. `count` is how many devices are drawn as one, in each server: in a folded topology each of
+    `devices` stands for several.
     """
 
     key: str
     name: str
     devices: tuple[Device, ...]
+    count: int
     server: str = ""
     servers: int = 1
 
@@ -63,9 +65,9 @@ class Box:
         return self.devices[0].kind
 
     @property
-    def count(self) -> int:
-        """Devices drawn as one, in each server."""
-        return len(self.devices) // self.servers
+    def several(self) -> bool:
+        """Whether more than one device is drawn as one."""
+        return self.count * self.servers > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,18 @@ def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -
     for members in groups(classes):
         servers = tuple(dict.fromkeys(homes[name].server for name in members))
         first = [name for name in members if homes[name].server == servers[0]]
+        local, in_all = [homes[name].local for name in first], servers
+        if topology.folding is not None:
+            in_all = tuple(chain.from_iterable(map(topology.folding.in_cell, servers)))
+            if servers == ("",):
+                local = list(chain.from_iterable(map(topology.folding.in_cell, first)))
         boxes[members[0]] = Box(
             key=members[0],
-            name=_compressed(dict.fromkeys(homes[name].local for name in first)),
+            name=_compressed(dict.fromkeys(local)),
             devices=tuple(topology[name] for name in members),
-            server=_compressed(servers),
-            servers=len(servers),
+            count=len(local),
+            server=_compressed(in_all),
+            servers=len(in_all),
         )
     box_of = {device.name: box.key for box in boxes.values() for device in box.devices}
     bundles: dict[tuple[object, ...], list[Link]] = {}
@@ -132,8 +140,9 @@ def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -
     wires = []
     for key, links in enumerate(bundles.values()):
         a, b = box_of[links[0].a.device], box_of[links[0].b.device]
+        count = sum(link.times[0] * topology.cell_size(link.a.device) for link in links)
         copies = boxes[a].servers if boxes[a].server == boxes[b].server else 1
-        wires.append(Wire(key, a, b, tuple(links), len(links) // copies))
+        wires.append(Wire(key, a, b, tuple(links), count // copies))
     return Grouping(boxes, tuple(wires), box_of)
 
 

@@ -106,7 +106,7 @@ class Painter:
         attributes["tooltip"] = names
         if self.live and box:
             attributes["class"] = " ".join(("device", *(device.name for device in box.devices)))
-        if box and len(box.devices) > 1 and key not in self.scene.alarms:
+        if box and box.several and key not in self.scene.alarms:
             for step in (2, 1):
                 shadow = rect.moved(3.0 * step, 3.0 * step)
                 self.canvas.box(self._name(f"{key} behind {step}"), shadow, **attributes)

@@ -235,6 +235,11 @@ def _alarms(
             whose.setdefault(name, []).append(label)
     if len(shown) == 1:
         whose = {name: [] for name in whose}  # no need to say
+    if scene.topology.folding is not None:  # what binds is named for all that are alike
+        for name, alike in scene.topology.alike_resources.items():
+            if alike.resource.id in whose:
+                whose[name] = whose[alike.resource.id]
+                resources[name] = replace(resources[name], name=alike.resource.name)
     binding = {name: resources[name] for name in whose if name in resources}
     alarms: set[WireKey | str] = set()
     inside: dict[str, list[Resource]] = {}
@@ -263,7 +268,9 @@ def _alarm_lines(
 
     `whose` are the routes that each resource binds, where several are shown.
     """
-    routes = and_more(list(dict.fromkeys(label for side in full for label in whose[side.id])))
+    routes = and_more(
+        list(dict.fromkeys(label for side in full for label in whose.get(side.id, ())))
+    )
     names = tuple(dict.fromkeys(resource.name for resource in full))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
     figure = full[0].capacity.at(basis) if basis else None

@@ -340,7 +340,7 @@ def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
         signs.append(Sign("buffer", "buffer in system RAM", first))
     if any(scene.alarms for scene in scenes):
         signs.append(Sign("alarm", "bottleneck"))
-    if any(len(box.devices) > 1 for box in boxes):
+    if any(box.several for box in boxes):
         signs.append(Sign("alike", "several alike, drawn as one"))
     if any(box.devices[0].outside for box in boxes):
         signs.append(Sign("outside", "outside this machine"))

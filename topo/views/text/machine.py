@@ -60,7 +60,7 @@ def show_page(topology: Topology) -> Iterator[Block]:
     links = grouped(topology.links, lambda link: (_cable(link), link.layer))
     yield table(
         (wide("link"), "cable", "layer"),
-        ((Cell(shortened(link.name for link in group)), *cells) for cells, group in links.items()),
+        ((Cell(shortened(_link_names(topology, group))), *cells) for cells, group in links.items()),
     )
     if topology.description.fabrics:
         yield Heading("Fabrics: what was made by rule")
@@ -69,11 +69,13 @@ def show_page(topology: Topology) -> Iterator[Block]:
     if tiered:
         yield Heading("Networks: what meets at each tier, from the cards up")
         yield _tiers(tiered)
+    folding = topology.folding
     for stated, hosts in grouped(topology.settings_by_host.items(), _settings).items():
-        of = f" of {shortened(host for host, _ in hosts)}" if hosts[0][0] else ""
+        names = dict.fromkeys(folding.shown(host) if folding else host for host, _ in hosts)
+        of = f" of {shortened(names)}" if hosts[0][0] else ""
         yield Text(f"Settings{of}: {stated or 'none stated'}.")
     yield Heading("Resources: what transfers share")
-    yield _resources(topology.all_resources)
+    yield _resources(_each_class(topology))
     rate, headline = ram_rate(topology), ram_headline(topology)
     if rate is not None and headline is not None:
         words = f"System RAM in all: {format_rate(rate)}"
@@ -144,10 +146,31 @@ def _devices(topology: Topology) -> Table:
     )
     return table(
         (wide("device"), "kind", "part", wide("title"), wide()),
-        (
-            (Cell(shortened(device.name for device in group)), *cells)
-            for cells, group in groups.items()
-        ),
+        ((Cell(_names_of(topology, group)), *cells) for cells, group in groups.items()),
+    )
+
+
+def _names_of(topology: Topology, devices: Iterable[Device]) -> str:
+    """Return the names of devices, and of all that they stand for in a folded topology."""
+    folding = topology.folding
+    if folding is None:
+        return shortened(device.name for device in devices)
+    names = dict.fromkeys(folding.shown(device.name) for device in devices)
+    count = sum(topology.cell_size(device.name) for device in devices)
+    return f"{shortened(names)} ({count})"
+
+
+def _link_names(topology: Topology, links: Iterable[Link]) -> dict[str, None]:
+    """Return the names of links, of what is alike in a folded topology once for all."""
+    folding = topology.folding
+    if folding is None:
+        return dict.fromkeys(link.name for link in links)
+    return dict.fromkeys(
+        " -- ".join(
+            folding.shown(end.device) + (f"/{end.side}" if end.side else "")
+            for end in (link.a, link.b)
+        )
+        for link in links
     )
 
 
@@ -237,6 +260,17 @@ def _resources(resources: Iterable[Resource]) -> Table:
             for place, (basis, figure) in enumerate(stated)
         ]
     return table((wide("resource"), "figure", right("rate"), wide("kind and source")), rows)
+
+
+def _each_class(topology: Topology) -> Iterable[Resource]:
+    """Return the resources, of a folded topology those that are alike as one."""
+    if topology.folding is None:
+        return topology.all_resources
+    alike = topology.alike_resources
+    return dict.fromkeys(
+        alike[resource.id].resource if resource.id in alike else resource
+        for resource in topology.resources.values()
+    )
 
 
 def _peer_caps(caps: PeerCaps | None) -> Iterator[tuple[str, str, str]]:
