@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
@@ -274,10 +273,12 @@ class Topology(Displayed):
         """
         if self.folding is None:
             return self
-        from topo.topology.build import build_topology
+        from topo.description.flat import flat
 
-        assert self.description.folded is not None, "it knows what it was folded from"
-        return build_topology(self.description.folded, fold_from=sys.maxsize)
+        whole = self.description.folded
+        assert self.build is not None, "only what was built from a description is built again"
+        assert whole is not None, "it knows what it was folded from"
+        return self.build(flat(whole))
 
     def telling_apart(self, workloads: tuple[Workload, ...]) -> Topology:
         """Return the topology with the ends of some workloads told from what is alike otherwise."""
