@@ -34,7 +34,7 @@ class Demand:
     workload
         The workload it is part of.
     endpoint
-        The GPU that is filled or emptied.
+        The device that is filled or emptied.
     route
         How the bytes travel.
     size
@@ -77,9 +77,9 @@ class Demand:
 def demands_of(
     router: Router, workload: Workload, path: DataPath, *, basis: Basis = "theoretical"
 ) -> tuple[Demand, ...]:
-    """Return one demand for each GPU of `workload`, all by `path`.
+    """Return one demand for each endpoint of `workload`, all by `path`.
 
-    The size is shared equally over the GPUs; a limit they share as a resource. A refused route
+    The size is shared equally over the endpoints; a limit they share as a resource. A refused route
     gives a demand as well; the caller looks at its verdict before solving.
     """
     topology = router.topology

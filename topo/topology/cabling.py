@@ -21,7 +21,7 @@ from topo.errors import Place
 from topo.phrases import counted, listed
 from topo.records import dataclass
 from topo.topology.joint import QUADRANTS
-from topo.topology.topology import Link, Topology
+from topo.topology.topology import Layer, Link, Topology
 
 Cause = TypeVar("Cause", bound="Hashable")
 
@@ -278,15 +278,15 @@ def check_ports(topology: Topology, report: Report) -> None:
                 if step.link.cable.family == "pcie" and not topology.tree.leads_up(step)
             ]
         else:
-            noun = "port"
-            links = [
-                step.link
-                for step in steps
-                if step.link.layer == "network"
-                for _ in range(step.times[0])
-            ]
+            noun, links = "port", _links_of(topology, device, "network")
         plugged.append(_Plugged(device, ports, ports.count, noun, links))
     _check_plugged(plugged, report)
+
+
+def _links_of(topology: Topology, device: Device, layer: Layer) -> list[Link]:
+    """Return the links of a layer at a device, each as often as the device has it."""
+    steps = topology.steps[device.name]
+    return [step.link for step in steps if step.link.layer == layer for _ in range(step.times[0])]
 
 
 def check_fabric(topology: Topology, report: Report) -> None:
@@ -295,12 +295,7 @@ def check_fabric(topology: Topology, report: Report) -> None:
     portless: list[tuple[_Fault, str]] = []
     for device in topology.of_kind("gpu", "nvswitch"):
         ports = device.part.fabric
-        links = [
-            step.link
-            for step in topology.steps[device.name]
-            if step.link.layer == "gpu"
-            for _ in range(step.times[0])
-        ]
+        links = _links_of(topology, device, "gpu")
         if ports is not None:
             noun = f"{ports.medium} port" if ports.medium else "port to other GPUs"
             plugged.append(_Plugged(device, ports, _fabric_ports(device), noun, links))
