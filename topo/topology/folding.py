@@ -25,7 +25,7 @@ from topo.description.description import DescribedLink, Description, End
 from topo.description.names import ranged
 from topo.phrases import brief, counted
 from topo.records import dataclass
-from topo.topology.units import Cables, Cluster, cluster_of
+from topo.topology.units import Cables, Cluster, cluster_of, unit_of
 
 if TYPE_CHECKING:
     from topo.topology.topology import Resource, Topology
@@ -77,12 +77,8 @@ class Folding:
 
     def stands_in(self, device: str) -> str:
         """Return the device of the folded topology that stands for a device, ``""`` if none."""
-        unit = device
-        while unit not in self._first_of:
-            unit, dot, _ = unit.rpartition(".")
-            if not dot:
-                return ""
-        return self._first_of[unit] + device[len(unit) :]
+        unit = unit_of(device, self._first_of)
+        return self._first_of[unit] + device[len(unit) :] if unit else ""
 
     def shown(self, device: str) -> str:
         """Return the names of all that are alike to a device as a range: ``node[0-31].gpu0``."""
@@ -98,11 +94,8 @@ class Folding:
         return {}
 
     def unit(self, device: str) -> str:
-        """Return the unit that a device belongs to: the longest prefix that is one."""
-        name = device
-        while name not in self.cells and "." in name:
-            name = name.rpartition(".")[0]
-        return name
+        """Return the unit that a device belongs to, ``""`` if none."""
+        return unit_of(device, self.cells)
 
     def in_cell(self, unit: str) -> tuple[str, ...]:
         """Return the names of the units that one stands for in a representative's sight."""

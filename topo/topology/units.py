@@ -6,7 +6,7 @@ appliance).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -61,6 +61,17 @@ def units_of(description: Description) -> list[Unit]:
     return devices + servers
 
 
+def unit_of(device: str, units: Container[str]) -> str:
+    """Return the unit that a device is in, the longest beginning of its name that is one.
+
+    ``""`` where none is.
+    """
+    unit = device
+    while unit and unit not in units:
+        unit = unit.rpartition(".")[0]
+    return unit
+
+
 class Ports(NamedTuple):
     """The two ends of a cable within their units, as it is written, and which cable it is.
 
@@ -100,9 +111,7 @@ def cables_of(
     located: dict[str, tuple[int, str, bool]] = {}  # a device's unit, its name there, is it a card
 
     def locate(device: str) -> tuple[int, str, bool]:
-        unit = device
-        while unit not in places:
-            unit = unit.rpartition(".")[0]
+        unit = unit_of(device, places)
         located[device] = place = (places[unit], device[len(unit) :], is_card(device))
         return place
 
@@ -287,11 +296,8 @@ def _first_colours(units: Sequence[Unit], groups: Iterable[Sequence[str]]) -> In
     colours: list[list[object]] = [[unit.kind] for unit in units]
     for number, group in enumerate(groups):
         for name in group:
-            unit, inner = name, ""
-            while unit not in places:
-                unit, _, last = unit.rpartition(".")
-                inner = f".{last}{inner}"
-            colours[places[unit]] += (number, inner)
+            unit = unit_of(name, places)
+            colours[places[unit]] += (number, name[len(unit) :])
     for colour, each in zip(colours, units, strict=True):
         if each.device is not None and each.device.kind not in _OUTER:
             colour.append(each.name)  # a server written out beside used ones is not folded
