@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from itertools import product
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_no_text_of_a_file_ends_its_element():
     text = "</script><script>alert(1)</script><!--"
     machine = topo.load("gds-textbook").replace({"title": text, "slot1.label": text})
     html = report_page(report(machine), command=("box.yaml", text))
-    assert html.count("<script") == 2
+    assert html.count("<script") == 3
     assert "alert(1)<" not in html
     assert document_in(html)["title"] == text
 
@@ -89,6 +90,22 @@ def test_modules_are_listed_after_what_they_import_and_share_no_name():
     )
 
 
+def test_the_routes_of_an_8_gpu_server_all_have_a_picture():
+    """What pictures have in common is on the page once, or DGX A100's four would not fit."""
+    html = page_of("dgx-a100")
+    (text,) = re.findall(r'<script type="application/json" id="drawings">(.*?)</script>', html)
+    drawings = json.loads(text)
+    asked = {(each["workload"], each["data_path"]) for each in drawings["pictures"]}
+    assert asked == {("", ""), *product(("load", "local"), ("legacy", "direct"))}
+    parts = [json.dumps(part) for part in drawings["parts"]]
+    assert len(parts) == len(set(parts))
+    for picture in drawings["pictures"]:
+        assert all(start + many <= len(parts) for start, many in picture["runs"])
+    shapes = [part[3:] if part[0] in ("device", "wire") else [part] for part in drawings["parts"]]
+    tags = {shape[0] for row in shapes for shape in row}
+    assert tags <= {"rect", "path", "polygon", "polyline", "ellipse", "text"}
+
+
 def test_every_colour_of_a_picture_has_both_themes():
     assert len(MEANINGS) > 20
     assert THEME.paper != THEME.panel, "each has a code of its own"
@@ -103,7 +120,7 @@ def test_numbers_that_are_computed_with_have_all_their_digits():
         for path, row in zip(workload.paths, shown["paths"], strict=True):
             if path.answer.matrix is None:
                 continue
-            system, matrix = path.answer.matrix.system, row["matrix"]
+            system, matrix = path.answer.matrix.system, document["matrices"][row["matrix"]]
             assert tuple(matrix["multiplicities"]) == tuple(system.multiplicities)
             capacities = [
                 document["resources"][at]["capacity_bytes_per_s"] for at in matrix["resources"]

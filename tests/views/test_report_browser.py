@@ -332,7 +332,7 @@ def test_no_script_of_a_stranger_runs(shown):
     )
     assert state["title"].startswith("</title><script>")
     assert state["heading"] == state["title"]
-    assert (state["scripts"], state["handlers"], state["images"]) == (2, 0, 0)
+    assert (state["scripts"], state["handlers"], state["images"]) == (3, 0, 0)
     assert page.ask("() => document.body.textContent.includes('{{ 7 * 7 }}')")
     page.page.keyboard.press("Tab")
     page.page.hover("figure:not([hidden]) .device")
@@ -381,6 +381,47 @@ def test_a_slider_moves_the_badge_and_undo_brings_it_back(shown):
     assert page.page.inner_text("#rate") == "100 GB/s"
     page.open(address)
     assert page.page.inner_text("#rate") == "126.03 GB/s"
+
+
+FIGURES = """() => [...document.querySelectorAll('figure:not([hidden])')].map((figure) => ({
+  path: figure.querySelector('figcaption b').textContent,
+  caption: figure.querySelector('figcaption span').textContent.trim(),
+  badges: figure.querySelectorAll('.badge:not(.gone)').length,
+  top: Math.round(figure.getBoundingClientRect().top),
+}))"""
+
+
+def test_two_data_paths_stand_beside_each_other_and_move_together(shown):
+    whole = report(topo.load("gds-textbook"), workload="load")
+    page = shown(whole, viewport={"width": 1920, "height": 1000})
+    answers = {path.answer.name: path.answer for path in whole.workloads[0].paths}
+    page.page.select_option("#against", "legacy")
+    direct, legacy = page.ask(FIGURES)
+    assert direct["top"] == legacy["top"]
+    assert (direct["path"], direct["badges"]) == ("direct", 2)
+    assert (legacy["path"], legacy["badges"]) == ("legacy", 4), "the cards and the RAM buses"
+    assert direct["caption"] == caption(answers["direct"])
+    assert legacy["caption"] == caption(answers["legacy"])
+    assert page.page.inner_text("#was") == "as fast as legacy"
+    for name in ("slot1/chip", "slot2/chip"):
+        page.page.fill(f"[aria-label='capacity of {name} in GB/s']", "200")
+        page.page.keyboard.press("Enter")
+    direct, legacy = page.ask(FIGURES)
+    assert direct["caption"].startswith("126.03 GB/s, 5.078 s")
+    assert legacy["caption"].startswith("100 GB/s, 6.4 s: limited by the RAM buses")
+    assert page.page.inner_text("#was").startswith("1.26 times as fast as legacy")
+    page.wait("location.hash.includes('beside=legacy')")
+    page.open(page.ask("() => location.hash"))
+    assert [each["path"] for each in page.ask(FIGURES)] == ["direct", "legacy"]
+    page.page.click("#paths button >> nth=0")  # the two change places
+    assert [each["path"] for each in page.ask(FIGURES)] == ["legacy", "direct"]
+    page.page.select_option("#against", "mmap")  # which has no picture of its own
+    assert [each["path"] for each in page.ask(FIGURES)] == ["legacy", "mmap"]
+    page.page.set_viewport_size({"width": 360, "height": 800})
+    above, below = page.ask(FIGURES)
+    assert above["top"] < below["top"]
+    page.page.select_option("#against", "")
+    assert len(page.ask(FIGURES)) == 1
 
 
 def test_a_wrong_number_is_said_and_changes_nothing(shown):

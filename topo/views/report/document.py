@@ -80,11 +80,11 @@ class ResourceTable:
     def document(self) -> Document:
         """Return each resource with its figure at the basis, and what its slider moves.
 
-        `source` is the place of kind and source in the list of those; what is no, none or unknown
-        of the other keys is left out.
+        `source` is the place of kind, source and limit in the list of those; what is no, none or
+        unknown of the other keys is left out, and so is a name that is the `id`.
         """
         knobs = self._knobs()
-        sources: dict[tuple[str, str], int] = {}
+        sources: dict[tuple[str, str, str], int] = {}
         ends = {
             resource.id: (a, b)
             for link in self.topology.links
@@ -100,6 +100,8 @@ class ResourceTable:
             guess, used = resource.capacity.achievable, resource.capacity.used(self.basis)
             source, target = ends.get(resource.id, (None, None))
             optional = {
+                "resource": resource.name if resource.name != resource.id else None,
+                "direction": resource.direction,
                 "count": resource.count if resource.count > 1 else None,
                 "from": source,
                 "to": target,
@@ -110,22 +112,25 @@ class ResourceTable:
                 if figure.unknown and guess is not None and not guess.unknown
                 else None,
                 "basis": used if used != self.basis else None,
-                "limited_by": resource.limited_by,
                 "line": _line(self.topology, resource.place),
                 "set": self._set(resource) if knobs[place] == place else None,
             }
+            origin = (figure.kind, figure.source, resource.limited_by)
             rows.append(
                 {
                     "id": resource.id,
-                    **keys_of(resource),
+                    **keys_of(resource, "kind:class device"),
                     "capacity_bytes_per_s": Exact(capacity),
-                    "source": sources.setdefault((figure.kind, figure.source), len(sources)),
+                    "source": sources.setdefault(origin, len(sources)),
                     "knob": knobs[place],
                     **{key: value for key, value in optional.items() if value},
                 }
             )
         return {
-            "sources": [{"kind": kind, "source": source} for kind, source in sources],
+            "sources": [
+                {"kind": kind, "source": source, **({"limited_by": limit} if limit else {})}
+                for kind, source, limit in sources
+            ],
             "resources": rows,
         }
 
@@ -156,7 +161,8 @@ class ResourceTable:
 def report_document(report: Report, *, command: Sequence[str]) -> Document:
     """Return ``topo.report/1``: ``topo compare``'s answers, and all that the page computes with.
 
-    `resources` are listed once; a ``matrix`` names them by their places. Its numbers have all their
+    `resources` are listed once, and so are `matrices`, which name them by their places; a path has
+    the place of its own, null where it is refused. Numbers that are computed with have all their
     digits, so that whoever solves it again gets topo's own answer.
 
     Parameters
@@ -169,13 +175,14 @@ def report_document(report: Report, *, command: Sequence[str]) -> Document:
     topology, basis = report.topology, report.comparison.basis
     table = ResourceTable(topology, basis)
     compared = comparison_document(report.comparison, report.together)
+    matrices: list[Document] = []
     workloads = []
     for shown, plain_answer in zip(report.workloads, compared["workloads"], strict=True):
         usual = keys_of(plain_answer)
-        usual["paths"] = [_path(topology, path, table) for path in shown.paths]
+        usual["paths"] = [_path(topology, path, table, matrices) for path in shown.paths]
         workloads.append(usual)
     timelines = [
-        _timeline(name, simulation, table)
+        _timeline(name, simulation, table, matrices)
         for name, simulation in (report.together.runs if report.together else ())
     ]
     return {
@@ -190,6 +197,7 @@ def report_document(report: Report, *, command: Sequence[str]) -> Document:
         ),
         "workloads": workloads,
         "timelines": timelines,
+        "matrices": matrices,
         "classes": {
             kind: {"one": words[0], "many": words[1], "for_sale": kind not in NOT_FOR_SALE}
             for kind, words in CLASS_WORDS.items()
@@ -207,9 +215,6 @@ def report_document(report: Report, *, command: Sequence[str]) -> Document:
         "localities": report.localities,
         **table.document(),
         "file": topology.description.file,
-        "text": list(topology.description.document.lines)
-        if topology.description.document is not None
-        else [],
         "changes": {
             key: value
             for key, value in topology.description.overrides.items()
@@ -224,7 +229,9 @@ def _line(topology: Topology, place: Any) -> int | None:
     return place.line if place is not None and own is not None and place.file == own.name else None
 
 
-def _path(topology: Topology, path: PathReport, table: ResourceTable) -> Document:
+def _path(
+    topology: Topology, path: PathReport, table: ResourceTable, matrices: list[Document]
+) -> Document:
     answer = path.answer
     definition = answer.data_path
     workers = OwnLimit(definition.workers, definition.stages == "serial", definition.near_end)
@@ -248,19 +255,19 @@ def _path(topology: Topology, path: PathReport, table: ResourceTable) -> Documen
         "why": [cited(topology, reason) for reason in answer.reasons],
         "limit_words": [sentence(OwnLimit()), sentence(workers)],
         **(ladder if path.usual else {}),
-        "matrix": None if answer.matrix is None else _matrix(answer.matrix, table),
+        "matrix": None if answer.matrix is None else _matrix(answer.matrix, table, matrices),
     }
 
 
-def _matrix(matrix: UseMatrix, table: ResourceTable) -> Document:
-    """Return a use matrix in compressed rows; null is no limit."""
+def _matrix(matrix: UseMatrix, table: ResourceTable, matrices: list[Document]) -> int:
+    """Return where a use matrix stands among `matrices`: in compressed rows, null is no limit."""
     system = matrix.system
     demands = matrix.demands
     serial: Document = {}
     if any(demand.route.data_path.stages == "serial" for demand in demands):
         serial["stages"] = [_stages(demand, table) for demand in demands]
         serial["workers"] = [demand.route.data_path.workers for demand in demands]
-    return {
+    document = {
         "resources": [
             table.place(resource, resource.capacity.rate(matrix.basis))
             for resource in matrix.resources
@@ -278,6 +285,9 @@ def _matrix(matrix: UseMatrix, table: ResourceTable) -> Document:
         "endpoints": [demand.names for demand in demands],
         "counts": [demand.count for demand in demands],
     }
+    if document not in matrices:
+        matrices.append(document)
+    return matrices.index(document)
 
 
 def _stages(demand: Demand, table: ResourceTable) -> list[Document] | None:
@@ -306,10 +316,12 @@ def _numbers(values: Iterable[float]) -> list[float | None]:
     return [Exact(value) if math.isfinite(value) else None for value in values]
 
 
-def _timeline(name: str, simulation: Simulation, table: ResourceTable) -> Document:
+def _timeline(
+    name: str, simulation: Simulation, table: ResourceTable, matrices: list[Document]
+) -> Document:
     assert simulation.matrix is not None, "it was run"
     return {
         "data_path": name,
         **keys_of(simulation, "end at_most runs certified"),
-        "matrix": _matrix(simulation.matrix, table),
+        "matrix": _matrix(simulation.matrix, table, matrices),
     }

@@ -8,8 +8,9 @@ import { PictureView } from "./picture.js";
 import { ResourceView } from "./resources.js";
 import { answer, complete, ladder, maxMin } from "./solver.js";
 
-const model = new Model(JSON.parse(byId("document").textContent));
-const picture = new PictureView(model, byId("pictures"), byId("details"));
+const json = (id) => JSON.parse(byId(id).textContent);
+const model = new Model(json("document"));
+const picture = new PictureView(model, json("drawings"), byId("pictures"), byId("details"), byId("against"));
 const resources = new ResourceView(model, byId("rows"), byId("more"));
 // What a moving slider changes at once, and what may follow when it rests for a moment.
 const views = [new AnswerView(model), picture, resources];

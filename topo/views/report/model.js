@@ -10,6 +10,10 @@ export class Model {
   constructor(page) {
     this.page = page;
     this.resources = page.resources;
+    for (const resource of this.resources) resource.resource ??= resource.id;
+    for (const asked of [...page.workloads.flatMap((workload) => workload.paths), ...page.timelines]) {
+      asked.matrix = asked.matrix === null ? null : page.matrices[asked.matrix];
+    }
     this.changes = new Map(); // a knob's first resource: GB/s, as text
     this.past = [];
     this.future = [];
@@ -18,6 +22,7 @@ export class Model {
     const first = page.workloads[0];
     const best = first.paths.find((path) => path.usual && path.data_path === "direct" && path.matrix);
     this.workload = 0;
+    this.against = ""; // the data path that stands beside the chosen one
     this.path = first.paths.indexOf(best || first.paths.find((path) => path.matrix) || first.paths[0]);
     this.knobs = new Map();
     this.resources.forEach((resource, place) => {
@@ -28,6 +33,10 @@ export class Model {
 
   get question() { return this.page.workloads[this.workload]; }
   get chosen() { return this.question.paths[this.path]; }
+  get rival() {
+    const { chosen } = this;
+    return this.question.paths.find((path) => path.matrix && path !== chosen && path.data_path === this.against);
+  }
 
   /** The capacity of a resource with the reader's changes, in bytes/s. */
   capacity(place) {
@@ -141,6 +150,15 @@ export class Model {
     return gain(solved.system, solved.sizes, solved, at, 1e9);
   }
 
+  /** "2 times as fast as legacy", where there is another and both are known. */
+  versus(solved) {
+    const { rival } = this, slower = rival && this.solved(rival);
+    if (!slower || solved.atMost || slower.atMost) return "";
+    const times = solved.time ? slower.time / solved.time : solved.rate / slower.rate;
+    if (Math.abs(times - 1) < 1e-9) return `as fast as ${rival.data_path}`;
+    return `${times > 0.995 && times < 1.005 ? times.toFixed(4) : times.toFixed(2)} times as fast as ${rival.data_path}`;
+  }
+
   ladder(solved) {
     const forSale = (at) => this.page.classes[this.resources[solved.matrix.resources[at]].class].for_sale;
     const { rungs, end, kept } = ladder(solved.system, solved.sizes, this.isLimit(solved.matrix), forSale);
@@ -200,6 +218,7 @@ export class Model {
     const paths = this.question.paths;
     const same = paths.findIndex((each) => each.data_path === before && each.matrix);
     this.path = path ?? (same >= 0 ? same : Math.max(0, paths.findIndex((each) => each.matrix)));
+    if (this.against === this.chosen.data_path) this.against = before; // the two change places
     this.update();
   }
 
@@ -213,6 +232,7 @@ export class Model {
   /** The fragment that brings this question and these changes back. */
   fragment() {
     const words = new URLSearchParams({ workload: this.question.name, via: this.chosen.data_path });
+    if (this.rival) words.set("beside", this.rival.data_path);
     for (const [knob, text] of this.changes) words.append("set", `${this.resources[knob].id}=${text}`);
     return words.toString();
   }
@@ -226,6 +246,7 @@ export class Model {
     const path = paths.findIndex((each) => each.data_path === words.get("via") && each.matrix);
     if (path >= 0) this.path = path;
     else if (!this.chosen?.matrix) this.path = Math.max(0, paths.findIndex((each) => each.matrix));
+    this.against = words.get("beside") ?? "";
     this.changes = new Map();
     for (const text of words.getAll("set")) {
       const cut = text.lastIndexOf("=");

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from topo import __version__
@@ -14,9 +16,10 @@ from topo.phrases import listed, ranges
 from topo.units import format_rate
 from topo.views.json import encoded
 from topo.views.report.document import ResourceTable, report_document
-from topo.views.report.picture import colours, live_picture
+from topo.views.report.picture import colours, live_picture, picture_style
 
 if TYPE_CHECKING:
+    from topo.routes.route import Route
     from topo.study.report import Report
     from topo.topology.topology import Topology
 
@@ -25,7 +28,7 @@ MODULES: Final = (
     *("solver.js", "words.js", "dom.js", "model.js", "picture.js", "resources.js", "answer.js"),
     *("charts.js", "main.js"),
 )
-_ROOM: Final = 296_000  # characters of a page: pictures of routes that come later are left out
+_ROOM: Final = 298_000  # bytes of a page: pictures of routes that come later are left out
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*(//.*\n|/\*\*(?:.|\n)*?\*/\n)", re.MULTILINE)
@@ -82,7 +85,7 @@ def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -
             for finding in dict.fromkeys(report.findings)
         ],
         "sources": _sources(document),
-        "lines": document["text"],
+        "lines": topology.description.document.lines if topology.description.document else (),
         "changes": tuple(document["changes"].items()),
         "document": _in_script(encoded(document, folder=folder, dense=True)),
         "style": style,
@@ -90,7 +93,7 @@ def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -
         "style_hash": _hash(style),
         "script_hash": _hash(script),
     }
-    room = _ROOM - len(template.render(pictures=(), **values))
+    room = _ROOM - len(template.render(pictures="", **values).encode())
     return template.render(pictures=_pictures(report, room), **values)
 
 
@@ -103,7 +106,8 @@ def page_script() -> str:
 def page_style() -> str:
     """Return the style, with the colours of the pictures in both themes."""
     text = _text("page.css")
-    return text.replace("LIGHT", colours("light")).replace("DARK", colours("dark"))
+    text = text.replace("LIGHT", colours("light")).replace("DARK", colours("dark"))
+    return text.replace("CLASSES", picture_style())
 
 
 def _text(name: str) -> str:
@@ -122,24 +126,56 @@ def _in_script(text: str) -> str:
     return text.strip()
 
 
-def _pictures(report: Report, room: int) -> list[Mapping[str, str]]:
-    """Return the machine alone, and with the usual paths' routes while there is room for them."""
+def _pictures(report: Report, room: int) -> str:
+    """Return the machine alone, and with the usual paths' routes while there is room for them.
+
+    What several pictures have in common is there once: each names runs of `parts` by where they
+    start and how many there are.
+    """
     topology, basis = report.topology, report.comparison.basis
     table = ResourceTable(topology, basis)
-    alone = live_picture(topology, None, table, basis)
-    pictures: list[Mapping[str, str]] = [{"workload": "", "data_path": "", "svg": alone}]
-    room -= len(alone)
-    for workload in report.workloads:
-        for path in reversed(workload.paths):  # of legacy and direct the better first
-            if not path.usual or path.answer.matrix is None:
-                continue
-            svg = live_picture(topology, path.answer.route, table, basis)
-            room -= len(svg)
-            if room < 0 and len(pictures) > 1:
-                return pictures
-            name = workload.workload.name
-            pictures.append({"workload": name, "data_path": path.answer.name, "svg": svg})
-    return pictures
+    shown = [
+        # what the page opens with comes first, then the others
+        sorted(
+            (path for path in workload.paths if path.usual and path.answer.matrix is not None),
+            key=lambda path: path.answer.name != "direct",
+        )
+        for workload in report.workloads
+    ]
+    asked: list[tuple[str, str, Route | None]] = [("", "", None)]
+    asked += [
+        (workload.workload.name, path.answer.name, path.answer.route)
+        for row in zip_longest(*shown)
+        for workload, path in zip(report.workloads, row, strict=True)
+        if path is not None
+    ]
+    parts: dict[str, int] = {}
+    pictures: list[Mapping[str, Any]] = []
+    for workload_name, data_path, route in asked:
+        picture = live_picture(topology, route, table, basis)
+        texts = [_dense(part) for part in picture.parts]
+        needed = sum(len(text) + 1 for text in dict.fromkeys(texts) if text not in parts)
+        if needed > room and pictures:
+            continue
+        room -= needed
+        runs: list[list[int]] = []
+        for text in texts:
+            place = parts.setdefault(text, len(parts))
+            if runs and place == sum(runs[-1]):
+                runs[-1][1] += 1
+            else:
+                runs.append([place, 1])
+        room -= len(_dense(runs))
+        asked_about = {"workload": workload_name, "data_path": data_path}
+        look = {"size": picture.size, "shift": picture.shift, "runs": runs}
+        pictures.append({**asked_about, **look})
+    drawn = _dense({"pictures": pictures})
+    return _in_script(f'{{"parts":[{",".join(parts)}],{drawn.removeprefix("{")}')
+
+
+def _dense(value: object) -> str:
+    """Return JSON without a space in it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _alike(topology: Topology) -> str:
@@ -157,14 +193,10 @@ def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     for resource in document["resources"]:
         rate = resource["capacity_bytes_per_s"]
         capacity = "unknown" if resource.get("unknown") else format_rate(rate)
-        key = (capacity, resource["source"], resource.get("line"))
+        source = document["sources"][resource["source"]]
+        key = (capacity, source["kind"], source["source"], resource.get("line"))
         rows.setdefault(key, []).append(resource["id"])
     return [
-        {
-            **document["sources"][source],
-            "capacity": capacity,
-            "line": line,
-            "names": ", ".join(ranges(names)),
-        }
-        for (capacity, source, line), names in rows.items()
+        {"capacity": key[0], "kind": key[1], "source": key[2], "line": key[3], "names": names}
+        for key, names in ((key, ", ".join(ranges(names))) for key, names in rows.items())
     ]

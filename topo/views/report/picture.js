@@ -27,47 +27,110 @@ export function use(model, solved, place) {
   return { load, capacity, fill: full ? 1 : fill, full, users, at };
 }
 
+// Where each shape of a drawing is, by what its list says after its classes (picture.py).
+const GEOMETRY = {
+  rect: ["x", "y", "width", "height"], path: ["d"], polygon: ["points"], polyline: ["points"],
+  ellipse: ["cx", "cy", "rx", "ry"], text: ["x", "y"],
+};
+
+/** Make an element of a part of a drawing: a shape, or a group of those of a device or a wire. */
+function drawn([tag, words, ...rest]) {
+  if (!(tag in GEOMETRY)) {
+    return s("g", { class: tag, [`data-${tag}`]: words, "data-resource": rest[0].join(" ") }, rest.slice(1).map(drawn));
+  }
+  const place = Object.fromEntries(GEOMETRY[tag].map((name) => [name, rest.shift()]));
+  const text = tag === "text" ? rest.shift() : null;
+  return s(tag, { class: words || null, ...place, ...rest[0] }, text);
+}
+
+/** The way of the chosen data path, beside it that of another if the reader asks for one. */
 export class PictureView {
-  constructor(model, root, details) {
+  constructor(model, drawings, root, details, against) {
     this.model = model;
+    this.drawings = drawings;
+    this.root = root;
     this.details = details;
-    this.figures = [...root.querySelectorAll("figure")];
-    this.shapes = new Map(); // of each figure, once it was shown
+    this.against = against;
+    this.figures = new Map(); // made when they are first shown
+    this.panes = [];
     this.pinned = null;
     root.addEventListener("keydown", (event) => this.walk(event));
+    against.addEventListener("change", () => { model.against = against.value; model.update(); });
   }
 
-  /** The figure of the chosen path, else the machine alone. */
-  figure() {
-    const name = this.model.question.name, path = this.model.chosen.data_path;
-    return this.figures.find((each) => each.dataset.workload === name && each.dataset.path === path)
-      || this.figures.find((each) => !each.dataset.path);
+  /** The drawing of a path's route, else the machine alone. */
+  drawing(path) {
+    const { pictures } = this.drawings, { name } = this.model.question;
+    return pictures.find((each) => each.workload === name && each.data_path === path.data_path) || pictures[0];
   }
 
   show() {
-    const shown = this.figure();
-    for (const figure of this.figures) figure.hidden = figure !== shown;
-    if (!this.shapes.has(shown)) this.shapes.set(shown, this.prepare(shown));
-    this.paint(shown, this.model.solved());
+    const { model } = this;
+    this.choices();
+    this.panes = [model.chosen, model.rival].filter(Boolean).map((path, side) => {
+      const drawing = this.drawing(path), key = `${this.drawings.pictures.indexOf(drawing)} ${side}`;
+      if (!this.figures.has(key)) this.figures.set(key, this.made(drawing));
+      return { path, picture: this.figures.get(key) };
+    });
+    const isTwo = this.panes.length > 1;
+    for (const { figure } of this.figures.values()) figure.hidden = !this.panes.some(({ picture }) => picture.figure === figure);
+    this.root.classList.toggle("two", isTwo);
+    this.root.closest(".work").classList.toggle("two", isTwo);
+    this.root.style.setProperty("--least", `${0.55 * Math.max(...this.panes.map(({ picture }) => picture.width))}px`);
+    for (const { path, picture } of this.panes) {
+      if (!picture.shapes) this.prepare(picture);
+      picture.path = path;
+      picture.caption.hidden = !isTwo;
+      write(picture.caption.firstChild, path.data_path);
+      write(picture.caption.lastChild, ` ${model.caption(path)}`);
+      this.paint(picture, model.solved(path));
+    }
+    this.tell(this.panes.some(({ picture }) => picture.shapes.includes(this.told)) ? this.told : null);
+  }
+
+  /** The data paths that may stand beside the chosen one. */
+  choices() {
+    const { model } = this, { chosen } = model;
+    const names = model.question.paths.filter((path) => path.matrix && path !== chosen).map((path) => path.data_path);
+    const key = names.join();
+    if (this.offered !== key) {
+      this.offered = key;
+      this.against.replaceChildren(h("option", { value: "" }, "nothing"), ...names.map((name) => h("option", { value: name }, name)));
+    }
+    this.against.value = model.rival ? model.rival.data_path : "";
+  }
+
+  /** Make the figure of a drawing. */
+  made({ size, shift, runs, workload, data_path: path }) {
+    const parts = runs.flatMap(([first, count]) => this.drawings.parts.slice(first, first + count));
+    const caption = h("figcaption", {}, h("b", {}), h("span", {}));
+    const svg = s("svg", { viewBox: `0 0 ${size.join(" ")}` },
+      s("g", { transform: `translate(${shift.join(" ")})` }, parts.map(drawn)));
+    const figure = h("figure", { "data-workload": workload, "data-path": path }, caption, svg);
+    this.root.append(figure);
+    return { figure, caption, svg, width: size[0], badges: [] };
   }
 
   /** Give each shape a gauge and a place for a badge, and make it one to hover and to walk to. */
-  prepare(figure) {
-    const svg = figure.querySelector("svg"), layer = s("g", { class: "badges", "aria-hidden": "true" });
-    const shapes = [...svg.querySelectorAll("[data-resource]")].map((group) => {
-      const outline = group.querySelector("path,polygon,ellipse,rect");
+  prepare(picture) {
+    const { svg } = picture;
+    picture.layer = s("g", { class: "badges", "aria-hidden": "true" });
+    picture.shapes = [...svg.querySelectorAll("[data-resource]")].map((group) => {
+      const outline = [...group.querySelectorAll(":scope>:not(text)")].at(-1); // those alike are behind it
+      outline.classList.add("outline");
       const places = group.dataset.resource.split(" ").filter(Boolean).map(Number);
       const names = (group.dataset.device || group.dataset.wire).split("\n");
       const isWire = group.classList.contains("wire");
       const box = outline.getBBox();
-      const shape = { group, outline, places, names, isWire, box };
+      const shape = { group, outline, places, names, isWire, box, picture };
       if (isWire) {
         const middle = outline.getPointAtLength(outline.getTotalLength() / 2);
         shape.middle = [middle.x, middle.y];
       } else {
         shape.middle = [box.x + box.width / 2, box.y];
-        shape.back = s("rect", { class: "gauge-back", x: box.x + 7, y: box.y + box.height - 6, width: box.width - 14, height: 3.5, rx: 1.7 });
-        shape.gauge = s("rect", { class: "gauge", x: box.x + 7, y: box.y + box.height - 6, width: 0, height: 3.5, rx: 1.7 });
+        const gauge = { x: box.x + 7, y: box.y + box.height - 6, height: 3.5 };
+        shape.back = s("rect", { class: "gauge-back", ...gauge, width: box.width - 14 });
+        shape.gauge = s("rect", { class: "gauge", ...gauge, width: 0 });
         group.append(shape.back, shape.gauge);
       }
       group.setAttribute("tabindex", "-1");
@@ -81,14 +144,12 @@ export class PictureView {
       });
       return shape;
     });
-    shapes[0]?.group.setAttribute("tabindex", "0");
-    svg.firstElementChild.append(layer);
-    return { svg, layer, shapes, badges: [] };
+    picture.shapes[0]?.group.setAttribute("tabindex", "0");
+    svg.firstElementChild.append(picture.layer);
   }
 
   /** Colour every shape by the fullest of its resources. */
-  paint(figure, solved) {
-    const picture = this.shapes.get(figure);
+  paint(picture, solved) {
     const binding = [];
     for (const shape of picture.shapes) {
       let most = null;
@@ -109,14 +170,13 @@ export class PictureView {
       shape.group.setAttribute("aria-label", this.sentence(shape));
     }
     this.badge(picture, binding);
-    this.tell(this.told && picture.shapes.includes(this.told) ? this.told : null);
   }
 
   /** Put a badge on each shape that binds; those that are there move, more or fewer come and go. */
   badge(picture, binding) {
     while (picture.badges.length < binding.length) {
       const text = s("text", { "text-anchor": "middle", y: 3.6 });
-      const pill = s("rect", { rx: 8, height: 16, y: -8 });
+      const pill = s("rect", { height: 16, y: -8 });
       const node = s("g", { class: "badge" }, pill, text);
       picture.layer.append(node);
       picture.badges.push({ node, pill, text });
@@ -151,16 +211,20 @@ export class PictureView {
       return;
     }
     shape.group.classList.add("told");
-    const { model } = this, solved = model.solved();
+    const { model } = this, solved = model.solved(shape.picture.path);
     const rows = shape.places.map((place) => [place, use(model, solved, place)])
       .filter(([, used], at) => used.load > 0 || at < 2)
       .sort((a, b) => b[1].fill - a[1].fill).slice(0, 5);
-    this.details.replaceChildren(h("h3", {}, listedNames(shape.names)), ...rows.map(([place, used]) => describe(model, solved, place, used)));
+    const device = shape.isWire ? null : model.page.devices.find(({ name }) => name === shape.names[0]);
+    const words = device ? h("small", { class: "soft" }, ` ${device.title} `,
+      device.line ? h("a", { href: `#line-${device.line}` }, `line ${device.line}`) : null) : null;
+    this.details.replaceChildren(h("h3", {}, listedNames(shape.names), words), ...rows.map(([place, used]) => describe(model, solved, place, used)));
   }
 
   /** Walk from shape to shape with the arrow keys. */
   walk(event) {
-    const picture = this.shapes.get(this.figure());
+    const picture = this.panes.find((pane) => pane.picture.figure.contains(document.activeElement))?.picture;
+    if (!picture) return;
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
     const at = picture.shapes.findIndex((shape) => shape.group === document.activeElement);
     if (at < 0) return;
@@ -190,7 +254,7 @@ export function describe(model, solved, place, used) {
     ["capacity", `${figure}${changed ? " (changed here)" : `, ${resource.basis ?? model.page.basis}`}`],
     ["source", changed ? "you" : `${source.kind}: ${source.source}`],
   ];
-  if (resource.limited_by && !changed) facts.push(["limited by", resource.limited_by]);
+  if (source.limited_by && !changed) facts.push(["limited by", source.limited_by]);
   if (used.users.length) {
     facts.push(["used by", ranges(used.users.map((demand) => solved.matrix.endpoints[demand])).join(", ")]);
   }
