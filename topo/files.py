@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -118,6 +118,47 @@ def write_file(path: str, content: str | bytes, *, was: bytes | None = None) -> 
         raise unwritable(f"`{path}`", error) from None
     message = f"`{path}` was changed by another program meanwhile: nothing was written"
     raise TopoError(Finding("changed-meanwhile", message, help="run it again"))
+
+
+def write_files(contents: Mapping[str, str]) -> None:
+    """Write several files, all of them or none: where one fails, what stood there comes back.
+
+    Parameters
+    ----------
+    contents
+        What is to stand in each, in the order in which they are written.
+
+    Raises
+    ------
+    TopoError
+        If one cannot be written.
+    """
+    import shutil
+    import tempfile
+
+    kept: dict[Path, Path | None] = {}  # a copy of what stood there, made before anything changes
+    target, done = Path(), list[Path]()
+    try:
+        for target in map(Path, contents):
+            kept[target] = None
+            if target.is_file():
+                handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+                os.close(handle)
+                kept[target] = Path(name)
+                shutil.copy2(target, name)
+        for target, content in zip(kept, contents.values(), strict=True):
+            replace_file(target, content.encode())
+            done.append(target)
+    except OSError as error:
+        for written in reversed(done):
+            copy = kept[written]
+            with suppress(OSError):
+                written.unlink() if copy is None else replace_file(written, copy.read_bytes())
+        raise unwritable(f"`{target}`", error) from None
+    finally:
+        for copy in filter(None, kept.values()):
+            with suppress(OSError):
+                copy.unlink()
 
 
 def _lock(file: BinaryIO) -> None:

@@ -148,6 +148,21 @@ def test_switches_that_all_meet_are_one_line():
     assert len(loads(text).links) == 9
 
 
+def test_links_of_alike_hosts_are_one_line():
+    text = to_yaml(to_document(load("pod-32")))
+    assert "  node[0-31]:     {use: dgx-h100}" in text
+    assert "  - node.slot1 -- leaf[0,2] in blocks: infiniband ndr" in text
+    uses = {f"node{at:02d}": {"use": "dgx-h100"} for at in range(1, 13)}
+    devices = {**uses, **{f"tor{at}": "quantum-2" for at in range(12)}}
+    links = [{f"node{at + 1:02d}.slot1 -- tor{at}": "infiniband ndr"} for at in range(12)]
+    text = to_yaml({"topo": 1, "devices": devices, "links": links})
+    assert "  node[01-12]: {use: dgx-h100}" in text
+    assert "  - node.slot1 -- tor: infiniband ndr" in text
+    assert [(link.a.device, link.b.device) for link in loads(text).links] == [
+        (f"node{at + 1:02d}.slot1", f"tor{at}") for at in range(12)
+    ]
+
+
 def test_a_line_is_never_longer_than_yaml_takes_a_key():
     """Every second of 2,000 cards on a switch of its own."""
     devices = {f"nic{at}": "connectx-7" for at in range(4000)}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from topo.cli import verb
-from topo.files import STANDARD_INPUT, spare_inputs, write_file
+from topo.files import STANDARD_INPUT, spare_inputs, write_file, write_files
 
-_MOST_WORDS = 2
+if TYPE_CHECKING:
+    from topo.discovery.machine import Machine
+
 _AND = "--and"
 
 
@@ -45,9 +48,10 @@ class _Import(click.Command):
     "nvidia-smi topo -m | topo import -",
     "topo import sysfs / -o this-machine.yaml",
     "topo import nccl topo.xml --and nvidia-smi matrix.txt",
+    "topo import --host 'node[0-31]=topo.xml' -o cluster.yaml",
     cls=_Import,
 )
-@click.argument("words", metavar="[KIND] FILE", nargs=-1, required=True)
+@click.argument("words", metavar="[KIND] FILE...", nargs=-1)
 @click.option(
     "--storage",
     metavar="NIC",
@@ -64,12 +68,21 @@ class _Import(click.Command):
     help="A further source of the same machine (repeatable): it fills the gaps of the first, "
     "and where the two contradict each other, that is said.",
 )
+@click.option(
+    "--host",
+    "hosts",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="One of several hosts (repeatable): a NAME given again adds a source of that host, and "
+    "node[0-31] says that all of these are like FILE.",
+)
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
 @verb.asks_json
 def command(
     words: tuple[str, ...],
     storage: tuple[str, ...],
     others: tuple[tuple[str, str], ...],
+    hosts: tuple[str, ...],
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -81,25 +94,26 @@ def command(
     hosts and the network between them); without it, it is guessed from what stands in FILE. What
     the source does not know is `unknown`; a storage target is a guess unless --storage says which
     cards lead to it.
+
+    Several FILEs, one a host, make a cluster, as does --host: OUT uses one machine file for each
+    kind of host, which is written beside it. Hosts are alike where they differ in addresses and
+    names alone; how they are joined is not told, and left to you.
     """
-    if len(words) > _MOST_WORDS:
-        raise click.UsageError("a KIND and a FILE, or a FILE alone.")
-    kind, file = words if len(words) == _MOST_WORDS else ("", words[0])
-    sources = [(kind, file), *others]
+    kind, files = _kind_and_files(words)
+    if hosts or len(files) > 1:
+        return _import_hosts(kind, files, hosts, others, verb.lists(storage), output, as_json)
+    if not files:
+        raise click.UsageError("Missing argument '[KIND] FILE...'.")
+    sources = [(kind, files[0]), *others]
     if [file for _, file in sources].count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one FILE can be standard input.")
-    verb.Session.answers_about(file)
-    from topo.description.locating import read_file
-    from topo.discovery.importing import discover, discover_folder, import_together
+    verb.Session.answers_about(files[0])
+    from topo.discovery.importing import import_together
 
     machines = []
     with verb.progress("sources") as progress:
         for kind, file in sources:
-            if file != STANDARD_INPUT and Path(file).is_dir():
-                machines.append(discover_folder(kind or None, Path(file), file))
-            else:
-                name = "<stdin>" if file == STANDARD_INPUT else file
-                machines.append(discover(kind or None, read_file(file), name))
+            machines.append(_discovered(kind, file))
             progress(len(machines), len(sources) + 1)  # and what is made of them
         imported = import_together(machines, storage=verb.lists(storage))
     if output:
@@ -117,3 +131,94 @@ def command(
         }
         return verb.put_document(document, imported.findings)
     return verb.put_text("" if output else imported.yaml, imported.findings)
+
+
+def _kind_and_files(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the KIND of the command line, empty where none is written, and its FILEs."""
+    from topo.discovery.importing import KINDS
+
+    first, *others = words or ("",)
+    if others and (first in KINDS or (len(others) == 1 and not Path(first).exists())):
+        return first, tuple(others)  # which `discover` refuses where nothing reads such a kind
+    return "", words
+
+
+def _discovered(kind: str, file: str) -> Machine:
+    from topo.description.locating import read_file
+    from topo.discovery.importing import discover, discover_folder
+
+    if file != STANDARD_INPUT and Path(file).is_dir():
+        return discover_folder(kind or None, Path(file), file)
+    name = "<stdin>" if file == STANDARD_INPUT else file
+    return discover(kind or None, read_file(file), name)
+
+
+# --- several hosts --------------------------------------------------------------------------------
+
+
+def _import_hosts(
+    kind: str,
+    files: tuple[str, ...],
+    hosts: tuple[str, ...],
+    others: tuple[tuple[str, str], ...],
+    storage: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+) -> int:
+    """Import a cluster; its file and those of its kinds of host are all written, or none."""
+    if others:
+        raise click.UsageError("--and is of one machine: name the host, --host NAME=FILE twice.")
+    if hosts and files:
+        raise click.UsageError("--host names every host, or FILEs do: give one of the two.")
+    if not output and not as_json:
+        raise click.UsageError("several hosts make several files: say where, -o cluster.yaml.")
+    from topo.discovery.cluster import host_names, import_hosts, named_hosts
+    from topo.discovery.describe import machine_name
+
+    named = named_hosts(hosts) if hosts else zip(host_names(files), files, strict=True)
+    sources: dict[str, list[str]] = {}
+    for name, file in named:
+        sources.setdefault(name, []).append(file)
+    all_files = list(dict.fromkeys(file for files in sources.values() for file in files))
+    if all_files.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("only one FILE can be standard input.")
+    verb.Session.answers_about(all_files[0])
+    machines: dict[str, Machine] = {}
+    with verb.progress("hosts") as progress:
+        for file in all_files:
+            machines[file] = _discovered(kind, file)
+            progress(len(machines), 2 * len(all_files))
+        imported = import_hosts(
+            {name: [machines[file] for file in files] for name, files in sources.items()},
+            machine_name(output or "cluster"),
+            storage=storage,
+            progress=lambda done, count: progress(done + count, 2 * count),
+        )
+    if output:
+        folder = Path(output).parent
+        texts = {str(folder / kind.file): kind.imported.yaml for kind in imported.kinds}
+        texts[output] = imported.yaml
+        for path in texts:
+            spare_inputs(path, all_files)
+        write_files(texts)
+    if as_json:
+        document = {
+            "schema": "topo.import-hosts/1",
+            "topology": imported.name,
+            "kinds": [
+                {
+                    "file": kind.file,
+                    "hosts": list(kind.hosts),
+                    "kind": kind.imported.kind,
+                    "together": list(kind.imported.machine.together),
+                    "left_out": list(kind.imported.machine.left_out),
+                    "document": kind.imported.document,
+                    "yaml": kind.imported.yaml,
+                }
+                for kind in imported.kinds
+            ],
+            "document": imported.document,
+            "yaml": imported.yaml,
+        }
+        return verb.put_document(document, imported.findings)
+    return verb.put_text("", imported.findings)

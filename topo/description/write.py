@@ -174,8 +174,27 @@ def _commented(line: str, comment: str) -> str:
 
 
 def stem_of(name: str) -> str:
-    """Return a name without its number."""
-    return name.rstrip("0123456789")
+    """Return a name without its number, which inside a used machine is that machine's.
+
+    Examples
+    --------
+    >>> stem_of("gpu12"), stem_of("node3.slot1")
+    ('gpu', 'node.slot1')
+    """
+    before, _, inside = _numbered(name)
+    return before + inside
+
+
+def _numbered(name: str) -> tuple[str, str, str]:
+    """Split a name round its number: ``node3.slot1`` at 3, ``gpu12`` at 12."""
+    host, dot, inside = name.partition(".")
+    stem = host.rstrip("0123456789")
+    return stem, host.removeprefix(stem), dot + inside
+
+
+def _number_after(digits: str) -> str:
+    """Return the number after one, with as many zeros in front: 10 after ``09``."""
+    return str(int(digits) + 1).zfill(len(digits))
 
 
 def selection(names: Sequence[str], all_names: Mapping[str, list[str]]) -> str:
@@ -188,12 +207,16 @@ def selection(names: Sequence[str], all_names: Mapping[str, list[str]]) -> str:
     all_names
         All names of the file by stem, in order.
     """
-    stem = stem_of(names[0])
     if len(names) == 1:
         return names[0]
-    if names == all_names.get(stem):
-        return stem
-    return f"{stem}[{number_ranges(int(name.removeprefix(stem)) for name in names)}]"
+    before, _, inside = _numbered(names[0])
+    if list(names) == [f"{name}{inside}" for name in all_names.get(before, ())]:
+        return before + inside
+    numbers = [_numbered(name)[1] for name in names]
+    text = number_ranges(map(int, numbers))
+    if any(digits.startswith("0") and digits != "0" for digits in numbers):
+        text = ",".join(numbers)  # with their zeros
+    return f"{before}[{text}]{inside}"
 
 
 def _device_entries(devices: Mapping[str, Any], comments: Comments) -> Iterator[_Entry]:
@@ -229,14 +252,13 @@ def _device_entries(devices: Mapping[str, Any], comments: Comments) -> Iterator[
 def _continues(run: dict[str, Plain], name: str, entries: Plain) -> bool:
     """Whether a device has the number after the last of a run, and the same keys and part."""
     last, last_entries = next(reversed(run.items()))
-    stem = stem_of(name)
-    digits, last_digits = name.removeprefix(stem), last.removeprefix(stem)
+    _, last_digits, _ = _numbered(last)
     return (
-        stem_of(last) == stem
+        stem_of(last) == stem_of(name)
         and bool(last_digits)
-        and digits == str(int(last_digits) + 1)
+        and _numbered(name)[1] == _number_after(last_digits)
         and list(last_entries) == list(entries)
-        and last_entries.get("part") == entries.get("part")
+        and all(last_entries.get(key) == entries.get(key) for key in ("part", "use"))
         and not any(
             isinstance(value, dict) and value != last_entries[key] for key, value in entries.items()
         )
@@ -253,11 +275,12 @@ def _link_lines(
     all_names: dict[str, list[str]] = {}
     for name in devices:
         all_names.setdefault(stem_of(name), []).append(name)
-    groups: dict[tuple[str, str, str], list[_Link]] = {}
+    groups: dict[tuple[object, ...], list[_Link]] = {}
     for at, item in enumerate(links):
         ((ends, cable),) = item.items()
         a, _, b = ends.partition(" -- ")
-        key = (stem_of(a), stem_of(b), _flow(cable))
+        stems = ((stem_of(end), bool(_numbered(end)[1])) for end in (a, b))
+        key = (*stems, _flow(cable))
         groups.setdefault(key, []).append(_Link(a, b, cable, comments[at] if comments else ""))
     comment_before = ""
     for group in groups.values():
@@ -330,8 +353,7 @@ def _mode(group: list[_Link], children: list[str], parents: list[str]) -> str | 
 
 
 def _by_number(name: str) -> tuple[str, int, str]:
-    stem = stem_of(name)
-    return stem, int(name.removeprefix(stem) or 0), name
+    return stem_of(name), int(_numbered(name)[1] or 0), name
 
 
 def _said(links: Iterable[_Link]) -> str:

@@ -6,7 +6,7 @@ At the end stands what is odd about a machine as its source tells it: links, spe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from operator import itemgetter
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topo.description.description import Description
+    from topo.description.write import Comments
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
 
@@ -113,22 +114,14 @@ def import_together(machines: Sequence[Machine], *, storage: Sequence[str] = ())
     ExchangeError
         If together they say what no machine can be, or `storage` names a card that is not there.
     """
+    return import_machine(one_machine(machines), storage=storage)
+
+
+def one_machine(machines: Sequence[Machine]) -> Machine:
+    """Return the machine that several sources are of; at least one."""
     from topo.discovery.combine import combined
 
-    if len(machines) == 1:
-        return import_machine(machines[0], storage=storage)
-    try:
-        return import_machine(combined(machines), storage=storage)
-    except DescriptionError as error:
-        messages = [finding.message for finding in error.findings if finding.severity == "error"]
-        raise ExchangeError(
-            Finding(
-                "sources-disagree",
-                f"together the sources say what no machine can be: {messages[0]}",
-                help="are they of one machine? import each alone, and compare",
-                notes=tuple(messages[1:]),
-            )
-        ) from None
+    return combined(machines) if len(machines) > 1 else machines[0]
 
 
 def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported:
@@ -141,10 +134,39 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     DescriptionError
         If the source says something that no machine can be.
     """
-    from topo.description.loading import loads
-    from topo.description.write import to_yaml
+    told = told_of(machine, storage)
+    return read_back(told, told.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is to be written of a machine.
+
+    Parameters
+    ----------
+    machine
+        What the sources told.
+    document, comments
+        What the file is to have.
+    findings
+        What the source does not know, or says wrongly.
+    """
+
+    machine: Machine
+    document: dict[str, Any]
+    comments: Comments
+    findings: tuple[Finding, ...]
+
+
+def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
+    """Return the document of a machine with what it lacks, and what is odd or a guess in it.
+
+    Raises
+    ------
+    ExchangeError
+        If `storage` names a card that is not there, or nothing says what the devices are.
+    """
     from topo.discovery.describe import completed, describe, with_drive_links
-    from topo.topology.build import build_topology
 
     is_tree_alone = machine.kind == "lspci" and machine.places
     if is_tree_alone and all(
@@ -158,11 +180,42 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     oddities = lint(machine)
     machine = with_possible_speeds(machine)
     complete, guesses = completed(machine, storage)
-    yaml = to_yaml(*describe(complete, machine.title()))
-    description = loads(yaml, name=f"{machine.file} as YAML")
-    build_topology(description)  # physics holds for it as for any other file
-    description = replace(description, file=machine.file)
-    return Imported(machine, yaml, description, (*machine.findings, *oddities, *guesses))
+    document, comments = describe(complete, machine.title())
+    return Told(machine, document, comments, (*machine.findings, *oddities, *guesses))
+
+
+def read_back(told: Told, document: Mapping[str, Any]) -> Imported:
+    """Return the machine of a document, written as YAML and read as any other file.
+
+    Raises
+    ------
+    DescriptionError
+        If it says something that no machine can be.
+    ExchangeError
+        If several sources do so together.
+    """
+    from topo.description.loading import loads
+    from topo.description.write import to_yaml
+    from topo.topology.build import build_topology
+
+    file = told.machine.file
+    yaml = to_yaml(document, told.comments)
+    try:
+        description = loads(yaml, name=f"{file} as YAML")
+        build_topology(description)  # physics holds for it as for any other file
+    except DescriptionError as error:
+        if not told.machine.together:
+            raise
+        messages = [finding.message for finding in error.findings if finding.severity == "error"]
+        raise ExchangeError(
+            Finding(
+                "sources-disagree",
+                f"together the sources say what no machine can be: {messages[0]}",
+                help="are they of one machine? import each alone, and compare",
+                notes=tuple(messages[1:]),
+            )
+        ) from None
+    return Imported(told.machine, yaml, replace(description, file=file), told.findings)
 
 
 def discover_folder(kind: str | None, folder: Path, name: str) -> Machine:

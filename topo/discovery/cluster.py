@@ -1,0 +1,386 @@
+"""Several hosts as one cluster: a machine file for each kind of host, and a file that uses them.
+
+Hosts that say the same but for names and addresses are alike. How they are joined no host tells, so
+the cluster's file has no network: what one would look like stands in its comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+
+from topo.catalogue.kinds import CARDS
+from topo.description.names import RESERVED, expand, ranged
+from topo.description.names import stem_of as numbered
+from topo.description.write import Comments, stem_of, to_yaml
+from topo.discovery.describe import (
+    device_names,
+    fastest_cards,
+    file_title,
+    machine_name,
+    storage_cable,
+)
+from topo.discovery.importing import Imported, Told, one_machine, read_back, told_of
+from topo.discovery.likeness import IDENTITIES, differences, likeness, same_sizes
+from topo.document.nodes import Document, Report, Scalar
+from topo.errors import DescriptionError, ExchangeError, Finding, Place
+from topo.phrases import and_more, counted, listed, shortened
+from topo.records import dataclass
+
+if TYPE_CHECKING:
+    from topo.discovery.machine import Machine
+
+Plain = dict[str, Any]
+
+_OPTION: Final = "--host"
+_FEW, _MOST_DIFFERENCES = 3, 12  # that a message has, and its notes
+_HEAD_WIDTH: Final = 96
+
+
+@dataclass(frozen=True, slots=True)
+class HostKind:
+    """Hosts that are alike.
+
+    Parameters
+    ----------
+    file
+        What the file of their machine is called; the cluster's file lies beside it.
+    hosts
+        Their names in the cluster.
+    imported
+        The machine that all of them are: without the addresses in which they differ.
+    """
+
+    file: str
+    hosts: tuple[str, ...]
+    imported: Imported
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedHosts:
+    """Several hosts, imported.
+
+    Parameters
+    ----------
+    name
+        The cluster's.
+    kinds
+        The kinds of its hosts, the commonest first.
+    document, yaml
+        The cluster's file, which uses those of the kinds.
+    findings
+        What the sources do not know, or say wrongly, and how the kinds differ.
+    """
+
+    name: str
+    kinds: tuple[HostKind, ...]
+    document: Plain
+    yaml: str
+    findings: tuple[Finding, ...]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def host_names(files: Sequence[str]) -> tuple[str, ...]:
+    """Return names of hosts from the names of their files, or of the folders that these lie in.
+
+    Raises
+    ------
+    ExchangeError
+        If two would have the same name.
+
+    Examples
+    --------
+    >>> host_names(["dumps/node0.xml", "dumps/node1.xml"])
+    ('node0', 'node1')
+    >>> host_names(["a01/topo.xml", "a02/topo.xml"]), host_names(["n1-smi.txt", "n2-smi.txt"])
+    (('a01', 'a02'), ('n1', 'n2'))
+    """
+    paths = [PurePath(file).parts[::-1] for file in files]
+    for place in range(max(map(len, paths))):
+        parts = [path[place] if place < len(path) else "" for path in paths]
+        names = [machine_name(part) if place == 0 else _name(part) for part in parts]
+        names = [f"host-{name}" if name in RESERVED else name for name in names]
+        if len({name.lower() for name in names}) == len(names):
+            return tuple(_without_common_end(names))
+    twice = next(file for file, name in zip(files, names, strict=True) if names.count(name) > 1)
+    message = f"`{twice}` and another file give two hosts one name"
+    raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
+
+
+def named_hosts(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return name and file of each host of ``node[0-3]=node.xml``.
+
+    Raises
+    ------
+    DescriptionError
+        With every text that is none.
+    """
+    document = Document(_OPTION, Scalar("", Place(_OPTION, 1, 1)), tuple(texts))
+    report = Report(document)
+    hosts: list[tuple[str, str]] = []
+    for line, text in enumerate(texts, 1):
+        names, sign, file = map(str.strip, text.partition("="))
+        place = Place(_OPTION, line, 1, len(names) + 1)
+        if not sign or not file:
+            help = "write a host and its file: `--host node0=node0.xml`"
+            report.add(place, "same-host", f"`{text}` is not NAME=FILE", help=help)
+            continue
+        hosts += [(name, file) for name in expand(Scalar(names, place), report)]
+    report.stop(DescriptionError)
+    return hosts
+
+
+def _name(folder: str) -> str:
+    return machine_name(f"{folder}/".replace(".", "-").rstrip("/\\") or "root")
+
+
+def _without_common_end(names: list[str]) -> list[str]:
+    """Return names without a word that all of them end with: ``node7-hwloc`` is ``node7``."""
+    _, dash, end = names[0].partition("-")
+    shorter = [name.removesuffix(dash + end) for name in names]
+    return shorter if all(shorter) and end and _all_end(names, dash + end) else names
+
+
+def _all_end(names: list[str], end: str) -> bool:
+    return all(name.endswith(end) for name in names)
+
+
+# --- hosts of one kind ----------------------------------------------------------------------------
+
+
+def import_hosts(
+    hosts: Mapping[str, Sequence[Machine]],
+    name: str,
+    *,
+    storage: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportedHosts:
+    """Import several hosts as one cluster.
+
+    Parameters
+    ----------
+    hosts
+        The sources of each host, as for `topo.discovery.importing.import_together`, by its name.
+    name
+        The cluster's; the files of the kinds begin with it.
+    storage
+        The network cards that lead to storage, in each host; guessed when empty.
+    progress
+        Is told how many of the hosts are done with, and how many there are.
+
+    Raises
+    ------
+    ExchangeError
+        If the sources of a host say what no machine can be, or one is of several hosts.
+    """
+    hosts = dict(sorted(hosts.items(), key=lambda host: numbered(host[0])))
+    counts = Counter(map(str.lower, hosts))
+    twice = [host for host in hosts if counts[host.lower()] > 1]
+    if twice:
+        message = f"{listed(twice, most=3)} differ only in case"
+        raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
+    kinds: dict[str, list[tuple[Told, list[str]]]] = {}
+    told_by_host: dict[str, Told] = {}
+    told_by_sources: dict[tuple[int, ...], Told] = {}
+    for done, (host, sources) in enumerate(hosts.items()):
+        if progress is not None:
+            progress(done, len(hosts))
+        key = tuple(map(id, sources))
+        if key not in told_by_sources:
+            told_by_sources[key] = _told(host, sources, storage)
+        told = told_by_host[host] = told_by_sources[key]
+        alike = kinds.setdefault(likeness(told.document), [])
+        kind = next(
+            (names for first, names in alike if same_sizes(first.document, told.document)), None
+        )
+        if kind is None:
+            alike.append((told, kind := []))
+        kind.append(host)
+    by_count = sorted((kind for alike in kinds.values() for kind in alike), key=_commonest_first)
+    made = tuple(_kind_of(names, told_by_host, name, by_count) for _, names in by_count)
+    cluster = _cluster(name, hosts, made)
+    apart = {names[0]: _differences(told, by_count[0][0]) for told, names in by_count[1:]}
+    findings = (
+        *_grouped(told_by_host),
+        *(_difference(kind, made[0], apart[kind.hosts[0]]) for kind in made[1:]),
+        Finding(
+            "unknown-network",
+            f"what joins the {len(hosts)} hosts is not told: no source of a host knows it",
+            severity="note",
+            help=f"write `fabrics:` or `links:` in {name}.yaml; its comments show how",
+        ),
+    )
+    yaml = to_yaml(cluster, _cluster_comments(list(hosts), made, apart)) + _network_comments(made)
+    return ImportedHosts(name, made, cluster, yaml, findings)
+
+
+def _told(host: str, sources: Sequence[Machine], storage: Sequence[str]) -> Told:
+    machine = one_machine(sources)
+    if any(device.host for device in machine.devices):
+        message = f"{host}: `{machine.file}` is of several hosts itself"
+        help = f"import it alone: `topo import {machine.file}`"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
+    return told_of(machine, storage)
+
+
+def _commonest_first(kind: tuple[Told, list[str]]) -> int:
+    return -len(kind[1])
+
+
+def _kind_of(
+    hosts: list[str],
+    told_by_host: Mapping[str, Told],
+    cluster: str,
+    kinds: Sequence[tuple[Told, list[str]]],
+) -> HostKind:
+    """Return a kind of hosts with the one machine that they all are."""
+    told = told_by_host[hosts[0]]
+    all_told = list({id(told_by_host[host]): told_by_host[host] for host in hosts}.values())
+    devices: Plain = {}
+    left_out: dict[str, list[str]] = {}
+    for name, value in told.document["devices"].items():
+        devices[name] = value
+        if not isinstance(value, dict):
+            continue
+        differs = [
+            key
+            for key in (*IDENTITIES, "size")
+            if any(_entry(each, name, key) != value.get(key) for each in all_told)
+        ]
+        for key in differs:
+            left_out.setdefault(key, []).append(name)
+        entries = {key: entry for key, entry in value.items() if key not in differs}
+        if "size" in differs:
+            entries["size"] = value["size"]
+        devices[name] = entries["part"] if [*entries] == ["part"] else entries
+    kind = _kind_name(hosts, kinds)
+    file = f"{cluster}-{kind}.yaml"
+    head = list(told.comments.head)
+    if len(hosts) > 1:
+        head.insert(1, f"It stands for {counted(len(hosts), 'host')}: {_hosts(hosts)}.")
+    if texts := [
+        f"{key} of {shortened(names)}" for key, names in left_out.items() if key != "size"
+    ]:
+        head += wrap(f"Left out, since it differs from host to host: {listed(texts)}.", _HEAD_WIDTH)
+    if "size" in left_out:
+        head.append(f"Memory has the sizes of {hosts[0]}; the others' differ by less than 1 %.")
+    document = {**told.document, "name": PurePath(file).stem, "devices": devices}
+    comments = replace(told.comments, head=tuple(head))
+    return HostKind(file, tuple(hosts), read_back(replace(told, comments=comments), document))
+
+
+def _entry(told: Told, device: str, key: str) -> Any:
+    value = told.document["devices"][device]
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _kind_name(hosts: Sequence[str], kinds: Sequence[tuple[Told, list[str]]]) -> str:
+    """Return a kind's name: that of its first host, for the commonest without the number."""
+    commonest = kinds[0][1]
+    if hosts is not commonest:
+        return hosts[0]
+    stem = stem_of(hosts[0]).rstrip("-_")
+    taken = {names[0].lower() for _, names in kinds[1:]}
+    return stem if stem and stem.lower() not in taken else hosts[0]
+
+
+def _differences(told: Told, usual: Told) -> list[str]:
+    """Return what tells a host from the commonest kind, in words; at least one thing."""
+    apart = list(differences(told.document, usual.document))
+    return apart or ["the same devices are numbered or joined in another order"]
+
+
+def _difference(kind: HostKind, usual: HostKind, apart: Sequence[str]) -> Finding:
+    """Return that the hosts of a kind are not like those of the commonest."""
+    differ = "differs" if len(kind.hosts) == 1 else "differ"
+    message = f"{_hosts(kind.hosts)} {differ} from {_hosts(usual.hosts)}: {and_more(apart, _FEW)}"
+    help = "it has a file of its own" if len(kind.hosts) == 1 else "they have a file of their own"
+    more = len(apart) - _MOST_DIFFERENCES
+    notes = (*apart[:_MOST_DIFFERENCES], *([f"and {more} more"] if more > 0 else []))
+    return Finding(
+        "hosts-differ",
+        message,
+        severity="warning",
+        help=f"{help}, {kind.file}",
+        notes=notes if len(apart) > _FEW else (),
+    )
+
+
+def _hosts(names: Sequence[str]) -> str:
+    return ", ".join(ranged(names))
+
+
+def _grouped(told_by_host: Mapping[str, Told]) -> Iterator[Finding]:
+    """Yield what is said of hosts, once where the same is said of several, of each by its file."""
+    groups: dict[Finding, tuple[Finding, list[str]]] = {}
+    for host, told in told_by_host.items():
+        machine = told.machine
+        together = (source.rpartition(" (")[0] for source in machine.together)
+        files = (machine.file, file_title(machine.file), *together)
+        for finding in told.findings:
+            message = finding.message
+            for file in files:
+                message = message.replace(file, "")
+            key = replace(finding, message=message, notes=(), help="")
+            groups.setdefault(key, (finding, []))[1].append(host)
+    for finding, hosts in groups.values():
+        names = list(dict.fromkeys(hosts))
+        yield replace(finding, message=f"{_hosts(names)}: {finding.message}")
+
+
+# --- the cluster's file ---------------------------------------------------------------------------
+
+
+def _cluster(name: str, hosts: Iterable[str], kinds: Sequence[HostKind]) -> Plain:
+    file_of = {host: kind.file for kind in kinds for host in kind.hosts}
+    uses = {host: {"use": file_of[host]} for host in hosts}
+    count = len(uses)
+    usual = kinds[0].imported.machine.title()
+    title = f"{counted(count, 'host')}: {usual} each"
+    if len(kinds) > 1:
+        title = f"{counted(count, 'host')} of {len(kinds)} kinds, most with {usual}"
+    return {"topo": 1, "name": name, "title": title, "devices": uses}
+
+
+def _cluster_comments(
+    hosts: Sequence[str], kinds: Sequence[HostKind], apart: Mapping[str, Sequence[str]]
+) -> Comments:
+    """Return what stands above the cluster, and beside its hosts."""
+    head = f"Imported from {counted(len(hosts), 'host')}: {_hosts(hosts)}."
+    beside: dict[str, str] = {}
+    for kind in kinds:
+        words = apart.get(kind.hosts[0])
+        text = and_more(words, 2) if words else kind.imported.machine.title()
+        beside |= dict.fromkeys(kind.hosts, text)
+    return Comments(head=tuple(wrap(head, _HEAD_WIDTH)), devices=beside)
+
+
+def _network_comments(kinds: Sequence[HostKind]) -> str:
+    """Return, as comments, what a network between the hosts would look like."""
+    machine = kinds[0].imported.machine
+    cards = machine.of_kind(*CARDS)
+    lines = ["What joins the hosts is not told: write it under `links:` or `fabrics:`."]
+    if cards:
+        names = device_names(machine.devices)
+        stems = list(dict.fromkeys(stem_of(names[card.id]) for card in cards))
+        cable = re.sub(r"^\d+x ", "", storage_cable(fastest_cards(cards)[0], machine))
+        hosts = list(dict.fromkeys(stem_of(host) for kind in kinds for host in kind.hosts))
+        rails = f"kind: rail-optimized, of: {_list(hosts)}, cards: {_list(stems)}"
+        lines = [
+            f"{lines[0][:-1]},",
+            "for example as rails, with the part of the switch (`topo parts`) for SWITCH:",
+            "fabrics:",
+            f"  net: {{{rails}, switch: SWITCH, cable: {cable}}}",
+        ]
+    return "".join(f"# {line}\n" for line in ("", *lines)).replace("# \n", "\n")
+
+
+def _list(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
