@@ -27,6 +27,7 @@ __all__ = [
     "build",
     "check",
     "compare",
+    "diff",
     "draw",
     "failures",
     "load",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from topo.study.bottleneck import bottleneck
     from topo.study.check import check
     from topo.study.compare import compare, paths
+    from topo.study.diff import diff
     from topo.study.failures import failures
     from topo.study.timeline import simulate
     from topo.study.upgrade import upgrades
@@ -70,6 +72,7 @@ else:
         "build": "topo.topology.build",
         "check": "topo.study.check",
         "compare": "topo.study.compare",
+        "diff": "topo.study.diff",
         "draw": "topo.views.diagram.sheet",
         "failures": "topo.study.failures",
         "load": "topo.topology.build",

@@ -15,6 +15,7 @@ from topo.description.as_document import to_document
 from topo.errors import Finding, LibraryError
 from topo.phrases import counted, listed, shortened
 from topo.study.answers import Comparison, Ladder
+from topo.study.diff import Diff
 from topo.study.failures import Failures
 from topo.study.prices import Explanation, explain
 from topo.study.timeline import Simulation, at_once
@@ -26,6 +27,7 @@ from topo.views.diagram.timeline import draw_timeline
 from topo.views.json import plain
 from topo.views.markup import escaped, html
 from topo.views.text.answers import bottleneck_page, comparison_page, simulation_page
+from topo.views.text.diff import diff_page
 from topo.views.text.failures import failures_page
 from topo.views.text.page import (
     Block,
@@ -224,6 +226,16 @@ _SHOWN: Mapping[type, _Shown] = {
         documents.simulation_document,
         lambda document: document["runs"],
         pictured=True,
+    ),
+    Diff: _Shown(
+        diff_page,
+        lambda diff: draw(diff.after),
+        documents.diff_document,
+        lambda document: (
+            {"workload": (workload["after"] or workload["before"])["name"], **path}
+            for workload in document["workloads"]
+            for path in workload["paths"]
+        ),
     ),
     Upgrades: _Shown(
         lambda upgrades: upgrades_page(upgrades, most=_ROWS),

@@ -296,6 +296,17 @@ MEDIUM_FIELDS: Final = _table(
 )
 
 
+def quantity_of(key: str) -> Quantity:
+    """Return what a figure of a part, a medium or a cable is measured in, by its key.
+
+    Examples
+    --------
+    >>> quantity_of("chip").unit, quantity_of("efficiency").unit
+    ('bytes_per_s', 'ratio')
+    """
+    return (FIELDS.get(key) or MEDIUM_FIELDS[key]).quantity
+
+
 def keys_of(kind: str) -> tuple[str, ...]:
     """Return the keys that a part of `kind` may have, in the table's order.
 

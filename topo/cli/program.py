@@ -37,6 +37,7 @@ VERBS: dict[str, str] = {
     "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",
     "simulate": "Run the file's workloads together until each has its bytes.",
     "failures": "Say what is left when a link, card, switch, drive or appliance fails.",
+    "diff": "Say what differs between two machines, and what it does to the answers.",
     "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
     "draw": "Draw the machine and the way the data goes.",
     "report": "Write the answers as one page for a browser, with sliders that ask what if.",

@@ -39,13 +39,13 @@ _PIECE = 1 << 14  # characters written at once
 class Session:
     """What one call of the program knows of itself.
 
-    `as_json` and `as_markdown` say what was asked for; `folder` is where an absolute FILE lies,
+    `as_json` and `as_markdown` say what was asked for; `folders` are where each absolute FILE lies,
     which JSON does not tell. `without` is what it is asked to take as out of order.
     """
 
     as_json: bool = False
     as_markdown: bool = False
-    folder: str = ""
+    folders: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     @classmethod
@@ -54,10 +54,15 @@ class Session:
         return click.get_current_context().ensure_object(cls)
 
     @classmethod
-    def answers_about(cls, file: str) -> None:
-        """Remember the folder of the running call's FILE."""
-        path = PurePath(file)
-        cls.current().folder = str(path.parent) if path.is_absolute() else ""
+    def answers_about(cls, *files: str) -> None:
+        """Remember the folders of the running call's files."""
+        paths = map(PurePath, files)
+        cls.current().folders = tuple(str(path.parent) for path in paths if path.is_absolute())
+
+    @property
+    def folder(self) -> str:
+        """The folder of its FILE where that is an absolute one."""
+        return next(iter(self.folders), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +370,7 @@ def _put_document(
     failure = findings_document(findings)
     without = {"without": list(session.without)} if session.without else {}
     document = failure if failed else {**document, **without, "findings": failure["findings"]}
-    _write(sys.stdout, encoded(document, folder=session.folder))
+    _write(sys.stdout, encoded(document, folder=session.folders))
     return int(failed)
 
 

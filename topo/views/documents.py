@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from topo.study.affinity import Affinities
     from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath, WorkloadAnswer
     from topo.study.check import Judgement
+    from topo.study.diff import Diff
     from topo.study.failures import Failures
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
@@ -310,6 +311,23 @@ def failures_document(failures: Failures) -> Document:
     """Return ``topo.failures/1``: the answer with nothing failed, and what each failure leaves."""
     words = "workload.name:workload answer.name:data_path answer.rate answer.time answer.at_most"
     return {"schema": "topo.failures/1", **keys_of(failures, "topology basis", words, "losses")}
+
+
+def diff_document(diff: Diff, failed: Sequence[str] = ()) -> Document:
+    """Return ``topo.diff/1``: what differs, and every answer before and after.
+
+    `failed` are the words of ``--fail-on`` that hold.
+    """
+    return {
+        "schema": "topo.diff/1",
+        **keys_of(diff, "before after basis changed"),
+        "failed": failed,
+        "changes": diff.changes,
+        "workloads": [
+            {"before": before, "after": after, "paths": diff.pairs_of(before or after)}
+            for before, after in diff.workloads
+        ],
+    }
 
 
 def measured_document(

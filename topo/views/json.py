@@ -14,13 +14,15 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS
+from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, quantity_of
 from topo.catalogue.part import Figure, Part
 from topo.phrases import ranges, visible
 
 if TYPE_CHECKING:
     from topo.description.description import Workload
     from topo.study.answers import PathAnswer, RoutedPath, Rung
+    from topo.study.diff import AnswerPair, FieldChange
+    from topo.study.inventory import Fact
     from topo.study.prices import ClassPrice, Prices, TiedPrice, TimePrice
     from topo.study.upgrade import Upgrades
 
@@ -44,7 +46,9 @@ class Exact(float):
     """A number that is written with all of its digits: what others go on computing with."""
 
 
-def encoded(document: Mapping[str, Any], *, folder: str = "", dense: bool = False) -> str:
+def encoded(
+    document: Mapping[str, Any], *, folder: str | Sequence[str] = "", dense: bool = False
+) -> str:
     """Return a document as JSON text that ends in a line break.
 
     Numbers have at most twelve digits, or are exact where they are whole or `Exact`; infinite and
@@ -55,15 +59,16 @@ def encoded(document: Mapping[str, Any], *, folder: str = "", dense: bool = Fals
     document
         Mappings, sequences, texts, numbers and topo's frozen values.
     folder
-        A folder that is nobody's business: it is taken off every path.
+        A folder that is nobody's business, or several: each is taken off every path.
     dense
         Whether it is one line without spaces.
     """
     layout: dict[str, Any] = {"separators": (",", ":")} if dense else {"indent": 2}
     text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False, **layout)
     text = visible(text, controls=False)  # JSON's escapes are the same
-    if folder:
-        text = text.replace(json.dumps(f"{folder}/", ensure_ascii=False)[1:-1], "")
+    for each in (folder,) if isinstance(folder, str) else folder:
+        if each:
+            text = text.replace(json.dumps(f"{each}/", ensure_ascii=False)[1:-1], "")
     return f"{text}\n"
 
 
@@ -329,6 +334,30 @@ def _ranking(upgrades: Upgrades) -> Document:
     return {"upgrades": ranked, "rejected": rejected, "not_asked": upgrades.unasked}
 
 
+def _field_change(change: FieldChange) -> Document:
+    """Return a fact before and after, a figure in its own unit."""
+
+    def fact(fact: Fact | None) -> object:
+        if isinstance(fact, Figure):
+            return figure_keys(fact, quantity_of(change.key).unit)
+        return fact
+
+    return {"key": change.key, "before": fact(change.before), "after": fact(change.after)}
+
+
+def _answer_pair(pair: AnswerPair) -> Document:
+    from topo.views.sentences import sentence
+
+    sides = {
+        side: None if path is None else keys_of(path, _IN_BRIEF, _in_words("own_limits"))
+        for side, path in (("before", pair.before), ("after", pair.after))
+    }
+    return {**keys_of(pair, "data_path outcome times_as_fast"), **sides, "sentence": sentence(pair)}
+
+
+_IN_BRIEF: Final = "verdict reasons rate at_most time *counts bottlenecks tied unknowns:unknown"
+
+
 # Words name attributes in the order of the document: `a.b` is of what `a` holds, null where that is
 # None; `a:key` writes it under another key, without a unit; `a?` is null where it is empty; `*a`
 # writes the keys of what `a` holds beside the others. A function returns keys of its own.
@@ -471,6 +500,15 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Loss": (
         "parts:fails rate time stopped stopped_count:stopped_endpoints bound:bottlenecks at_most",
     ),
+    "Change": ("section sort:change names count fields",),
+    "FieldChange": (_field_change,),
+    "Word": (
+        lambda word: {
+            "value": word.text or (None if word.flag is None else word.flag),
+            "source": word.source or None,
+        },
+    ),
+    "AnswerPair": (_answer_pair,),
     "Outcome": ("time times at_most bound:bottlenecks",),
     "Upgrades": (
         "topology basis",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from topo.errors import Finding
 from topo.phrases import listed, ranges
 from topo.solve.system import TIE
-from topo.study import answers, insights
+from topo.study import answers, diff, insights
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -478,6 +478,44 @@ def _done(simulation: Simulation) -> str:
 def done_words(seconds: float, *, at_most: bool) -> str:
     """Return "at 6.4 s", or "after at least 6.4 s" past an unknown capacity."""
     return ("after at least " if at_most else "at ") + format_duration(seconds)
+
+
+@sentence.register
+def _answer_pair(pair: diff.AnswerPair) -> str:
+    before, after = pair.before, pair.after
+    start = f"{pair.workload} by {pair.data_path}"
+    if before is None or after is None:
+        return f"{start} is asked about {'after' if before is None else 'before'} only."
+    if before.rate is None or after.rate is None:
+        refused = after if after.rate is None else before
+        why = listed(
+            (reason.text for reason in refused.reasons if reason.effect == "refused"), most=_MOST
+        )
+        if pair.outcome == "same":
+            return f"{start} is refused before and after: {why}."
+        if pair.outcome == "refused":
+            return f"{start} is refused now, {rate_words(before)} before: {why}."
+        return f"{start} is possible now, {rate_words(after)}: before it was refused, {why}."
+    known = "by the known capacities alone " * pair.unproven
+    limits = [limited_by(path.bound) or limit_words(path) for path in (before, after)]
+    if pair.outcome == "same":
+        still = f"{start} is {known}as fast as before, {rate_words(after)}"
+        if limits[0] == limits[1]:
+            return f"{still}: {limits[1]} still {_bind(after)}."
+        return f"{still}: {limits[0]} before, now {limits[1]}."
+    ratio = pair.times_as_fast or 0.0
+    least = "at least " * (before.at_most and ratio > 1)
+    words = f"{start} is {known}{least}{ratio:.3g} times as fast"
+    timed = pair.alike and before.time is not None
+    figures = [time_words(path) if timed else rate_words(path) for path in (before, after)]
+    words += f", {figures[1]} instead of {figures[0]}"
+    if limits[0] == limits[1]:
+        return f"{words}: {limits[1]} {_bind(after)} before and after."
+    return f"{words}: {limits[0]} before, now {limits[1]}."
+
+
+def _bind(path: answers.PathAnswer) -> str:
+    return binds(path.bound) if path.bound else "limits it"
 
 
 def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:

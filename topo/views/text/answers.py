@@ -162,7 +162,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
         column[f"time at {low.removesuffix(' %')}-{high}"] = (
             times and "at least " * path.at_most + times
         )
-    column["limited by"] = _limits(path)
+    column["limited by"] = limits_text(path)
     column["cores busy copying"] = ""
     if cores is not None:
         kind = cores.source.partition(":")[0]
@@ -209,7 +209,7 @@ def _traffic(size: float | None, floor: float | None) -> str:
     return format_size(size) + (f", {format_duration(floor)} or more" if floor else "")
 
 
-def _limits(path: PathAnswer) -> str:
+def limits_text(path: PathAnswer) -> str:
     """Return each class of full resources: names, what each has, what kind of figure it is."""
     lines = []
     classes = grouped(path.bottlenecks, lambda bottleneck: bottleneck.resource.kind)

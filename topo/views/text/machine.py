@@ -525,7 +525,7 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         yield "pcie", SLOT.text(part.slot), origin(part.slot.kind, part.slot.source)
     for key, ports in (("ports", part.ports), ("fabric", part.fabric)):
         if ports is not None:
-            yield key, *_ports(ports)
+            yield key, *ports_text(ports)
     for key, figure in part.figures.items():
         yield key, figure_text(figure, FIELDS[key].quantity), sourced(figure)
     for key, flag in part.flags.items():
@@ -536,7 +536,7 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         yield f"p2p {direction}", rate, source
 
 
-def _ports(ports: Ports) -> tuple[str, str]:
+def ports_text(ports: Ports) -> tuple[str, str]:
     """Return how many of what, and where the count and the rate come from."""
     count = "unknown" if ports.count is None else str(ports.count)
     source = origin(ports.kind, ports.source)

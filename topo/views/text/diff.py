@@ -1,0 +1,184 @@
+"""The page of `topo diff`: what differs in two machines, then their answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.fields import FLAG, SLOT, quantity_of
+from topo.catalogue.part import Figure, PeerCap, Ports, Slot
+from topo.phrases import counted, listed
+from topo.views.sentences import rate_words, sentence, time_words
+from topo.views.text.answers import basis_note, limits_text
+from topo.views.text.machine import ports_text
+from topo.views.text.page import (
+    Block,
+    Bullets,
+    Cell,
+    Heading,
+    Row,
+    Table,
+    Text,
+    Tone,
+    figure_text,
+    grouped,
+    origin,
+    right,
+    sourced,
+    table,
+    title_of,
+    wide,
+    workload_sentence,
+)
+
+if TYPE_CHECKING:
+    from topo.study.answers import PathAnswer
+    from topo.study.diff import AnswerPair, Change, Diff, FieldChange
+    from topo.study.inventory import Fact
+
+_NONE: Final = "-"
+_WHAT_IT_IS: Final = ("part", "use", "cable")  # of what is added or gone the page says this alone
+_TONES: Final[dict[str, Tone]] = {"faster": "good", "slower": "bad", "refused": "bad"}
+
+
+def nothing_differs(diff: Diff) -> str:
+    """Return the line for two machines that are alike."""
+    answers = f", nor any of {counted(len(diff.answers), 'answer')}" * bool(diff.answers)
+    return (
+        f"{diff.before.name} and {diff.after.name} are the same: no device, link or figure differs"
+        f"{answers}.\n"
+    )
+
+
+def diff_page(diff: Diff) -> Iterator[Block]:
+    """Yield what differs, section by section, then each workload's answers before and after."""
+    changes = diff.after.description.overrides
+    changed = (f"{key}={value}" for key, value in changes.items() if isinstance(value, str))
+    set_here = listed(changed, most=6)
+    yield table(
+        ("", wide()),
+        (
+            ("before", Cell(title_of(diff.before))),
+            ("after", Cell(title_of(diff.after) + (f"; {set_here}" if set_here else ""))),
+        ),
+    )
+    if not diff.changes:
+        yield Text("Devices, links and figures are the same.")
+    sources: dict[str, int] = {}  # each once, by a number that stands beside the figure
+    for section, group in grouped(diff.changes, lambda change: change.section).items():
+        yield Heading(section.capitalize())
+        yield _changes(group, sources)
+    if sources:
+        yield Text("Where the figures come from:", dim=True)
+        yield Bullets(tuple(f"[{number}] {source}" for source, number in sources.items()))
+    for first, second in diff.workloads:
+        workload = second or first
+        assert workload is not None
+        yield Heading(f"{workload.name}: {workload_sentence(workload)}")
+        if first is None or second is None:
+            side = (diff.after if first is None else diff.before).name
+            only = "after" if first is None else "before"
+            yield Text(f"Only {side}, {only}, has this workload.")
+        elif workload_sentence(first) != workload_sentence(second):
+            yield Text(f"Before it was {workload_sentence(first)}.")
+        pairs = diff.pairs_of(workload)
+        yield _answers(pairs)
+        yield Bullets(tuple(sentence(pair) for pair in pairs if pair.before and pair.after))
+    if diff.answers:
+        yield basis_note(diff.basis)
+
+
+def _changes(changes: list[Change], sources: dict[str, int]) -> Table:
+    """Return the changes of one section; the sources of their figures are added to `sources`."""
+
+    def cell(key: str, fact: Fact | None) -> str:
+        """Return a value with the number of its source."""
+        if fact is None:
+            return _NONE
+        text, source = fact_words(key, fact)
+        if not source or key in _WHAT_IT_IS:
+            return text
+        return f"{text} [{sources.setdefault(source, len(sources) + 1)}]"
+
+    rows: list[Row] = []
+    for change in changes:
+        names = change.names + f" ({change.count})" * (change.count > 1)
+        fields = change.fields
+        another = change.sort == "changed" and any(field.key == "part" for field in fields)
+        if change.sort in ("added", "gone"):
+            fields = tuple(field for field in fields if field.key in _WHAT_IT_IS) or fields
+        begin = [sort_words(change.sort), names]
+        for field in fields:
+            if another and _texts(field)[0] == _texts(field)[1]:
+                continue  # another part has it from elsewhere
+            cells = [cell(field.key, fact) for fact in (field.before, field.after)]
+            rows.append((begin[0], Cell(begin[1]), field.key, *cells))
+            begin = ["", ""]
+        if not fields:
+            rows.append((begin[0], Cell(begin[1]), "", "", ""))
+    return table(("", wide("which"), "what", wide("before"), wide("after")), rows)
+
+
+def sort_words(sort: str) -> str:
+    """Return what became of something; that it was renamed nobody states."""
+    return "probably renamed" if sort == "renamed" else sort
+
+
+def _texts(field: FieldChange) -> list[str]:
+    return [
+        "" if fact is None else fact_words(field.key, fact)[0]
+        for fact in (field.before, field.after)
+    ]
+
+
+def fact_words(key: str, fact: Fact) -> tuple[str, str]:
+    """Return the value of a fact for people, and its kind and source."""
+    if isinstance(fact, Figure):
+        return figure_text(fact, quantity_of(key)), sourced(fact)
+    if isinstance(fact, Slot):
+        return SLOT.text(fact), origin(fact.kind, fact.source)
+    if isinstance(fact, Ports):
+        return ports_text(fact)
+    if isinstance(fact, PeerCap):
+        return figure_text(fact.rate) + " a flow" * fact.per_flow, sourced(fact.rate)
+    return fact.text or str(FLAG.text(fact.flag)), fact.source
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def _answers(pairs: Iterable[AnswerPair]) -> Table:
+    rows: list[Row] = []
+    for pair in pairs:
+        sides = [_column(path) for path in (pair.before, pair.after)]
+        labels = [label for label in sides[0] if any(side[label] for side in sides)]
+        for place, label in enumerate(labels):
+            before, after = (side[label] or _NONE for side in sides)
+            change = ""
+            if label == "rate" and pair.times_as_fast is not None:
+                change = "same" if pair.outcome == "same" else f"x {pair.times_as_fast:.3g}"
+            tone = _TONES.get(pair.outcome, "plain")
+            strong = label in ("rate", "time")
+            rows.append(
+                (
+                    Cell(pair.data_path) if place == 0 else "",
+                    label,
+                    Cell(before) if strong else before,
+                    Cell(after) if strong else after,
+                    Cell(change, tone),
+                )
+            )
+    return table(("by", "", wide("before"), wide("after"), right("")), rows)
+
+
+def _column(path: PathAnswer | None) -> dict[str, str]:
+    if path is None:
+        return dict.fromkeys(("verdict", "rate", "time", "RAM traversals", "limited by"), "")
+    refused = path.rate is None
+    return {
+        "verdict": path.verdict,
+        "rate": rate_words(path),
+        "time": time_words(path),
+        "RAM traversals": "" if refused else str(path.counts.ram_traversals),
+        "limited by": "" if refused else limits_text(path),
+    }
