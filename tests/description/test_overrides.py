@@ -117,6 +117,36 @@ def test_links_of_a_stem():
     assert texts == {"pcie 4 x16"}
 
 
+@pytest.mark.parametrize(
+    ("target", "rates"),
+    [
+        ("slot1 -- cpu0.rate", {"slot1 -- cpu0": 40e9}),
+        ("cpu0 -- slot1.rate", {"slot1 -- cpu0": 40e9}),
+        ("gpu -- cpu.rate", {f"gpu{number} -- cpu{number // 4}": 40e9 for number in range(8)}),
+    ],
+)
+def test_the_rate_of_a_link(target, rates):
+    plain, description = read(FILE), read(FILE, overrides={target: "40 GB/s"})
+    changed = {f"{link.a} -- {link.b}": link.cable for link in description.links}
+    assert {name: cable.stated.value for name, cable in changed.items() if cable.stated} == rates
+    assert {cable.stated.source for cable in changed.values() if cable.stated} == {"--set"}
+    assert [link.cable.text for link in plain.links] == [
+        link.cable.text for link in description.links
+    ]
+
+
+def test_other_figures_of_a_link():
+    changes = {"slot1 -- cpu0.efficiency": "70 %", "slot1 -- cpu0.p2p": "{posted: 5 GB/s}"}
+    changes |= {"slot1 -- cpu0.rate": "40 GB/s", "slot1 -- cpu0.medium": "pcie 4 x16"}
+    (cable,) = (
+        link.cable
+        for link in read(FILE, overrides=changes).links
+        if (link.a.device, link.b.device) == ("slot1", "cpu0")
+    )
+    assert (cable.text, cable.efficiency.value, cable.stated.value) == ("pcie 4 x16", 0.7, 40e9)
+    assert cable.p2p is not None
+
+
 def test_title_and_name():
     description = read(FILE, overrides={"title": "what if", "name": "other"})
     assert (description.title, description.name) == ("what if", "other")
@@ -145,6 +175,9 @@ def test_values_may_be_what_python_has():
         ("load.write", "1 TB", "read-or-write", "says read and write"),
         ("legacy.workers", "zero", "bad-number", "not a count"),
         ("slot1 -- cpu0", "pcie 9 x16", "unknown-medium", "pcie 9"),
+        ("slot1 -- cpu0.rate", "40", "bare-number", "a rate needs a unit"),
+        ("slot1 -- cpu0.rate", "0 GB/s", "zero-capacity", "`rate` is zero"),
+        ("slot1 -- cpu0.rtae", "40 GB/s", "unknown-key", "a cable has no `rtae`"),
         ("load.from", "cpu0", "workload-ends", "cpu0 is a cpu"),
         ("name", "", "missing-value", "has no value"),
     ],
@@ -168,6 +201,7 @@ def test_a_change_meets_the_rules_of_a_file(key, value, code, says):
         ("workloads.laod.read", "no `laod` under `workloads:`", "`load`"),
         ("media.pcie 7.efficiency", "no `pcie 7` under `media:`", "`pcie 6`"),
         ("slot1 -- cpu1", "no link `slot1 -- cpu1`", "slot1 is linked to storage and cpu0"),
+        ("slot1 -- cpu9.rate", "no device cpu9; cpu0 and cpu1 exist", ""),
         ("slot9 -- cpu1", "no device slot9; slot1 and slot2 exist", ""),
         ("gpu[0-9].pcie", "no device gpu[0-9]", ""),
         ("gpu[.pcie", "no device gpu[", ""),

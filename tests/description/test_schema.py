@@ -10,7 +10,7 @@ from hypothesis import given
 
 from tests.description.reading import EXAMPLES, SHARED, needs_examples
 from tests.description.strategies import machines
-from topo.catalogue.cables import _CABLE_KEYS
+from topo.catalogue.cables import CABLE_KEYS
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.description import keys as tables
 from topo.description.as_document import to_document
@@ -157,7 +157,7 @@ def test_every_row_holds_a_value_that_has_a_schema():
 
 
 def test_a_cable_has_the_keys_that_its_reader_takes():
-    assert tuple(tables.CABLE) == _CABLE_KEYS
+    assert tuple(tables.CABLE) == CABLE_KEYS
 
 
 def test_each_call_gives_a_schema_of_its_own():

@@ -246,13 +246,15 @@ def test_the_command_line_that_the_page_gives_has_its_answer(shown, name):
     page = shown(whole)
     workload = whole.workloads[0]
     draw = random.Random(name)
-    for resource, knob, (before, after) in draw.sample(targets, min(6, len(targets))):
+    for resource, knob, (before, cables) in draw.sample(targets, min(12, len(targets))):
         text = f"{10 ** draw.uniform(0.5, 2.5):.4g}"
         page.ask("() => topo.model.reset()")
         moved = page.ask(MOVED, [knob, text])[0]
         command = page.ask("() => topo.model.command().text")
-        assert f"{before}{text} GB/s{after}" in command
-        key, _, value = f"{before}{text} GB/s{after}".partition("=")
+        (said,) = re.findall(r"--set (?:'([^']+)'|(\S+))", command)
+        key, _, value = "".join(said).partition("=")
+        assert f"{key}=" == before
+        assert same(float(value.split()[0]) * cables, float(text))
         varied = topo.compare(
             whole.topology.replace({key: value}),
             workload=workload.workload.name,

@@ -21,8 +21,8 @@ from topo.units import parse_rate, parse_transfer_rate
 
 _MEDIUM_NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 LANES: Final = (1, 2, 4, 8, 16)
-_CABLE_RATIOS: Final = ("efficiency", "duplex")
-_CABLE_KEYS: Final = ("medium", *_CABLE_RATIOS, "p2p", "source")
+_CABLE_FIGURES: Final = ("rate", "efficiency", "duplex")
+CABLE_KEYS: Final = ("medium", *_CABLE_FIGURES, "p2p", "source")
 _EXAMPLES: Final = "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`, `ethernet 400 Gb/s`"
 
 
@@ -52,15 +52,15 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
             lambda scalar, origin: parse_cable(scalar.text, media, source=origin.at(scalar)),
             report=report,
         )
-    node = values.rejoin(node, _CABLE_KEYS)
-    refused = values.refuse_unknown_keys(node, _CABLE_KEYS, report=report, owner="a cable")
+    node = values.rejoin(node, CABLE_KEYS)
+    refused = values.refuse_unknown_keys(node, CABLE_KEYS, report=report, owner="a cable")
     origin = values.origin_of(node, report=report)
     caps = None
-    ratios = {
+    figures = {
         key: values.read_figure(
             stated, MEDIUM_FIELDS[key].quantity, report=report, origin=origin, name=key
         )
-        for key in _CABLE_RATIOS
+        for key in _CABLE_FIGURES
         if (stated := node.get(key)) is not None
     }
     if (stated := node.get("p2p")) is not None:
@@ -81,8 +81,9 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
         return None
     return replace(
         cable,
-        efficiency=ratios.get("efficiency") or cable.efficiency,
-        duplex=ratios.get("duplex") or cable.duplex,
+        efficiency=figures.get("efficiency") or cable.efficiency,
+        duplex=figures.get("duplex") or cable.duplex,
+        stated=figures.get("rate"),
         p2p=caps,
     )
 

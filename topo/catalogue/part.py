@@ -155,7 +155,8 @@ class Cable:
     `rate` is of one cable and one direction, already computed (lanes times lane rate, or as
     stated); its value is `None` when unknown, and infinite for a memory bus, whose memory is the
     limit. `efficiency` and `duplex` are the cable's own or its medium's. `medium` is the family
-    alone where the generation is unknown (``pcie unknown``).
+    alone where the generation is unknown (``pcie unknown``). `stated` is what somebody says that
+    one cable carries in one direction, whatever medium and ends could do.
     """
 
     medium: str
@@ -169,6 +170,7 @@ class Cable:
     duplex: Figure | None = None
     p2p: PeerCaps | None = None
     text: str = ""
+    stated: Figure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,8 @@ def asks_machine(verb: _Verb) -> _Verb:
         metavar="KEY=VALUE",
         multiple=True,
         callback=lambda _, option, values: tuple(_pair(value, option) for value in values),
-        help="Change one value: slot1.part=connectx-8-dual-port, settings.iommu=on (repeatable).",
+        help="Change one value: slot1.part=connectx-8-dual-port, settings.iommu=on, "
+        "'slot1 -- cpu1.rate=40 GB/s' (repeatable).",
     )
     @click.option(
         "--without",

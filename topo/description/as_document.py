@@ -266,6 +266,8 @@ def _cable_value(cable: Cable, own_media: Mapping[str, Medium]) -> Any:
         ratio = getattr(cable, key)
         if ratio is not None and ratio != (getattr(medium, key) if medium else None):
             entries[key] = _figure_value(ratio, fields.MEDIUM_FIELDS[key].quantity)
+    if cable.stated is not None:
+        entries["rate"] = _figure_value(cable.stated, fields.RATE)
     if cable.p2p is not None:
         entries["p2p"] = _caps(cable.p2p)
     return {"medium": cable.text, **entries} if entries else cable.text

@@ -265,6 +265,9 @@ MOVE: Final = _table(
 
 CABLE: Final = _table(
     Row("medium", "cable-text", "the cable in its short form: `pcie 5 x16`", required=True),
+    Row(
+        "rate", "rate", "what one cable carries in one direction, whatever it and its ends could do"
+    ),
     Row("efficiency", "figure", "share of its rate that is achievable: `83 %`"),
     Row("duplex", "figure", "what both directions carry at once, of twice one: `90 %`"),
     Row("p2p", "caps", "peer-to-peer caps of this link"),

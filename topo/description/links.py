@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
-from topo.catalogue.cables import parse_cable, read_cable
+from topo.catalogue.cables import CABLE_KEYS, parse_cable, read_cable
 from topo.catalogue.part import Cable, Figure, Medium, Part
 from topo.catalogue.values import HERE
 from topo.description.description import DescribedLink, End, Measurement
 from topo.description.keys import MEASURED, entries_of, items_of, kind_of, text_of, value_of
 from topo.description.names import MOST, Names, ranged
+from topo.description.overrides import source_of
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import Finding, Place, UnknownNameError
-from topo.phrases import listed
+from topo.phrases import did_you_mean, listed
 from topo.records import dataclass
 from topo.units import format_bit_rate, parse_rate
 
@@ -40,6 +41,8 @@ _TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
 # What a file may have in all: a cluster of MOST devices has a few links for each.
 _MOST_LINKS: Final = 4 * MOST
+# The keys of a cable that a change may name; its source comes with each.
+_CABLE_KEYS: Final = tuple(key for key in CABLE_KEYS if key != "source")
 _NAMED: Final = 4  # links in a list before "and 3 more"
 Pairs = tuple[tuple[End, End], ...]
 
@@ -210,12 +213,15 @@ def change_links(
     names: Names,
     media: MappingOf[str, Medium],
     report: Report,
+    is_card: Callable[[str], bool],
     waiting: list[Change] | None = None,
 ) -> tuple[DescribedLink, ...]:
     """Return the links with those that a change names cabled, or led, as it says.
 
-    The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``.
-    Where `waiting` is given, it takes the changes that name no link yet.
+    The value is a cable, or other ends for the same cable: ``slot1 -- cpu1=slot1 -- cpu0``; after a
+    key of a cable, ``slot1 -- cpu1.rate``, that figure of it alone. A port that no link names is
+    the one that a cable of a bundle takes. Where `waiting` is given, it takes the changes that
+    name no link yet; `is_card` says whether a device is a network card.
 
     Raises
     ------
@@ -223,35 +229,126 @@ def change_links(
         If a change names no link.
     """
     for change in changes:
+        change, key = _split_key(change, names)  # noqa: PLW2901
         fields: dict[str, End | Cable | None] = {}
         value = change.value
-        if isinstance(value, Scalar) and " -- " in value.text:
+        if key is not None:
+            if key.text not in _CABLE_KEYS:
+                report.add(
+                    key,
+                    "unknown-key",
+                    f"a cable has no `{key.text}`",
+                    help=did_you_mean(key.text, _CABLE_KEYS) or f"it has {listed(_CABLE_KEYS)}",
+                )
+                continue
+        elif isinstance(value, Scalar) and " -- " in value.text:
             both = value.text.split(" -- ", 1)
             ends = [names.ends(text.strip(), value, report) for text in both]
             if all(len(end) == 1 for end in ends):
                 fields = {"a": ends[0][0], "b": ends[1][0]}
-        if not fields:
+        if not fields and key is None:
             fields = {"cable": read_cable(value, media=media, report=report)}
         sides = [side.strip().partition("/") for side in change.target.split(" -- ", 1)]
         left, right = ((frozenset(names.matching(device)), port) for device, _, port in sides)
-        matched = {
-            at
-            for at, link in enumerate(links)
-            if (_fits(link.a, left) and _fits(link.b, right))
-            or (_fits(link.a, right) and _fits(link.b, left))
-        }
+        joins = partial(_joins, left=left, right=right)
+        matched = {at for at, link in enumerate(links) if joins(link)}
+        if not matched and (left[1] or right[1]):
+            in_ports = _in_ports(links, is_card)
+            if any(map(joins, chain(*in_ports))):
+                links = tuple(
+                    each
+                    for link, cables in zip(links, in_ports, strict=True)
+                    for each in (cables if any(map(joins, cables)) else (link,))
+                )
+                matched = {at for at, link in enumerate(links) if joins(link)}
         if not matched and waiting is not None:
             waiting.append(change)
             continue
         if not matched:
             raise UnknownNameError(_no_link(change, links, names))
-        if None not in fields.values():
+        if key is not None:
+            of_key = {
+                cable: _with_key(cable, key, value, media, report)
+                for cable in dict.fromkeys(links[at].cable for at in sorted(matched))
+            }
+            links = tuple(
+                replace(link, cable=of_key[link.cable], place=change.place)
+                if at in matched
+                else link
+                for at, link in enumerate(links)
+            )
+        elif None not in fields.values():
             new_fields: dict[str, Any] = {**fields, "place": change.place}
             links = tuple(
                 replace(link, **new_fields) if at in matched else link
                 for at, link in enumerate(links)
             )
     return links
+
+
+def _split_key(change: Change, names: Names) -> tuple[Change, Scalar | None]:
+    """Return a change of a link without the key of its cable that ends its target, and that key."""
+    target, dot, word = change.target.rpartition(".")
+    _, joins, right = target.partition(" -- ")
+    device, port, _ = right.strip().partition("/")
+    is_device = not port and names.matching(f"{device}.{word}")
+    is_key = word in _CABLE_KEYS or names.matching(device)
+    if not dot or not joins or is_device or not is_key:
+        return change, None
+    return replace(change, target=target), Scalar(word, change.place)
+
+
+def _with_key(
+    cable: Cable, key: Scalar, value: Node, media: MappingOf[str, Medium], report: Report
+) -> Cable:
+    """Return a cable with one of its keys as a change says, the same where that is no value."""
+    place = value.place
+    source = Scalar(source_of(place), place)
+    entries = {"medium": Scalar(cable.text, place), "source": source, key.text: value}
+    pairs = ((Scalar(name, key.place), node) for name, node in entries.items())
+    read = read_cable(Mapping(tuple(pairs), place), media=media, report=report)
+    if read is None:
+        return cable
+    if key.text == "medium":
+        own = replace(read, stated=cable.stated, p2p=cable.p2p)
+        return replace(own, efficiency=cable.efficiency, duplex=cable.duplex)
+    name = "stated" if key.text == "rate" else key.text
+    changed: dict[str, Any] = {name: getattr(read, name)}
+    return replace(cable, **changed)
+
+
+def _in_ports(
+    links: Iterable[DescribedLink], is_card: Callable[[str], bool]
+) -> list[tuple[DescribedLink, ...]]:
+    """Return for each link its cables, each in the port of a card that it takes."""
+    links = tuple(links)
+    free = FreePorts(end for link in links for end in (link.a, link.b))
+
+    def in_port(end: End) -> End:
+        dealt = not end.side and is_card(end.device)
+        return End(end.device, free.next_of(end.device)) if dealt else end
+
+    cables: list[tuple[DescribedLink, ...]] = []
+    for link in links:
+        if link.cable.reach != "network" or not (is_card(link.a.device) or is_card(link.b.device)):
+            cables.append((link,))
+            continue
+        single = replace(link.cable, count=1)
+        each = (
+            replace(link, a=in_port(link.a), b=in_port(link.b), cable=single)
+            for _ in range(link.cable.count)
+        )
+        cables.append(tuple(each))
+    return cables
+
+
+def _joins(
+    link: DescribedLink, left: tuple[frozenset[str], str], right: tuple[frozenset[str], str]
+) -> bool:
+    """Whether a link leads from one side to the other, or back."""
+    return (_fits(link.a, left) and _fits(link.b, right)) or (
+        _fits(link.a, right) and _fits(link.b, left)
+    )
 
 
 def adapt_links(
@@ -307,6 +404,8 @@ def _adapted(
 ) -> str:
     """Return what a cable becomes with other parts at its ends, empty where it stays."""
     times = f"{cable.count}x " if cable.count > 1 else ""
+    if cable.stated is not None:  # slower or faster on purpose
+        return ""
     if cable.family == "pcie" and cable.generation and cable.lanes:
         old_slots, new_slots = ([part.slot for part in parts] for parts in (old, new))
         generations = [slot.generation for slot in new_slots if slot]

@@ -439,6 +439,9 @@ def _links(
         before = {device.name: device.part for device in read if device.name in places}
     names, later = names_of(description), list[Change]()
 
+    def is_card(name: str) -> bool:
+        return index[name].is_nic
+
     adapt = partial(
         adapt_links,
         part_of=lambda name: index[name].part,
@@ -449,7 +452,13 @@ def _links(
     originals = {name: part for name, part in before.items() if name not in copies}
     links = adapt(links, before=originals)
     links = change_links(
-        links, changes.links, names=names, media=media, report=report, waiting=later
+        links,
+        changes.links,
+        names=names,
+        media=media,
+        report=report,
+        is_card=is_card,
+        waiting=later,
     )
     # a copy with a part of its own, unlike its model's
     unlike = {
@@ -465,7 +474,7 @@ def _links(
         if (model := copied_inside(name, change)) is not None
     }
     links = links_of_copies_inside(inside, links) if inside else links
-    return change_links(links, later, names=names, media=media, report=report)
+    return change_links(links, later, names=names, media=media, report=report, is_card=is_card)
 
 
 def _without_extensions(node: Node | None, what: str, report: Report) -> Mapping | None:

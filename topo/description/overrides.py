@@ -238,9 +238,14 @@ def _sourced(change: Change) -> Change:
     if not isinstance(value, Scalar) or not any(key.text in _FIGURES for key in change.keys):
         return change
     place = value.place
-    source = _FILE if place.file == _FILE else f"{place.file}:{place.line}"
+    source = source_of(place)
     entries = ((Scalar("value", place), value), (Scalar("source", place), Scalar(source, place)))
     return replace(change, value=Mapping(entries, place))
+
+
+def source_of(place: Place) -> str:
+    """Return the source of a figure that a change says, for whoever reads it."""
+    return _FILE if place.file == _FILE else f"{place.file}:{place.line}"
 
 
 def _section_change(change: Change, entries: MappingOf[str, tuple[str, ...]]) -> Change | None:

@@ -116,11 +116,12 @@ def cable_capacity(
     -------
     capacity, limited_by
         The least of the medium and both ends, and the name of that one. A medium of unknown rate
-        carries at most what its ends take, and is unknown where they do not say.
+        carries at most what its ends take, and is unknown where they do not say. A stated rate
+        stands whatever they say.
     """
-    rate, limited_by, efficiency = cable.rate, cable.medium, cable.efficiency
+    rate, limited_by, efficiency = cable.stated or cable.rate, cable.medium, cable.efficiency
     unknown = rate.value is None
-    for device, ports in ends:
+    for device, ports in () if cable.stated and not unknown else ends:
         port_rate = ports.rate if ports is not None else None
         if ports is None or port_rate is None or port_rate.value is None:
             continue

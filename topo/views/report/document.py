@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topo.flows.demands import Demand, UseMatrix
     from topo.study.report import PathReport, Report
     from topo.study.timeline import Simulation
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.topology import Link, Resource, Topology
 
 
 # Of the data paths that `topo compare` does not ask about by itself; the page computes the rest.
@@ -43,6 +43,12 @@ class ResourceTable:
         self._places: dict[tuple[str, float], int] = {}
         self._of_device: dict[str, list[int]] = {}
         self._of_link: list[list[int]] = []
+        self._bundles: dict[tuple[str, str], list[Link]] = {}  # what is cabled alike in one line
+        for link in topology.links:
+            if link.forward is not None:
+                ends = (link.a.device, link.b.device)
+                self._bundles.setdefault(ends, []).append(link)
+        self._link_of: dict[str, Link] = {}
         links: set[str] = set()
         for link in topology.links:
             directions = [each for each in (link.forward, link.backward) if each is not None]
@@ -50,6 +56,8 @@ class ResourceTable:
             together = dict.fromkeys((*directions, *(each for each in joint if each is not None)))
             self._of_link.append([self._placed(each) for each in together])
             links |= {each.id for each in together}
+            if link.forward is not None and topology.folding is None:
+                self._link_of[link.forward.id] = link
         for resource in topology.all_resources:
             if resource.id not in links:
                 place = self._placed(resource)
@@ -134,23 +142,36 @@ class ResourceTable:
             "resources": rows,
         }
 
-    def _set(self, resource: Resource) -> list[str] | None:
-        """Return what ``--set`` writes before and after a rate; `None` where no one key says it."""
+    def _set(self, resource: Resource) -> list[str | int] | None:
+        """Return what ``--set`` writes before a rate, and of how many cables that rate is.
+
+        `None` where no one key says it: what stands for many, or goes by what was measured.
+        """
         device, _, side = resource.name.rpartition("/")
         if device in self.topology.devices and side in FIGURE_KEYS:
-            return [f"{device}.{side}=", ""]
-        return None
+            return [f"{device}.{side}=", 1]
+        link = self._link_of.get(resource.id)
+        if link is None or resource.capacity.used(self.basis) == "measured":
+            return None
+        bundle = self._bundles[link.a.device, link.b.device]
+        if len(bundle) == 1:
+            return [f"{link.name}.rate=", link.cable.count]
+        if len({(each.place, each.cable) for each in bundle}) > 1:
+            return None
+        return [f"{link.a.device} -- {link.b.device}.rate=", link.cable.count]
 
     def _knobs(self) -> list[int]:
         """Return for each resource the first of those that one figure of the file decides.
 
-        Both directions of a link or of a card's chip are one thing to buy.
+        Both directions of a link or of a card's chip are one thing to buy, and so are cables
+        between the same two devices that one line of the file makes.
         """
         firsts = list(range(len(self.resources)))
-        for number in range(len(self.topology.links)):
-            places = self.of_link(number)
-            for place in places:
-                firsts[place] = places[0]
+        bundles: dict[tuple[object, ...], int] = {}
+        for number, link in enumerate(self.topology.links):
+            bundle = (link.a.device, link.b.device, link.place, link.cable)
+            for place in self.of_link(number):
+                firsts[place] = bundles.setdefault(bundle, place)
         chips: dict[str, int] = {}
         for place, resource in enumerate(self.resources):
             if resource.kind == "nic-chip":

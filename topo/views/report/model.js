@@ -265,7 +265,7 @@ export class Model {
     const lines = [words.join(" ")], unsaid = [];
     for (const [knob, text] of this.changes) {
       const { set } = this.resources[knob];
-      if (set) lines.push(`--set ${quoted(`${set[0]}${text} GB/s${set[1]}`)}`);
+      if (set) lines.push(`--set ${quoted(`${set[0]}${set[1] > 1 ? text / set[1] : text} GB/s`)}`);
       else unsaid.push(this.resources[knob].id);
     }
     return { text: lines.join(" \\\n  "), unsaid };
