@@ -553,15 +553,17 @@ def test_lengths_that_differ_from_branch_to_branch_are_a_range(topo):
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        (("storage", "storage"), "no data path joins storage with storage alone"),
-        (("slot1", "slot2"), "no data path joins a network card with a network card alone"),
-        (("cpu0", "gpu0"), "cpu0 is a cpu"),
+        (("storage", "storage"), "which server moves it is not said"),
+        (
+            ("cpu0", "gpu0"),
+            "data goes between storage, RAM, GPUs and network cards; cpu0 is a cpu",
+        ),
     ],
 )
 def test_ends_that_data_does_not_go_between(topo, ends, said):
     done = topo("compare", "dgx-h100", "--from", ends[0], "--to", ends[1])
     assert done.code == 1
-    assert f"data goes between storage, RAM, GPUs and network cards; {said}" in done.err
+    assert said in done.err
 
 
 def test_what_fills_ram_is_told_of_memories(topo):

@@ -197,8 +197,8 @@ def test_a_drive_feeds_a_card_through_ram_or_past_it():
     assert staged.counts.ram_traversals == 1
 
 
-def test_between_cards_alone_nothing_moves():
-    with pytest.raises(DescriptionError, match="no data path joins a network card with a network"):
+def test_a_card_sends_nothing_to_itself():
+    with pytest.raises(DescriptionError, match="copies from nic0 to itself"):
         compare(built(TWO_SOCKETS), source="nic", target="nic")
 
 

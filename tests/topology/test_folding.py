@@ -166,6 +166,42 @@ def test_gpus_that_copy_to_each_other_are_folded_too(text: str) -> None:
         assert few.rate == pytest.approx(all_.rate, rel=1e-9)
 
 
+@settings(deadline=None)
+@given(
+    clusters(),
+    some.integers(1, 5),
+    some.sampled_from(
+        [
+            ("{read: 8 GB each, from: cache.ram, to: node.gpu}", ("rdma-direct", "rdma-staged")),
+            ("{write: 100 GB, from: node.gpu, to: cache.ram}", ("rdma-direct", "rdma-staged")),
+            ("{copy: 100 GB, from: cache.ram, to: node.ram, pairing: all}", ("rdma", "sockets")),
+            ("{copy: 9 GB, from: cache0.gpu, to: node.gpu}", ("peer-rdma", "peer-staged")),
+        ]
+    ),
+)
+def test_ends_in_other_servers_are_folded_too(text: str, caches: int, asked: Any) -> None:
+    """Servers that lend their memory: alike, and cabled to one leaf or to two."""
+    workload, via = asked
+    devices = f"devices:\n  cache[0-{caches - 1}]: {{use: server.yaml}}"
+    text = text.replace("devices:", devices, 1)
+    text = text.replace("links:", "links:\n  - cache.slot1 -- leaf0: 2x infiniband ndr", 1)
+    text = text[: text.index("workloads:")] + f"workloads:\n  w: {workload}\n"
+    try:
+        small, whole = _cluster(text)
+        for path in via:
+            few, all_ = (topo.compare(t, workload="w", via=[path])[path] for t in (small, whole))
+            assert few.verdict == all_.verdict
+            if few.rate is None:
+                return
+            assert few.rate == pytest.approx(all_.rate, rel=1e-9)
+            assert few.start_rate == pytest.approx(all_.start_rate, rel=1e-9)
+            assert (few.hops_range, few.links_range) == (all_.hops_range, all_.links_range)
+            assert {full.kind for full in few.bound} == {full.kind for full in all_.bound}
+            assert few.target_size == pytest.approx(all_.target_size, rel=1e-9)
+    except TopoError:
+        return  # something is cut off
+
+
 def test_a_ring_of_six_is_not_taken_for_two_of_three() -> None:
     """Colour refinement alone tells nothing apart here; the distances do."""
 

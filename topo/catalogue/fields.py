@@ -224,6 +224,12 @@ FIELDS: Final = _table(
     Field("bar1", SIZE, "window through which other devices reach its memory", ("gpu",)),
     Field("p2p", CAPS, "`no`, or peer-to-peer caps", ("gpu", "pcie-switch", *CARDS, *HOSTS)),
     Field("gdr", FLAG, "`no`: without GPUDirect RDMA, a card and GPU memory", ("gpu", *CARDS)),
+    Field(
+        "controller-memory",
+        FLAG,
+        "`yes`: a buffer in the drive (CMB) that other devices read and write",
+        ("nvme",),
+    ),
     Field("forwards-p2p", FLAG, "the host bridge forwards peer-to-peer traffic", HOSTS),
     Field(
         "one-bridge-only",

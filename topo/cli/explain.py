@@ -23,7 +23,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
 
     Without a WORD it lists all of them.
     """
-    from topo.datapaths.registry import built_in, count
+    from topo.datapaths.registry import built_in, count, halves
     from topo.description.data_paths import built_in_files
     from topo.views.documents import explanation_document, words_document
     from topo.views.explain import data_path_explained, explain_page, listing_page, page_of, pages
@@ -39,7 +39,9 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         return verb.put_page(listing_page(listing))
     if word.lower() in built_in_files():
         path = built_in(word.lower())
-        page = data_path_explained(path, count(path))
+        far_half, _ = halves(path)
+        far = count(far_half) if far_half else None
+        page = data_path_explained(path, count(path), far)
     elif (explained := page_of(word)) is not None:
         page = explained
     else:

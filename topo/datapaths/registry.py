@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
@@ -72,7 +73,7 @@ def _unknown(name: str, names: Iterable[str]) -> UnknownNameError:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How a data path treats system RAM, for every payload byte.
+    """How a data path treats the system RAM of one server, for every payload byte.
 
     Parameters
     ----------
@@ -113,11 +114,38 @@ def is_ram(place: str) -> bool:
     return place == "ram" or is_buffer(place)
 
 
+def halves(path: DataPath) -> tuple[DataPath | None, DataPath]:
+    """Return a data path as it goes in the far end's server, and from its card on.
+
+    `None` and itself where no move goes over the network. Each half has the card at which the
+    other one begins or ends: the engines of both cards move the data.
+    """
+    at = next((index for index, move in enumerate(path.moves) if move.over == "network"), None)
+    if at is None:
+        return None, path
+    crossing = path.moves[at]
+    leaving = replace(crossing, target="card", over=None)
+    entering = replace(crossing, source="card", over=None)
+    return (
+        replace(path, moves=(*path.moves[:at], leaving)),
+        replace(path, moves=(entering, *path.moves[at + 1 :])),
+    )
+
+
+def buffers_of(path: DataPath) -> tuple[str, ...]:
+    """Return the RAM buffers of a data path in the order in which a read fills them."""
+    ends = (end for move in path.moves for end in (move.source, move.target))
+    return tuple(dict.fromkeys(end for end in ends if is_buffer(end)))
+
+
 def count(path: DataPath) -> Counts:
-    """Return what the moves of `path` do to system RAM."""
-    ends = [end for move in path.moves for end in (move.source, move.target)]
+    """Return what the moves of `path` do to system RAM.
+
+    Where it goes over the network it is the RAM of the endpoint's server: `halves` has the other.
+    """
+    _, path = halves(path)
     return Counts(
-        buffers=tuple(dict.fromkeys(end for end in ends if is_buffer(end))),
+        buffers=buffers_of(path),
         ram_traversals=sum(is_buffer(move.target) for move in path.moves),
         cpu_memory_copies=sum(
             move.mover in ("core", "gpu") and (is_ram(move.source) or is_ram(move.target))

@@ -109,6 +109,9 @@ def _moves(node: Node, what: str, report: Report) -> tuple[Move, ...] | None:
         if before.target != after.source:
             message = f"one move ends in {before.target} and the next begins in {after.source}"
             report.add(node, "bad-move", message, help="each move begins where the last one ended")
+    if sum(move.over == "network" for move in moves) > 1:
+        message = "two moves go over the network: a data path joins two servers, with none between"
+        report.add(node, "bad-move", message, help="say `over network` at one move")
     return tuple(moves)
 
 
@@ -179,12 +182,24 @@ def _out_of_reach(source: str, target: str, mover: str, over: str | None) -> str
         return f"a core copies between RAM buffers, not {source} to {target}"
     if mover == "drive" and "storage" not in ends:
         return "a drive moves data out of storage or into it, and neither end is that"
+    if over == "network":
+        return _out_of_network(ends, mover)
     if mover == "nic" and not {"storage", "peer", "card"} & set(ends):
         return "a nic moves data between storage, a card or a peer, and memory; neither end is that"
     if over is not None and any(in_ram):
         return f"`over {over}` is for a move between two GPUs"
     if mover == "gpu" and (all(in_ram) or {"storage", "card"} & set(ends)):
         return "a GPU's copy engine has its GPU at one end and RAM or a GPU at the other"
+    return ""
+
+
+def _out_of_network(ends: tuple[str, str], mover: str) -> str:
+    """Return why a move cannot go over a network, from one server's memory to another's."""
+    if mover != "nic":
+        return f"a nic moves data over the network, not a {mover}"
+    if {"storage", "card", "staging-gpu"} & set(ends):
+        reached = "storage and cards are reached over it as it is"
+        return f"`over network` is from one server's RAM or GPU to another's; {reached}"
     return ""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from topo.description.uses import Origin
 
 Mover = Literal["nic", "drive", "core", "gpu"]
-Over = Literal["gpu-links", "pcie"]
+Over = Literal["gpu-links", "pcie", "network"]
 Direction = Literal["read", "write", "copy"]
 Pairing = Literal["nearest", "all", "in-order"]
 Target = Literal["staged", "p2p"]
@@ -137,7 +137,8 @@ class Move:
         The stage's own rate, if stated: of one worker (`per_worker`) or shared by all.
     over
         Which links a move between two GPUs takes: GPU links (``gpu-links``, where not said) or
-        the host's (``pcie``).
+        the host's (``pcie``). ``network``: from one host's RAM or GPU into another's, each end
+        moved by a card of its own host (RDMA, sockets).
     """
 
     source: str
@@ -160,7 +161,7 @@ class DataPath:
         Workers for each endpoint, for `serial`.
     needs
         Facts it cannot do without: ``peer-to-peer``, ``filesystem``, ``rdma``, ``local-drive``,
-        ``remote-storage``, ``c2c``, ``fabric``, ``cufile``.
+        ``remote-storage``, ``c2c``, ``fabric``, ``cufile``, ``nvidia-gpu``, ``controller-memory``.
     """
 
     name: str
@@ -179,7 +180,14 @@ class DataPath:
         end = self.moves[0].source
         if end != "peer":
             return end
+        if self.between_servers:
+            return "gpu"
         return "card" if any(move.mover == "nic" for move in self.moves) else "gpu"
+
+    @property
+    def between_servers(self) -> bool:
+        """Whether one of its moves goes over the network, from one host's memory to another's."""
+        return any(move.over == "network" for move in self.moves)
 
     @property
     def near_end(self) -> str:

@@ -78,7 +78,7 @@ GDS_SUPPORT: Final = (
 )
 _NEEDS: Final = (
     *("peer-to-peer", "filesystem", "rdma", "local-drive", "remote-storage", "c2c", "fabric"),
-    *("cufile", "nvidia-gpu"),
+    *("cufile", "nvidia-gpu", "controller-memory"),
 )
 # The last where a tool cannot tell the two apart.
 _IOMMU: Final = ("off", "passthrough", "on", "passthrough-or-on")

@@ -35,6 +35,9 @@ from topo.units import parse_duration, parse_rate, parse_size
 
 _DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 _VERBS: Final[dict[Direction, str]] = {"read": "reads", "write": "writes", "copy": "copies"}
+# Where both ends are on the network, and how to say what moves between them.
+ON_NETWORK_ALONE: Final = "between storage on the network alone: which server moves it is not said"
+BY_A_SERVER: Final = "make it two workloads, into a server's RAM or drives and out of there"
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 
 _VIA = r"(?P<subject>\S+)(?: via (?P<via>\S+))?"
@@ -180,7 +183,10 @@ def _endpoints(
 ) -> tuple[str, ...]:
     """Return what a size that is said of each is multiplied by: what is filled or emptied."""
     order = [
-        list(ENDS).index(END_OF_KIND.get(kind_of(names[0]), "gpu")) if names else 0
+        (
+            list(ENDS).index(END_OF_KIND.get(kind_of(names[0]), "gpu")) if names else 0,
+            all(kind_of(name) != "storage" for name in names),
+        )
         for names in (sources, targets)
     ]
     emptied = order[0] > order[1] or (order[0] == order[1] and direction == "write")
@@ -223,10 +229,9 @@ def _check_ends(
         words += mixed
     if len(words) < len(sides):  # a name is wrong, and was reported
         return
-    if words == ["card", "card"] and not draft.via:
-        message = f"workload `{name}` {verb} between network cards alone"
-        advice = "name a GPU, RAM or storage at one end"
-        report.add(draft.name, "workload-ends", message, help=advice)
+    if all(any(kind_of(name) == "storage" for name in names) for names in (sources, targets)):
+        message = f"workload `{name}` {verb} {ON_NETWORK_ALONE}"
+        report.add(draft.name, "workload-ends", message, help=BY_A_SERVER)
         return
     first, last = (list(ENDS).index(word) for word in words)
     if draft.direction == ("write" if first < last else "read") and first != last:

@@ -12,6 +12,8 @@ from topo.records import dataclass
 from topo.routes.nearness import Nearness, by_class, nearest_devices, semi_matching
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from topo.description.description import Workload
     from topo.routes.route import Direction
     from topo.routes.router import Router
@@ -35,10 +37,10 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     """Return the ends of each demand, in the order of the workload's endpoints.
 
     Of the two ends it is what comes later in `ENDS` that is filled or emptied, of two alike the
-    target. Each endpoint exchanges data with all of the storage, or all of the RAM. Of GPUs and
-    network cards equal counts pair; between a set and itself each receives evenly from all others;
-    else each that receives does so evenly from all that send. A GPU that has the bytes already
-    needs none.
+    target; a drive before storage on the network. Each endpoint exchanges data with all of the
+    storage, or all of the RAM. Of GPUs and network cards equal counts pair; between a set and
+    itself each receives evenly from all others; else each that receives does so evenly from all
+    that send. A GPU that has the bytes already needs none.
 
     Raises
     ------
@@ -47,10 +49,15 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     """
     sources, targets = workload.sources, workload.targets
     words = [END_OF_KIND[topology[names[0]].kind] for names in (sources, targets)]
-    order = [list(ENDS).index(word) for word in words]
+    order = [
+        (list(ENDS).index(word), all(topology[name].kind != "storage" for name in names))
+        for word, names in zip(words, (sources, targets), strict=True)
+    ]
     emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")
     direction: Direction = "write" if emptied else "read"
     near, far = (sources, targets) if emptied else (targets, sources)
+    if words == ["storage", "storage"]:
+        return _moving(workload, (Ends(name, _but(name, far), direction) for name in near))
     if "storage" in words or "ram" in words:
         return tuple(Ends(endpoint, far, direction) for endpoint in near)
     pairs = len(sources) * len(targets)
@@ -58,18 +65,26 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
         message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
         advice = "name fewer devices"
         raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
-    copies = tuple(Ends(endpoint, _peers(endpoint, far, near), direction) for endpoint in near)
-    copies = tuple(ends for ends in copies if ends.far)
-    if not copies:
-        message = f"{workload.name} copies from {sources[0]} to itself"
+    return _moving(workload, (Ends(name, _peers(name, far, near), direction) for name in near))
+
+
+def _moving(workload: Workload, ends: Iterable[Ends]) -> tuple[Ends, ...]:
+    """Return the ends between which something is left to move."""
+    moving = tuple(each for each in ends if each.far)
+    if not moving:
+        message = f"{workload.name} copies from {workload.sources[0]} to itself"
         raise DescriptionError(Finding("workload-ends", message, place=workload.place))
-    return copies
+    return moving
+
+
+def _but(endpoint: str, far: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in far if name != endpoint)
 
 
 def _peers(endpoint: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
     """Return what `endpoint`, one of `near`, exchanges data with among `far`."""
     if set(far) & set(near):
-        return tuple(name for name in far if name != endpoint)
+        return _but(endpoint, far)
     if len(far) == len(near):
         return (far[near.index(endpoint)],)
     return far
@@ -95,18 +110,18 @@ def paired_ends(router: Router, workload: Workload) -> tuple[Ends, ...]:
     pairing = router.policy.pairing or workload.pairing
     if not pairing and topology[ends[0].far[0]].is_memory:
         pairing = "nearest"
-    if not pairing or all(len(each.far) == 1 for each in ends):
-        return ends
     sources, targets = workload.sources, workload.targets
     far = sources if ends[0].direction == "read" else targets
     if pairing == "all":
         alike = set(sources) & set(targets) and not topology[far[0]].is_memory
-        return tuple(
-            replace(each, far=tuple(name for name in far if not alike or name != each.endpoint))
-            for each in ends
-        )
+        return tuple(replace(each, far=_but(each.endpoint, far) if alike else far) for each in ends)
+    if not pairing or all(len(each.far) == 1 for each in ends):
+        return ends
     if pairing == "in-order":
-        return _in_order(workload, ends, far)
+        paired = _in_order(workload, ends, far)
+        if topology[far[0]].is_memory:
+            return paired
+        return _moving(workload, (replace(e, far=_but(e.endpoint, e.far)) for e in paired))
     return _nearest(router, ends)
 
 

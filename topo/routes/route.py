@@ -44,12 +44,11 @@ class Policy:
     buffers: tuple[tuple[str, str], ...] = ()
     pairing: Pairing | Literal[""] = ""
 
-    def place_of(self, buffer: str) -> str:
-        """Return where `buffer` lies."""
-        stem = buffer.removesuffix("-buffer")
+    def place_of(self, buffer: str, *, elsewhere: bool = False) -> str:
+        """Return where `buffer` lies; what holds for all is not about those of another host."""
         chosen = dict(self.buffers)
-        in_target = stem == "target"  # another host's RAM: what holds for all is not about it
-        return chosen.get(stem, "near-gpu" if in_target else chosen.get("all", "near-gpu"))
+        usual = "near-gpu" if elsewhere else chosen.get("all", "near-gpu")
+        return chosen.get(buffer.removesuffix("-buffer"), usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class Transfer:
 class Subflow:
     """One choice of far end, cards and memories, with the share of the traffic that takes it.
 
-    `target_card` is the card by which the data leaves the host of a drive that is elsewhere.
+    `target_card` is the card by which the data leaves the host of a far end that is elsewhere.
     """
 
     share: float
@@ -165,7 +164,8 @@ class Route:
     use
         Bytes through each resource (by id) for a payload byte, over all subflows.
     target_path
-        The data path by which drives of other hosts reach their cards; `None` where there are none.
+        The data path inside the hosts of far ends that are elsewhere, up to their cards; `None`
+        where there are none.
     extra
         Resources that exist only for routes: peer-to-peer caps of a flow, measured pairs, stages.
     waypoints

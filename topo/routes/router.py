@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from itertools import pairwise, product
 from math import prod
 
-from topo.datapaths.registry import data_path, is_buffer
+from topo.datapaths.registry import data_path, halves, is_buffer
 from topo.description.description import DataPath, Move, Target
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
@@ -33,7 +33,7 @@ from topo.topology.topology import Step, Topology
 
 @dataclass(frozen=True, slots=True)
 class _Half:
-    """A way of a drive's data inside its own host, to a card of that; nothing if it is here."""
+    """A way of a far end's data inside its own host, to a card of that; nothing if it is here."""
 
     far: str
     share: float = 1.0
@@ -110,15 +110,11 @@ class Router:
         Route
             With the verdict ``refused`` and no subflows where something forbids it.
         """
-        # Drives of other hosts: each half of their way there is laid by a data path of its own.
-        elsewhere = frozenset(
-            name
-            for name in far_ends
-            if self.topology[name].is_drive
-            and name not in self._host.distances(endpoint)
-            and socket_of(self.topology, name)
-            and socket_of(self.topology, endpoint)
-        )
+        # Of what is in another host each half of the way is laid by moves of its own: those of the
+        # data path up to the network, for a drive those of a storage server.
+        apart = frozenset(name for name in far_ends if self.is_apart(name, endpoint))
+        target_path, near_path = halves(path)
+        elsewhere = apart if target_path else {n for n in apart if self.topology[n].is_drive}
         remote = [
             name for name in far_ends if name in elsewhere or self.topology[name].kind == "storage"
         ]
@@ -126,14 +122,15 @@ class Router:
             *wrong_ends(self.topology, path, far_ends, endpoint),
             *stated_needs(self.topology, path, far_ends, remote, endpoint, direction),
         )
-        target_path: DataPath | None = None
+        here = [name for name in far_ends if target_path and name not in apart]
+        if here:
+            reasons = (*reasons, _server_reason("needs-other-server", here, "the same", endpoint))
         if elsewhere:
-            target_path = data_path(self.topology.description, f"target-{target}")
-            apart = [n for n in far_ends if n in elsewhere and not self._target_cards(n, endpoint)]
-            if apart:
-                be = "is" if len(apart) == 1 else "are"
-                fact = f"{listed(ranged(apart, 4))} {be} in another server than"
-                reasons = (*reasons, Reason("other-server", "refused", fact, about=(endpoint,)))
+            if target_path is None:
+                target_path = data_path(self.topology.description, f"target-{target}")
+            cut = [n for n in far_ends if n in elsewhere and not self._target_cards(n, endpoint)]
+            if cut:
+                reasons = (*reasons, _server_reason("other-server", cut, "another", endpoint))
         if verdict_of(reasons) != "refused":
             reasons = (*reasons, *self._diverted(path, far_ends, endpoint))
         if verdict_of(reasons) == "refused":
@@ -141,11 +138,15 @@ class Router:
         subflows: list[Subflow] = []
         sizes = [self.topology.cell_size(far) for far in far_ends]
         for far, size in zip(far_ends, sizes, strict=True):
-            halves = [_Half(far)]
+            ways = [_Half(far)]
             if target_path is not None and far in elsewhere:
-                halves = self._target_halves(target_path, far, endpoint)
-            of_far = self._subflows(path, halves, endpoint, direction)
+                ways = self._target_halves(target_path, far, endpoint)
+            if not ways:
+                return Route(path, direction, endpoint, "refused", (*reasons, _no_memory(far)))
+            of_far = self._subflows(near_path, ways, endpoint, direction)
             if isinstance(of_far, Reason):
+                if far in apart and far not in elsewhere:
+                    of_far = _server_reason("other-server", [far], "another", endpoint)
                 return Route(path, direction, endpoint, "refused", (*reasons, of_far))
             subflows.extend(
                 replace(subflow, share=subflow.share * size / sum(sizes)) for subflow in of_far
@@ -201,6 +202,14 @@ class Router:
             for subflow, share in zip(route.subflows, kept, strict=True)
         )
 
+    def is_apart(self, far: str, endpoint: str) -> bool:
+        """Whether two devices are in different servers: nothing but a network joins them."""
+        return (
+            self.topology[far].kind != "storage"
+            and far not in self._host.distances(endpoint)
+            and bool(socket_of(self.topology, far) and socket_of(self.topology, endpoint))
+        )
+
     def nearest_cards(self, storage: str, endpoint: str) -> tuple[str, ...]:
         """Return the network cards nearest to a device that lead to a storage on the network."""
         return self._placement.nearest_cards(storage, endpoint)
@@ -236,16 +245,15 @@ class Router:
     # --- subflows -------------------------------------------------------------------------------
 
     def _subflows(
-        self, path: DataPath, halves: Sequence[_Half], endpoint: str, direction: Direction
+        self, path: DataPath, ways: Sequence[_Half], endpoint: str, direction: Direction
     ) -> tuple[Subflow, ...] | Reason:
         """Return one subflow for each card and each choice of memories, or why there is none.
 
-        `halves` are what goes before in the host of the far end; one without transfers if it is
-        here.
+        `ways` are what goes before in the host of the far end; one without transfers if it is here.
         """
-        far = halves[0].far if halves else ""
+        far = ways[0].far
         subflows: list[Subflow] = []
-        for half in halves:
+        for half in ways:
             start = half.card or far
             cards = self._cards(start, endpoint, by_network=bool(half.card))
             if not cards:
@@ -276,25 +284,25 @@ class Router:
         return tuple(subflows)
 
     def _target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
-        """Return the cards by which the data of a drive leaves its host towards an endpoint."""
+        """Return the cards by which the data of a far end leaves its host towards an endpoint."""
         if self.policy.nics == "nearest":
             return self._placement.nearest_target_cards(drive, endpoint)
         return self._placement.target_cards(drive, endpoint)
 
     def _target_halves(self, path: DataPath, drive: str, endpoint: str) -> list[_Half]:
-        """Return the ways of a drive's data to the cards of its host, with their shares."""
+        """Return the ways of a far end's data to the cards of its host, with their shares."""
         cards = self._target_cards(drive, endpoint)
         key = (path.name, drive, cards)
         if key not in self._halves:
-            halves = []
+            ways = []
             for card in cards:
-                choices = self._places(path, drive, drive)
+                choices = self._places(path, drive, drive, elsewhere=True)
                 for places in choices:
                     transfers = self._transfers(path, drive, card, "", places)
                     if transfers is not None:
                         share = 1.0 / len(cards) / len(choices)
-                        halves.append(_Half(drive, share, card, places, transfers))
-            self._halves[key] = halves
+                        ways.append(_Half(drive, share, card, places, transfers))
+            self._halves[key] = ways
         return self._halves[key]
 
     def _cards(self, far: str, endpoint: str, *, by_network: bool = False) -> tuple[str, ...]:
@@ -308,13 +316,18 @@ class Router:
             return self._placement.nearest_cards(far, endpoint)
         return self._placement.cards(far, endpoint)
 
-    def _places(self, path: DataPath, near_storage: str, endpoint: str) -> list[dict[str, str]]:
+    def _places(
+        self, path: DataPath, near_storage: str, endpoint: str, *, elsewhere: bool = False
+    ) -> list[dict[str, str]]:
         """Return every choice of a memory for each buffer and of a staging GPU, if one is used.
 
         Buffers that the policy puts in one place share a choice.
         """
         between = dict.fromkeys(move.target for move in path.moves[:-1])
-        place_of = {end: self.policy.place_of(end) if is_buffer(end) else end for end in between}
+        place_of = {
+            end: self.policy.place_of(end, elsewhere=elsewhere) if is_buffer(end) else end
+            for end in between
+        }
         options: dict[str, tuple[str, ...]] = {}
         for place in place_of.values():  # equally good devices share the traffic
             if place == "near-gpu":
@@ -344,6 +357,7 @@ class Router:
             if transfer is None:
                 return None
             transfers.append(transfer)
+            card = ""  # it has carried the data into the host
         return tuple(transfers)
 
     def _transfer(
@@ -363,9 +377,10 @@ class Router:
             elif move.mover == "nic" and any(self.topology[end].is_nic for end in (source, target)):
                 engine = next(end for end in (source, target) if self.topology[end].is_nic)
             else:  # a drive's data is moved by its controller card, if it has one
+                drive = source if self.topology[source].is_storage else target
                 passed = [step.target for hop in hops if hop for step in hop.example]
                 controllers = (name for name in passed if self.topology[name].kind == "hba")
-                engine = next(controllers, source)
+                engine = next(controllers, drive)
         elif gpus == [source, target]:
             engine = source  # it writes
             if move.over == "pcie":
@@ -408,6 +423,14 @@ class Router:
 def _no_memory(endpoint: str) -> Reason:
     fact = "the file has no system RAM for the buffers within reach of"
     return Reason("no-memory", "refused", fact, about=(endpoint,))
+
+
+def _server_reason(code: str, names: Sequence[str], whose: str, endpoint: str) -> Reason:
+    """Return the reason that some devices are in the same server as an endpoint, or in another."""
+    be = "is" if len(names) == 1 else "are"
+    than = "as" if whose == "the same" else "than"
+    fact = f"{listed(ranged(names, 4))} {be} in {whose} server {than}"
+    return Reason(code, "refused", fact, about=(endpoint,))
 
 
 def _reversed(transfer: Transfer) -> Transfer:

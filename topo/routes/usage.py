@@ -348,7 +348,7 @@ class UseBuilder:
                     use[step.resource.id] = use.get(step.resource.id, 0.0) + share
             if self._by_quadrants:
                 use |= _quadrant_use(self._topology, transfer)
-            for resource, weight in self._weights(transfer, subflow):
+            for resource, weight in self._weights(transfer):
                 known = self._topology.resources.get(resource) or self.extra.get(resource)
                 if known is not None:  # where the device stands for several, one of them
                     each = weight / self._topology.cell_size(known.device)
@@ -356,7 +356,7 @@ class UseBuilder:
             transfers.append(replace(transfer, use=use))
         return replace(subflow, transfers=tuple(transfers))
 
-    def _weights(self, transfer: Transfer, subflow: Subflow) -> Iterator[tuple[str, float]]:
+    def _weights(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield what a transfer may use besides its links' directions, by name."""
         # The sides of storage, the memory buses and the GPU memories at both ends.
         source, target = self._topology[transfer.source], self._topology[transfer.target]
@@ -370,7 +370,7 @@ class UseBuilder:
         if engine.is_nic:
             inward = from_storage and target.name != engine.name
             yield f"{engine.name}/chip {'in' if inward else 'out'}", 1.0
-        elif engine.kind == "hba" and engine.name != subflow.far:
+        elif engine.kind == "hba" and engine.name not in (transfer.source, transfer.target):
             yield f"{engine.name}/{'read' if from_storage else 'write'}", 1.0
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0

@@ -17,6 +17,7 @@ from typing import Final
 
 from topo.description.description import ENDS, DataPath, Device, Settings
 from topo.description.keys import AN_END
+from topo.description.names import ranged
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.usage import is_peer, over_pcie, stated_caps
@@ -68,6 +69,8 @@ def stated_needs(
         elif need == "rdma" and remote and settings.transport == "tcp":
             fact = "NVMe/TCP ends in socket buffers: a core copies from them"
             reason = _stated(settings, "transport", "transport", "refused", fact)
+        elif need == "controller-memory":
+            reason = _controller_memory(topology, (*far_ends, gpu))
         elif need == "local-drive" and remote:
             reason = Reason(
                 "needs-local-drive", "refused", f"{_are(remote)} not local to the server"
@@ -105,6 +108,16 @@ def _peer_to_peer(gpu: Device) -> Reason | None:
         return None
     fact = f"{gpu.part.name} has no PCIe peer-to-peer"
     return Reason("no-peer-to-peer", "refused", fact, gpu.place)
+
+
+def _controller_memory(topology: Topology, drives: Sequence[str]) -> Reason | None:
+    """Return why one drive cannot write into another: neither has memory for that, or says so."""
+    flags = {topology[name].part.flag("controller-memory") for name in drives}
+    if True in flags:
+        return None
+    names = listed(ranged(drives, 4))
+    fact = f"no controller memory buffer is stated for {names}, into which a drive could write"
+    return Reason("no-controller-memory", "refused", fact)
 
 
 def _stated(

@@ -269,11 +269,13 @@ class _FlowNetwork:
         self.topology, self.basis = topology, basis
         self.arcs: list[tuple[tuple[str, str], tuple[str, str], float, Resource | None]] = []
         kinds = {topology[name].kind for name in starts}, {topology[name].kind for name in ends}
-        by_gpu_links = kinds == ({"gpu"}, {"gpu"}) and move.over != "pcie"
+        by_gpu_links = kinds == ({"gpu"}, {"gpu"}) and move.over in (None, "gpu-links")
         self.layers: tuple[Layer, ...] = ("gpu",) if by_gpu_links else ("host", "memory", "network")
         self.by_gpu_links = by_gpu_links
         device_moves = move.mover in ("nic", "drive") and "gpu" in kinds[0] | kinds[1]
         self.peer = device_moves or (kinds == ({"gpu"}, {"gpu"}) and not by_gpu_links)
+        if move.over == "network":  # peer to peer at one end, perhaps, and not at the other
+            self.peer = False
         self.posted = "gpu" in kinds[1]
         self.flows = len(starts) * len(ends) * max(1, len(topology.of_kind("nic", "dpu")))
         self.storage_side = "write" if any(topology[name].is_storage for name in ends) else "read"
@@ -303,12 +305,12 @@ class _FlowNetwork:
         rate = math.inf if least is None else least.capacity.rate(self.basis)
         self.arcs.append((tail, head, rate, least))
 
-    def _drives_behind(self, device: Device) -> Iterator[Resource]:
+    def _drives_behind(self, device: Device, storage_side: str) -> Iterator[Resource]:
         """Yield the slowest drive of a RAID card, of which each has its even part, for all."""
         if device.kind != "hba":
             return
         names = drives_behind(self.topology, device.name)
-        sides = [self.topology.resources.get(f"{name}/{self.storage_side}") for name in names]
+        sides = [self.topology.resources.get(f"{name}/{storage_side}") for name in names]
         for side in filter(None, sides):
             figure = side.capacity.at(self.basis)
             if figure.value is not None:
@@ -320,8 +322,9 @@ class _FlowNetwork:
         name, resources = device.name, self.topology.resources
         caps = [self._cap(name, name, device.part.peer_caps, device.place)]
         if name in self.starts or name in self.ends:
-            sides = [resources.get(f"{name}/{side}") for side in (self.storage_side, "bus", "hbm")]
-            sides += self._drives_behind(device)
+            storage_side = "read" if name in self.starts else "write"
+            sides = [resources.get(f"{name}/{side}") for side in (storage_side, "bus", "hbm")]
+            sides += self._drives_behind(device, storage_side)
             if name in self.starts:
                 self._add(self.START, (name, "out"), [*sides, *caps])
             else:

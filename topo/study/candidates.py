@@ -112,7 +112,8 @@ def candidates(
     paths = [
         path.name
         for path in data_paths(topology.description)
-        if (path.far_end, path.near_end) == (used.far_end, used.near_end)
+        if (path.far_end, path.near_end, path.between_servers)
+        == (used.far_end, used.near_end, used.between_servers)
     ]
     return (
         *offers.other_cards(),

@@ -50,7 +50,14 @@ from topo.study.insights import (
     TakenAsUnlimited,
     ThroughRam,
 )
-from topo.study.question import ask, chosen_workloads, end_words, joins, usual_paths
+from topo.study.question import (
+    ask,
+    between_servers,
+    chosen_workloads,
+    end_words,
+    joins,
+    usual_paths,
+)
 from topo.topology.hosts import host_numbers
 from topo.topology.topology import Topology
 
@@ -493,8 +500,12 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
         joined = {end_words(topology, workload) for workload in workloads}
         if joined & _PEERS:
             joined |= _PEERS
+        any_between_servers = any(between_servers(topology, each) for each in workloads)
         wanted = tuple(
-            path for path in data_paths(description) if (path.far_end, path.near_end) in joined
+            path
+            for path in data_paths(description)
+            if (path.far_end, path.near_end) in joined
+            and (not path.between_servers or any_between_servers)
         )
 
     def routed(workload: Workload, path: DataPath) -> RoutedPath:

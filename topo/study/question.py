@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from topo.catalogue.kinds import MEMORIES, STORAGE, Kind
-from topo.datapaths.registry import count, data_paths
+from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, Kind
+from topo.datapaths.registry import buffers_of, data_paths
 from topo.description.description import END_OF_KIND, ENDS, DataPath, Direction, Workload
-from topo.description.keys import AN_END, a_kind
+from topo.description.keys import a_kind
+from topo.description.workloads import BY_A_SERVER, ON_NETWORK_ALONE
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.ends import ends_of
 from topo.phrases import listed
 from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends
-from topo.topology.topology import Topology
+from topo.topology.hosts import host_numbers
+from topo.topology.topology import Layer, Topology
 
 DEFAULT_PATHS = ("legacy", "direct")
 # By the far end and the endpoint, best last.
@@ -28,6 +30,14 @@ _USUAL_PATHS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("ram", "gpu"): ("pageable", "pinned"),
     ("ram", "ram"): ("memcpy",),
     ("gpu", "gpu"): ("peer-ram", "peer-pcie", "peer-nvlink"),
+    ("storage", "storage"): ("copy-buffered", "copy-odirect"),
+    ("card", "card"): ("forward",),
+}
+# Where the two are in different servers.
+_BETWEEN_SERVERS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("ram", "gpu"): ("rdma-staged", "rdma-direct"),
+    ("ram", "ram"): ("sockets", "rdma"),
+    ("gpu", "gpu"): ("peer-staged", "peer-rdma"),
 }
 _ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
 _MOST = 4  # names in a list before "and 3 more"
@@ -63,27 +73,14 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
 
 
 def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
-    """Return the data paths that a workload is asked about where nobody names any, best last.
-
-    Raises
-    ------
-    DescriptionError
-        Where nothing that ships with topo joins its ends.
-    """
+    """Return the data paths that a workload is asked about where nobody names any, best last."""
     far, near = end_words(topology, workload)
+    if between_servers(topology, workload):
+        return _BETWEEN_SERVERS[far, near]
     if (far, near) == ("ram", "gpu"):
         steps = topology.steps[ends_of(topology, workload)[0].endpoint]
         if any(step.link.cable.family == "nvlink-c2c" for step in steps):
             return ("c2c",)
-    if (far, near) not in _USUAL_PATHS:
-        raise DescriptionError(
-            Finding(
-                "not-storage-and-gpu",
-                f"{workload.name}: {_not_joined(far, near)}",
-                place=workload.place,
-                help="name a data path of your own with via:, or RAM or a GPU at one end",
-            )
-        )
     return _USUAL_PATHS[far, near]
 
 
@@ -96,6 +93,25 @@ def end_words(topology: Topology, workload: Workload) -> tuple[str, str]:
     )
 
 
+def between_servers(topology: Topology, workload: Workload) -> bool:
+    """Whether a workload moves RAM's or GPUs' data, and none of it within a server."""
+    if end_words(topology, workload) not in _BETWEEN_SERVERS:
+        return False
+    if not topology.of_kind("network-switch", *CARDS):
+        return False
+    # RAM is reached by the host's links; GPUs of several servers may be joined by their own.
+    of_gpus = all(topology[name].kind == "gpu" for name in (*workload.sources, *workload.targets))
+    layers: tuple[Layer, ...] = ("host", "memory", "gpu") if of_gpus else ("host", "memory")
+    numbers = host_numbers(topology, layers)
+    near: dict[tuple[str, ...], frozenset[int]] = {}
+    for ends in ends_of(topology, workload):
+        if ends.far not in near:
+            near[ends.far] = frozenset(numbers[name] for name in ends.far)
+        if numbers[ends.endpoint] in near[ends.far]:
+            return False
+    return True
+
+
 def joins(topology: Topology, workload: Workload, path: DataPath) -> bool:
     """Whether a data path joins what a workload moves data between."""
     ends, *_ = ends_of(topology, workload)
@@ -106,7 +122,7 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     """Return a workload made from two names; without a `size` only its rates mean something.
 
     It is a read where it goes towards the GPU, or what of the two stands for it (`ENDS`), a write
-    where it goes away from it, and a copy between GPUs, or GPUs and network cards.
+    where it goes away from it, and a copy between two of a sort, and network cards and others.
 
     An end that is not given is every GPU, or the storage: all on the network, else all drives.
 
@@ -115,18 +131,21 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     UnknownNameError
         For a name that is not a device, a stem or a range.
     DescriptionError
-        When one is nothing that data rests in, or nothing moves data between the two.
+        When one is nothing that data rests in, or both are storage on the network.
     """
     sources = _asked_devices(topology, source, target, end_is_source=True)
     targets = _asked_devices(topology, target, source, end_is_source=False)
     ends = (_end_of(topology, sources), _end_of(topology, targets))
     order = sorted(ends, key=[*ENDS, ""].index)
-    if "" in ends or (order[0], order[1]) not in _USUAL_PATHS:
+    if "" in ends:
         wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
         message = f"data goes between storage, RAM, GPUs and network cards; {wrong}"
         raise DescriptionError(Finding("not-storage-and-gpu", message))
     direction: Direction = "copy"
-    if "storage" in ends or set(ends) == {"ram", "gpu"}:
+    if all(any(topology[name].kind == "storage" for name in names) for names in (sources, targets)):
+        message = f"{source or 'storage'} to {target or 'gpu'} is {ON_NETWORK_ALONE}"
+        raise DescriptionError(Finding("not-storage-and-gpu", message, help=BY_A_SERVER))
+    if len(set(ends)) > 1 and ("storage" in ends or set(ends) == {"ram", "gpu"}):
         direction = "read" if [*ends] == order else "write"
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
@@ -163,21 +182,14 @@ def _end_of(topology: Topology, names: tuple[str, ...]) -> str:
 
 
 def _wrong(topology: Topology, ends: Mapping[str, tuple[tuple[str, ...], str]]) -> str:
-    """Say which of the ends asked for is nothing that data rests in, or what nothing joins."""
+    """Say which of the ends asked for is nothing that data rests in."""
     strange = [
         f"{name} is {listed((a_kind(kind) for kind in kinds), most=_MOST)}"
         for name, (devices, end) in ends.items()
         if not end
         for kinds in [dict.fromkeys(topology[device].kind for device in devices)]
     ]
-    if strange:
-        return listed(strange, most=_MOST)
-    words = [end for _, end in ends.values()]
-    return f"{_not_joined(words[0], words[-1])} alone: name RAM or a GPU at one end"
-
-
-def _not_joined(end: str, end_too: str) -> str:
-    return f"no data path joins {AN_END[end]} with {AN_END[end_too]}"
+    return listed(strange, most=_MOST)
 
 
 def checked_policy(topology: Topology, policy: Policy) -> Policy:
@@ -194,7 +206,7 @@ def checked_policy(topology: Topology, policy: Policy) -> Policy:
     buffers = [
         buffer.removesuffix("-buffer")
         for path in data_paths(topology.description)
-        for buffer in count(path).buffers
+        for buffer in buffers_of(path)
     ]
     memories = [device.name for device in topology.of_kind(*MEMORIES)]
     valid = {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topo.topology.topology import Topology
+    from topo.topology.topology import Layer, Topology
 
 
-def host_numbers(topology: Topology) -> dict[str, int]:
+def host_numbers(
+    topology: Topology, layers: tuple[Layer, ...] = ("host", "memory", "gpu")
+) -> dict[str, int]:
     """Return the number of each device's host; devices that only network links join are apart.
+
+    `layers` are the links that join: without ``gpu``, servers that share a fabric of their GPUs are
+    apart as well.
 
     Examples
     --------
@@ -26,7 +31,7 @@ def host_numbers(topology: Topology) -> dict[str, int]:
         return name
 
     for link in topology.links:
-        if link.layer != "network":
+        if link.layer in layers:
             root[find(link.b.device)] = find(link.a.device)
     numbers: dict[str, int] = {}
     return {name: numbers.setdefault(find(name), len(numbers)) for name in topology.devices}

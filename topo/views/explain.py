@@ -12,12 +12,14 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from topo.description.keys import AN_END
+from topo.phrases import counted
 from topo.records import dataclass
 from topo.views.text.page import Block, Cell, Column, Heading, Lines, Table
 
 if TYPE_CHECKING:
     from topo.datapaths.registry import Counts
-    from topo.description.description import DataPath
+    from topo.description.description import DataPath, Move
 
 
 _FILES: Final = (
@@ -79,25 +81,20 @@ def page_of(word: str) -> Page | None:
     return None
 
 
-def data_path_explained(path: DataPath, counts: Counts) -> Page:
-    """Return the page of a data path: its moves, and what they do to RAM."""
-    moves = [
-        f"    {number}. {move.source} -> {move.target} by {move.mover}"
-        for number, move in enumerate(path.moves, start=1)
-    ]
+def data_path_explained(path: DataPath, counts: Counts, far: Counts | None = None) -> Page:
+    """Return the page of a data path: its moves, and what they do to RAM.
+
+    `far` are the counts in the far end's server, where that is another than the endpoint's.
+    """
+    moves = [f"    {number}. {move_words(move)}" for number, move in enumerate(path.moves, start=1)]
     title = path.title[:1].upper() + path.title[1:]
     lines = [f"{title}.", "", "Moves of a read (a write runs them backwards):", "", *moves, ""]
-    if counts.ram_traversals:
-        lines.append(
-            f"RAM traversals {counts.ram_traversals} ({', '.join(counts.buffers)}), CPU memory "
-            f"copies {counts.cpu_memory_copies}, copies by a core {counts.core_copies}."
-        )
-        lines.append(
-            f"On the memory buses {counts.dram_bytes} bytes for each payload byte: "
-            f"{counts.dram_writes} written, {counts.dram_reads} read."
-        )
+    if far is None:
+        lines += _in_ram(counts)
     else:
-        lines.append("It never rests in system RAM: no CPU memory copies, no copies by a core.")
+        end = AN_END[path.near_end]
+        lines += [f"In the server where {end} is filled or emptied:", *_in_ram(counts), ""]
+        lines += ["In the other server, counted apart:", *_in_ram(far)]
     if path.needs:
         lines += ["", f"It needs: {', '.join(path.needs)}."]
     if path.falls_back_to:
@@ -105,6 +102,28 @@ def data_path_explained(path: DataPath, counts: Counts) -> Page:
     if path.source:
         lines += ["", f"Source: {path.source}."]
     return Page(path.name, "a data path", "\n".join(lines))
+
+
+def _in_ram(counts: Counts) -> Iterator[str]:
+    """Yield what a data path does to the RAM of one server."""
+    if not counts.dram_bytes:
+        yield "It never rests in system RAM: no CPU memory copies, no copies by a core."
+        return
+    buffers = f" ({', '.join(counts.buffers)})" if counts.buffers else ""
+    yield (
+        f"RAM traversals {counts.ram_traversals}{buffers}, CPU memory "
+        f"copies {counts.cpu_memory_copies}, copies by a core {counts.core_copies}."
+    )
+    yield (
+        f"On the memory buses {counted(counts.dram_bytes, 'byte')} for each payload byte: "
+        f"{counts.dram_writes} written, {counts.dram_reads} read."
+    )
+
+
+def move_words(move: Move) -> str:
+    """Return a move as a file writes it, without its own rate."""
+    over = " over network" if move.over == "network" else ""
+    return f"{move.source} -> {move.target} by {move.mover}{over}"
 
 
 def explain_page(page: Page) -> Iterator[Block]:

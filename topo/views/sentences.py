@@ -59,7 +59,7 @@ ENDPOINT_WORDS: Final[dict[str, tuple[str, str]]] = {
     "gpu": ("GPU", "GPUs"),
     "ram": ("memory", "memories"),
     "card": ("network card", "network cards"),
-    "storage": ("storage", "storages"),
+    "storage": ("drive", "drives"),
 }
 """What is filled or emptied: one, and several."""
 

@@ -222,7 +222,8 @@ class Sheet:
             hops, links = counted(route.logical_hops, "hop"), counted(route.physical_links, "link")
             traversals = counted(count(path).ram_traversals, "RAM traversal")
             if route.target_path is not None:
-                traversals += f", {count(route.target_path).ram_traversals} in the target"
+                where = "the other server" if path.between_servers else "the target"
+                traversals += f", {count(route.target_path).ram_traversals} in {where}"
             lines.append(Line(f"{hops}, {links}, {traversals}", 12.0))
         else:
             reasons = [reason.text for reason in route.reasons if reason.effect == "refused"]

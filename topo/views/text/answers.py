@@ -134,6 +134,7 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
 def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str, str]:
     """Return what is said of one path by row: empty where nothing is, as for a refused one."""
     refused, counts, cores = path.rate is None, path.counts, path.cores
+    between_servers = path.data_path.between_servers
     workload, (endpoint, _) = answer.workload, _endpoint_words(answer.paths)
     column = {
         "stops": _stopped(path.stopped, path.stopped_count, near_end=path.data_path.near_end),
@@ -142,7 +143,9 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
         "RAM traversals": "" if refused else str(counts.ram_traversals),
         "CPU memory copies": "" if refused else str(counts.cpu_memory_copies),
         "copies by a core": "" if refused else str(counts.core_copies),
-        "RAM traversals, target": _in_target(path),
+        "RAM traversals, target": "" if between_servers else _in_target(path),
+        "RAM traversals, other server": _in_target(path) if between_servers else "",
+        "accesses of RAM": _accesses(path),
         "through RAM buffers": _traffic(path.ram_traffic, path.ram_floor),
         "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
         "rate": rate_words(path),
@@ -201,6 +204,14 @@ def _in_target(path: PathAnswer) -> str:
     traversals = count(path.target_path).ram_traversals
     size = (path.target_size or 0.0) * traversals
     return f"{traversals}, {format_size(size)}" if size else str(traversals)
+
+
+def _accesses(path: PathAnswer) -> str:
+    """Return how often a payload byte is read or written on the memory buses of either server."""
+    if path.rate is None or path.target_path is None or not path.data_path.between_servers:
+        return ""
+    here, there = path.counts.dram_bytes, count(path.target_path).dram_bytes
+    return f"{here} a byte, {there} in the other server"
 
 
 def _traffic(size: float | None, floor: float | None) -> str:

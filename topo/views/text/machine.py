@@ -13,6 +13,7 @@ from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import Network, Tier, networks
 from topo.topology.topology import Resource
 from topo.units import format_rate, format_ratio
+from topo.views.explain import move_words
 from topo.views.text.page import (
     Cell,
     Heading,
@@ -322,7 +323,7 @@ def paths_page(topology: Topology, surveys: Sequence[PathRoutes]) -> Iterator[Bl
     rows: list[Row] = []
     for survey in surveys:
         path = survey.data_path
-        moves = ", ".join(f"{move.source} -> {move.target} by {move.mover}" for move in path.moves)
+        moves = ", ".join(map(move_words, path.moves))
         rows.append((Cell(path.name), "\n".join(filter(None, (path.title, moves)))))
     yield table(("", wide()), rows)
     reasons = [row for survey in surveys for row in _reasons(topology, survey)]
