@@ -100,14 +100,14 @@ class DrawnRoute:
     """One route to draw: its label, which look it has, its hops, what it runs through.
 
     `devices` and `links` (by `id`) are what its data is in or passes; `buffers` are the RAM buffers
-    that it fills, each with its box, its name and which traversal of RAM it is.
+    that it fills, each with its box, its name and which traversals of RAM it is.
     """
 
     label: str
     look: int
     route: Route
     hops: tuple[Hop, ...]
-    buffers: tuple[tuple[str, str, int], ...]
+    buffers: tuple[tuple[str, str, tuple[int, ...]], ...]
     devices: frozenset[str]
     links: frozenset[int]
 
@@ -125,7 +125,7 @@ def drawn_route(
                 devices |= {step.source, step.target}
                 links.add(id(step.link))
     hops: dict[object, Hop] = {}
-    buffers: list[tuple[str, str, int]] = []
+    buffers: list[tuple[str, str, tuple[int, ...]]] = []
     for subflow in route.subflows:
         for variant in _variants(subflow):
             for hop in hops_of(topology, variant):
@@ -133,14 +133,12 @@ def drawn_route(
                 ends += [hop.onward.target] if hop.onward else []
                 looks = (hop.label, *(grouping.box_of.get(end, end) for end in ends))
                 hops.setdefault(looks, hop)
-        memories: dict[str, str] = {}  # by buffer, in the order in which the data fills them
-        for transfer in subflow.transfers:
-            move = transfer.move
-            for end, device in ((move.source, transfer.source), (move.target, transfer.target)):
-                if is_buffer(end):
-                    memories.setdefault(end, grouping.box_of[device])
-        for number, (name, box) in enumerate(memories.items(), 1):
-            buffers.append((box, name, number))
+        filled = [each for each in subflow.transfers if is_buffer(each.move.target)]
+        traversals: dict[tuple[str, str], tuple[int, ...]] = {}
+        for number, each in enumerate(filled, 1):
+            buffer = (grouping.box_of[each.target], each.move.target)
+            traversals[buffer] = (*traversals.get(buffer, ()), number)
+        buffers += ((*buffer, numbers) for buffer, numbers in traversals.items())
     shown = (tuple(hops.values()), tuple(buffers))
     return DrawnRoute(label, look, route, *shown, frozenset(devices), frozenset(links))
 

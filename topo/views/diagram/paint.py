@@ -69,8 +69,10 @@ class Painter:
             self.canvas.words(self._name(f"frame {place}"), at, (line,), left=True)
         for key in self.layout.boxes:
             self._box(key)
-            for buffer, number in self.scene.buffers.get(key, {}).items():
-                lines = (Line(buffer, bold=True), Line(f"RAM traversal {number}"))
+            for buffer, numbers in self.scene.buffers.get(key, {}).items():
+                each = ", ".join(map(str, numbers))  # as wide as the box
+                words = f"traversals {each}" if len(numbers) > 1 else f"RAM traversal {each}"
+                lines = (Line(buffer, bold=True), Line(words))
                 self.canvas.box(
                     self._name(f"{buffer} in {key}"),
                     self.buffers[key][buffer].moved(*self.at),

@@ -75,7 +75,7 @@ class Scene:
     """One machine with its routes.
 
     `lines` is what is written in each box, `labels` beside each wire; `buffers` are those of each
-    memory, with which traversal of RAM each is; `alarms` are the boxes and wires that bind.
+    memory, with which traversals of RAM each is; `alarms` are the boxes and wires that bind.
     `layout` is empty until `lay_out`.
     """
 
@@ -86,7 +86,7 @@ class Scene:
     wiring: Wiring
     routes: tuple[DrawnRoute, ...]
     hops: tuple[DrawnHop, ...]
-    buffers: Mapping[str, Mapping[str, int]]
+    buffers: Mapping[str, Mapping[str, tuple[int, ...]]]
     lines: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)
     labels: Mapping[WireKey, tuple[Line, ...]] = field(default_factory=dict)
     alarms: frozenset[WireKey | str] = frozenset()
@@ -175,10 +175,10 @@ def scene_of(
         drawn_route(topology, grouping, label, look, route)
         for label, (look, route) in routes.items()
     )
-    buffers: dict[str, dict[str, int]] = {}
+    buffers: dict[str, dict[str, tuple[int, ...]]] = {}
     for route in drawn:
-        for memory, buffer, number in route.buffers:
-            buffers.setdefault(memory, {}).setdefault(buffer, number)
+        for memory, buffer, numbers in route.buffers:
+            buffers.setdefault(memory, {}).setdefault(buffer, numbers)
     hops = drawn_hops(grouping, zones, wiring, drawn)
     scene = Scene(topology, basis, grouping, zones, wiring, drawn, hops, buffers)
     # What is written in each box; what no route touches has its name and part alone.

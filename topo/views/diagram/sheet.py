@@ -185,6 +185,9 @@ class Sheet:
     def panels_at(self, level: int) -> tuple[Panel, ...]:
         """Return the panels with so much drawn as one (see `grouping`)."""
         alone = frozenset(route.endpoint for route in self.routes.values())
+        for route in self.routes.values():  # what one device of another server sends is its alone
+            far = {subflow.far for subflow in route.subflows}
+            alone |= far if route.data_path.between_servers and len(far) == 1 else set()
         given = looks_of([route.data_path.name for route in self.routes.values()])
         looks = dict(zip(self.routes, given, strict=True))
         groups = [[label] for label in self.routes] if self.apart else [list(self.routes)]
