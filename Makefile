@@ -74,9 +74,10 @@ bench: setup  ## time the commands against their budgets, a cluster, the solvers
 	$(BIN)/python -m bench.solve_completions
 	$(BIN)/python -m bench.report_page
 
-renders: setup  ## draw every machine of topologies/ anew
+renders: setup  ## draw every machine of topologies/ anew, its report and the gallery of all
 	@mkdir -p $(RENDERS)
 	@set -e; $(foreach machine,$(MACHINES),echo $(RENDERS)/$(machine).svg; $(call DRAW,$(machine));)
+	$(BIN)/python -m docs.gallery $(RENDERS)
 
 clean:  ## remove everything that can be made again
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

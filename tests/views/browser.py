@@ -40,8 +40,9 @@ def chromium() -> Iterator:
 class Watched:
     """A page that remembers what went wrong and what it asked the network for."""
 
-    def __init__(self, browser, html: str, folder, **context) -> None:
+    def __init__(self, browser, html: str, folder, *, script: bool = True, **context) -> None:
         folder.mkdir()
+        self.script = script  # of its own, which says when it is done
         self.path = folder / "report.html"
         self.path.write_text(html, encoding="utf-8")
         self.context = browser.new_context(**{"reduced_motion": "reduce", **context})
@@ -66,7 +67,8 @@ class Watched:
         self.page.goto("about:blank")
         self.requests.clear()
         self.page.goto(f"file://{self.path}{fragment}")
-        self.wait("document.documentElement.dataset.ready !== undefined")
+        if self.script:
+            self.wait("document.documentElement.dataset.ready !== undefined")
 
     def wait(self, condition: str) -> None:
         """Wait until JavaScript holds; the page's own policy refuses Playwright's way to do so."""
@@ -81,3 +83,43 @@ class Watched:
 
     def close(self) -> None:
         self.context.close()
+
+
+# What axe-core finds.
+AUDIT = """() => axe.run(document, {resultTypes: ['violations']}).then((result) =>
+  result.violations.map((one) => `${one.id}: ${one.nodes[0].html}`))"""
+
+# Texts of the page whose contrast with what is behind them is less than WCAG's AA asks.
+FAINT = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = (text) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const part = (value) =>
+    (value <= 10.02 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const over = (top, below) => [0, 1, 2].map((at) => top[at] * top[3] + below[at] * (1 - top[3]));
+  const ground = (node) => {
+    if (!node) return [255, 255, 255];
+    return over(rgba(getComputedStyle(node).backgroundColor), ground(node.parentElement));
+  };
+  const faint = new Set();
+  for (const node of document.querySelectorAll('main *, header *, footer *')) {
+    if (node.closest('svg, [hidden], :disabled, details:not([open])')) continue;
+    const texts = [...node.childNodes].filter((child) => child.nodeType === 3);
+    if (!texts.some((child) => child.textContent.trim()) || !node.getClientRects().length) continue;
+    const style = getComputedStyle(node), behind = ground(node);
+    const ink = over(rgba(style.color), behind);
+    const [more, less] = [light(ink), light(behind)].sort((a, b) => b - a);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const contrast = (more + 0.05) / (less + 0.05);
+    const name = `${node.tagName} ${node.className} ${node.textContent.trim().slice(0, 30)}`;
+    if (contrast < (large ? 3 : 4.5)) faint.add(`${name}: ${contrast.toFixed(2)}`);
+  }
+  return [...faint];
+}"""

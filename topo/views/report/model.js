@@ -150,13 +150,14 @@ export class Model {
     return gain(solved.system, solved.sizes, solved, at, 1e9);
   }
 
-  /** "2 times as fast as legacy", where there is another and both are known. */
+  /** "direct is 2 times as fast as legacy", where there is another and both are known. */
   versus(solved) {
     const { rival } = this, slower = rival && this.solved(rival);
     if (!slower || solved.atMost || slower.atMost) return "";
     const times = solved.time ? slower.time / solved.time : solved.rate / slower.rate;
-    if (Math.abs(times - 1) < 1e-9) return `as fast as ${rival.data_path}`;
-    return `${times > 0.995 && times < 1.005 ? times.toFixed(4) : times.toFixed(2)} times as fast as ${rival.data_path}`;
+    const names = (how) => `${this.chosen.data_path} is ${how} ${rival.data_path}`;
+    if (Math.abs(times - 1) < 1e-9) return names("as fast as");
+    return names(`${times > 0.995 && times < 1.005 ? times.toFixed(4) : times.toFixed(2)} times as fast as`);
   }
 
   ladder(solved) {

@@ -157,26 +157,28 @@ def live_picture(
     return LivePicture((wide, high), shift, tuple(_parts(graph, table)))
 
 
-def markup(picture: LivePicture) -> str:
-    """Return a picture as an SVG element."""
+def markup(picture: LivePicture, label: str) -> str:
+    """Return a picture as an SVG element that a page without a script can show, with its label."""
     wide, high = picture.size
     x, y = picture.shift
     body = "".join(map(_element, picture.parts))
     moved = f'<g transform="translate({x:g} {y:g})">{body}</g>'
-    return f'<svg viewBox="0 0 {wide:g} {high:g}">{moved}</svg>'
+    named = f'role="img" aria-label="{escape(label)}"'
+    return f'<svg viewBox="0 0 {wide:g} {high:g}" {named}>{moved}</svg>'
 
 
 def _element(part: list[Any]) -> str:
     tag, words, *more = part
     if tag not in _GEOMETRY:
-        return "".join(map(_element, more[1:]))  # what a script would colour
+        # a wire's own are the band that a script colours
+        return "".join(map(_element, more[1:])) if tag == "device" else ""
     attributes = {"class": words} if words else {}
     attributes |= dict(zip(_GEOMETRY[tag], more, strict=False))
     rest = more[len(_GEOMETRY[tag]) :]
     text = escape(rest.pop(0), quote=False) if tag == "text" else ""
     attributes |= rest[0] if rest else {}
     said = "".join(f' {name}="{escape(str(value))}"' for name, value in attributes.items())
-    return f"<{tag}{said}>{text}</{tag}>"
+    return f"<{tag}{said}>{text}</{tag}>" if text else f"<{tag}{said}/>"
 
 
 def _tag(element: Element) -> str:
