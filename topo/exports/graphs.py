@@ -16,7 +16,7 @@ from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
 from topo.phrases import visible
 from topo.topology.locality import forwards
-from topo.topology.topology import Resource, Step, Topology
+from topo.topology.topology import Step, Topology
 from topo.views.diagram.sheet import draw
 from topo.views.mermaid import mermaid
 
@@ -118,18 +118,20 @@ def write_simgrid(topology: Topology) -> Exported:
     ExchangeError
         If there are more pairs than a file can hold.
     """
-    ends = [name for name, device in topology.devices.items() if device.kind in _COMPUTE]
+    ends = {name: None for name, device in topology.devices.items() if device.kind in _COMPUTE}
     if len(ends) > _MOST_ENDS:
         message = f"a SimGrid platform holds a route for each pair, and {len(ends)} devices are "
         message += f"more than {_MOST_ENDS}"
         raise ExchangeError(Finding("not-held", message, help="export a file of one server"))
-    rates: dict[str, float] = {}
+    rates = _rates(topology)
+    cables = _cables(topology, rates)
     routes = [
-        (source, target, _links_used(topology, walk, rates))
+        (source, target, _links_used(walk, cables, rates))
         for source in ends
         for target, walk in _walks_from(topology, source).items()
         if target in ends
     ]
+    carrying = dict.fromkeys(name for *_, used in routes for name in used)
     lines = ["<?xml version='1.0'?>"]
     lines.append('<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
     lines += ['<platform version="4.1">', f'  <zone id={quoteattr(topology.name)} routing="Full">']
@@ -140,8 +142,8 @@ def write_simgrid(topology: Topology) -> Exported:
         f'    <link id="free" bandwidth="{_FREE}" latency="0us" sharing_policy="FATPIPE"/>'
     )
     lines += [
-        f'    <link id={quoteattr(name)} bandwidth="{rate:.0f}Bps" latency="0us"/>'
-        for name, rate in rates.items()
+        f'    <link id={quoteattr(name)} bandwidth="{rates[name]:.0f}Bps" latency="0us"/>'
+        for name in carrying
     ]
     for source, target, used in routes:
         pair = f"src={quoteattr(source)} dst={quoteattr(target)}"
@@ -184,28 +186,43 @@ def _passes(topology: Topology, walk: list[Step], step: Step) -> bool:
     return device.kind not in _ENDS
 
 
-def _links_used(topology: Topology, walk: list[Step], rates: dict[str, float]) -> list[str]:
-    """Return the names of the links on a walk, and add their rates; what never binds has none."""
-    resources = topology.resources
-    used: list[list[Resource | None]] = [[resources.get(f"{walk[0].source}/read")]]
-    for before, step in zip([None, *walk], walk, strict=False):
-        if before is not None and before.link.layer != step.link.layer == "host":
-            used.append([resources.get(f"{step.source}/chip in")])
-        if before is not None and before.link.layer == "host" != step.link.layer:
-            used.append([resources.get(f"{step.source}/chip out")])
-        parallel = [
-            beside for beside in topology.steps[step.source] if beside.target == step.target
-        ]
-        same_layer = [beside for beside in parallel if beside.link.layer == step.link.layer]
-        used.append([beside.resource for beside in same_layer])
-    used.append([resources.get(f"{walk[-1].target}/write")])
-    used += [[resources.get(f"{end}/bus")] for end in (walk[0].source, walk[-1].target)]
-    names: list[str] = []
-    for group in used:
-        held = list(dict.fromkeys(resource for resource in group if resource is not None))
-        # Unknown and unlimited rates never bind.
-        rate = sum(resource.capacity.rate("theoretical") for resource in held)
-        if held and math.isfinite(rate):
-            names.append(" + ".join(resource.id for resource in held))
-            rates[names[-1]] = rate
-    return names
+def _rates(topology: Topology) -> dict[str, float]:
+    """Return the rate of each resource that may bind: unknown and unlimited ones never do."""
+    rates = {
+        name: resource.capacity.rate("theoretical") for name, resource in topology.resources.items()
+    }
+    return {name: rate for name, rate in rates.items() if math.isfinite(rate)}
+
+
+def _cables(topology: Topology, rates: dict[str, float]) -> dict[tuple[str, str, str], str]:
+    """Return the link from one device to another in a layer, and add the rates of joined ones."""
+    beside: dict[tuple[str, str, str], dict[str, None]] = {}
+    for steps in topology.steps.values():
+        for step in steps:
+            if step.resource:
+                at = (step.source, step.target, step.link.layer)
+                beside.setdefault(at, {})[step.resource.id] = None
+    joined = {ends: " + ".join(names) for ends, names in beside.items()}
+    for ends, names in beside.items():
+        if len(names) > 1 and all(name in rates for name in names):
+            rates[joined[ends]] = sum(rates[name] for name in names)
+    return joined
+
+
+def _links_used(
+    walk: list[Step], cables: Mapping[tuple[str, str, str], str], rates: Mapping[str, float]
+) -> list[str]:
+    """Return the names of the links on a walk that may bind."""
+    first, last = walk[0].source, walk[-1].target
+    used = [f"{first}/read"]
+    layer = None
+    for step in walk:
+        if layer is not None and layer != step.link.layer:
+            if step.link.layer == "host":
+                used.append(f"{step.source}/chip in")
+            elif layer == "host":
+                used.append(f"{step.source}/chip out")
+        layer = step.link.layer
+        used.append(cables.get((step.source, step.target, layer), ""))
+    used += [f"{last}/write", f"{first}/bus", f"{last}/bus"]
+    return [name for name in used if name in rates]
