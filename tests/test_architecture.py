@@ -39,6 +39,7 @@ ROOMS = [
     "flows",
     "solve",
     "study",
+    "sweeps",
     "views",
     "notebook",
     "discovery",
@@ -57,6 +58,7 @@ LIBRARIES = {
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
     "solve/mincut": {"networkx"},
+    "sweeps": {"distributed", "pyarrow"},
     "views": {"graphviz", "graphviz_pure", "pptx"},
     "notebook": {"pandas"},
     "views/report/page": {"jinja2"},
@@ -71,7 +73,7 @@ NAMELESS = {"utils", "util", "common", "helpers", "helper", "core", "misc", "bas
 LONGEST_FILE = 600
 HEAVY = {
     *{"networkx", "numpy", "highspy", "numba"},
-    *{"yaml", "graphviz", "graphviz_pure", "defusedxml", "jinja2"},
+    *{"yaml", "graphviz", "graphviz_pure", "defusedxml", "jinja2", "distributed", "pyarrow"},
 }
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "measure",
     "paths",
     "simulate",
+    "sweep",
     "upgrades",
 ]
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from topo.study.compare import compare, paths
     from topo.study.diff import diff
     from topo.study.failures import failures
+    from topo.study.front import sweep
     from topo.study.timeline import simulate
     from topo.study.upgrade import upgrades
     from topo.topology.build import build, load, loads
@@ -82,6 +84,7 @@ else:
         "measure": "topo.measuring.measure",
         "paths": "topo.study.compare",
         "simulate": "topo.study.timeline",
+        "sweep": "topo.study.front",
         "upgrades": "topo.study.upgrade",
     }
 

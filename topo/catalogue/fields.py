@@ -8,11 +8,13 @@ any figure of its part), YAML, JSON, pages and the JSON Schema.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from topo import units
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, KINDS, MEMORIES, STORAGE
+from topo.errors import UnitError
 from topo.records import dataclass
 
 # --- quantities -------------------------------------------------------------------------------
@@ -20,6 +22,7 @@ from topo.records import dataclass
 NUMBER_PATTERN: Final = r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?"
 RATE_PATTERN: Final = rf"{NUMBER_PATTERN} ?([kMGTP]i?B|B|[kMGTP]?(b|bit))/s"
 SIZE_PATTERN: Final = rf"{NUMBER_PATTERN} ?[kMGTP]?i?B"
+_DEAREST: Final = 1e15  # in any currency: sums of more say nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +88,18 @@ def _pattern(pattern: str, *examples: str) -> dict[str, Any]:
     return {**schema, "examples": list(examples)} if examples else schema
 
 
+def _parse_amount(text: str) -> float:
+    """Read what something costs, a plain number.
+
+    All prices that are added up are of one currency, whichever: topo converts none.
+    """
+    stripped = text.strip(" ")
+    if not re.fullmatch(NUMBER_PATTERN, stripped) or float(stripped) > _DEAREST:
+        advice = "write a plain number up to 1e15, all of one currency: 1800"
+        raise UnitError("bad-number", f"`{text}` is no price", advice)
+    return float(stripped)
+
+
 RATE: Final = Quantity(
     "rate",
     _pattern(f"^{RATE_PATTERN}$"),
@@ -137,6 +152,14 @@ TRANSFER_RATE: Final = Quantity(
     units.parse_transfer_rate,
     units.format_transfer_rate,
     "transfers_per_s",
+)
+AMOUNT: Final = Quantity(
+    "amount",
+    _either({"type": "number", "minimum": 0}, _pattern(f"^{NUMBER_PATTERN}$")),
+    lambda amount: int(amount) if float(amount).is_integer() else amount,
+    _parse_amount,
+    "{:,.10g}".format,
+    "amount",
 )
 FLAG: Final = Quantity(
     "flag",
@@ -272,6 +295,7 @@ FIELDS: Final = _table(
     Field("size", SIZE, "capacity", (*MEMORIES, *DRIVES)),
     Field("efficiency", RATIO, "share of the computed rate that is achievable", KINDS),
     Field("duplex", DUPLEX, "what its PCIe link carries both ways at once, of twice one", _PCIE),
+    Field("price", AMOUNT, "what one costs, a plain number: all of one currency", KINDS),
 )
 FIGURE_KEYS: Final = frozenset(field.name for field in FIELDS.values() if field.quantity.unit)
 FLAG_KEYS: Final = frozenset(
@@ -319,6 +343,6 @@ def keys_of(kind: str) -> tuple[str, ...]:
     Examples
     --------
     >>> keys_of("nvswitch")
-    ('chips', 'fabric', 'efficiency')
+    ('chips', 'fabric', 'efficiency', 'price')
     """
     return tuple(field.name for field in FIELDS.values() if kind in field.kinds)

@@ -39,6 +39,7 @@ VERBS: dict[str, str] = {
     "failures": "Say what is left when a link, card, switch, drive or appliance fails.",
     "diff": "Say what differs between two machines, and what it does to the answers.",
     "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
+    "sweep": "Answer one question of many designs, and say which is best and what each price buys.",
     "draw": "Draw the machine and the way the data goes.",
     "report": "Write the answers as one page for a browser, with sliders that ask what if.",
     "import": "Make a topology file of what a machine or a tool says of itself.",

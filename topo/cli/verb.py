@@ -416,10 +416,11 @@ def _in_color(stream: TextIO | None) -> bool:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], None]]:
     """Yield what is told how much of the work is done, and of how much.
 
-    It is shown on standard error where that is a terminal, and where the work takes long.
+    It is shown on standard error where that is a terminal, and where the work takes long; with a
+    `unit` how many of these are done in a second, too.
     """
     began, shown = time.monotonic(), ExitStack()
     bars: list[Any] = []
@@ -427,12 +428,16 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
     def tell(done: int, total: int) -> None:
         if sys.stderr is None or not sys.stderr.isatty():
             return
-        if not bars and time.monotonic() - began > _PATIENCE:
-            bar = click.progressbar(length=total, label=label, file=sys.stderr)
+        elapsed = time.monotonic() - began
+        if not bars and elapsed > _PATIENCE:
+            rate = (lambda words: words) if unit else None
+            bar = click.progressbar(
+                length=total, label=label, file=sys.stderr, item_show_func=rate, show_pos=bool(unit)
+            )
             bars.append(shown.enter_context(bar))
         for bar in bars:
             bar.length = total
-            bar.update(done - bar.pos)
+            bar.update(done - bar.pos, f"{done / elapsed:,.0f} {unit}/s" if unit else None)
 
     with shown:
         yield tell

@@ -14,7 +14,15 @@ from typing import Any, Final
 from topo.catalogue import fields
 from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
 from topo.catalogue.parts import catalogue
-from topo.description.description import DataPath, Description, Device, Measurement, Use, Workload
+from topo.description.description import (
+    Axis,
+    DataPath,
+    Description,
+    Device,
+    Measurement,
+    Use,
+    Workload,
+)
 from topo.description.keys import SETTINGS
 from topo.document.nodes import plain
 from topo.units import spell_duration, spell_rate, spell_ratio, spell_size
@@ -81,6 +89,7 @@ def to_document(description: Description) -> Plain:
         ],
         "workloads": {workload.name: _workload(workload) for workload in description.workloads},
         "expect": [expectation.text for expectation in description.expectations],
+        "sweep": {axis.name: _axis(axis) for axis in description.axes},
     }
     return _stated(sections)
 
@@ -126,6 +135,12 @@ def _measurement(measurement: Measurement) -> Plain:
     if isinstance(rate, dict):
         entries = {"rate": rate["value"], "source": measurement.rate.source}
     return {**entries, "date": measurement.date} if measurement.date else entries
+
+
+def _axis(axis: Axis) -> list[str] | dict[str, Plain]:
+    if all(choice.changes == {axis.name: choice.label} for choice in axis.choices):
+        return [choice.label for choice in axis.choices]
+    return {choice.label: dict(choice.changes) for choice in axis.choices}
 
 
 def _workload(workload: Workload) -> Plain:

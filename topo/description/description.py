@@ -262,6 +262,23 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One value of an axis: how it is called, and what it changes, by target as in ``--set``."""
+
+    label: str
+    changes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What a sweep varies, and its values in their order."""
+
+    name: str
+    choices: tuple[Choice, ...]
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A rate somebody measured from one device to another, in that direction."""
 
@@ -356,6 +373,8 @@ class Description:
         The machines that it puts inside this one; `topo.description.flat.flat` writes them out.
     parts, media, data_paths
         The file's own; the built-in ones are not in here. Data paths of used files are.
+    axes
+        What the file's `sweep:` varies.
     likes
         The part that each of `parts` started from, where it names one.
     data_path_overrides
@@ -385,6 +404,7 @@ class Description:
     workloads: tuple[Workload, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     measurements: tuple[Measurement, ...] = ()
+    axes: tuple[Axis, ...] = ()
     settings: Settings = field(default_factory=Settings)
     uses: tuple[Use, ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)

@@ -99,6 +99,7 @@ TOP: Final = _table(
     Row("measured", "measured", "rates that somebody measured: `- a -> b: 55 GB/s`"),
     Row("workloads", "workloads", "how many bytes go from where to where"),
     Row("expect", "expect", "sentences that `topo check` judges"),
+    Row("sweep", "sweep", "what `topo sweep` varies: the values of each key of `--set`"),
 )
 
 DEVICE: Final = _table(

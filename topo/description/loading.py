@@ -67,6 +67,7 @@ from topo.description.overrides import (
     split_copies,
     with_entry,
 )
+from topo.description.sweep import read_axes
 from topo.description.uses import Library, Origin, copied_inside, is_use, read_uses, with_used
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
@@ -364,6 +365,7 @@ def _read_sections(
     measured = read_measured(read_lines(sections.get("measured"), "measured", report), report)
     drafts = work.read_workloads(sections.get("workloads"), report)
     claims = work.read_expectations(sections.get("expect"), report)
+    axes = read_axes(sections.get("sweep"), report)
     report.stop(DescriptionError)
 
     # A stem in `fabrics:` or `links:` means what the file names: a copy is cabled as its model is.
@@ -399,6 +401,7 @@ def _read_sections(
         description,
         fabrics=tuple(fabric.fabric for fabric in laid),
         links=links,
+        axes=axes,
         workloads=workloads,
         expectations=work.resolve_expectations(
             claims,

@@ -22,7 +22,7 @@ from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
 from topo.units import spell_rate
 
-_AFTER: Final = ("workloads", "expect")  # sections that stand below `measured:`
+_AFTER: Final = ("workloads", "expect", "sweep")  # sections that stand below `measured:`
 _INDENT: Final = "  "
 Pair = tuple[str, str]
 

@@ -101,7 +101,7 @@ VALUES: Final[Mapping[str, Schema]] = {
         name: _ref(name)
         for name in ("settings", "parts", "media", "data-paths", "devices", "fabrics")
     },
-    **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves")},
+    **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves", "sweep")},
     "cable-text": _ref("cable-text"),
     "figure": _ref("ratio-figure"),
     "overrides": _or_list({"type": "object"}),
@@ -231,6 +231,8 @@ def _definitions() -> Schema:
     directions = [{"required": [direction]} for direction in get_args(Direction)]
     cap = _figure(_text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
     move = _either(VALUES["worker-rate"], _object(MOVE))
+    scalar: Schema = {"type": ["string", "number", "boolean"]}
+    changes: Schema = {"type": "object", "additionalProperties": scalar}
     return {
         "settings": _object(SETTINGS),
         "part-name": _either(_words(*part_names()), _text()),
@@ -266,5 +268,11 @@ def _definitions() -> Schema:
         ),
         "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
         "workloads": _named(f"^{_NAME}$", {**_object(WORKLOAD), "oneOf": directions}),
+        "sweep": {
+            "type": "object",
+            "additionalProperties": _either(
+                scalar, _list_of(scalar), {"type": "object", "additionalProperties": changes}
+            ),
+        },
         "expect": _list_of(_text("", "load via direct <= 7 s", "gpu4 to slot2 is SYS")),
     }

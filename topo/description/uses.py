@@ -348,7 +348,7 @@ class _Reader:
 def _as_template(description: Description) -> Description:
     """Return what a used file gives to the files around it."""
     outside = {device.name for device in description.devices if device.outside}
-    changes: dict[str, Any] = {"workloads": (), "expectations": ()}
+    changes: dict[str, Any] = {"workloads": (), "expectations": (), "axes": ()}
     if outside:
         changes["devices"] = tuple(
             device for device in description.devices if device.name not in outside

@@ -66,41 +66,14 @@ def answer(
         Which figure of each capacity to use.
     """
     topology = router.topology
-    laid, cut_off = running(topology, demands_of(router, workload, path, basis=basis))
-    demands = chosen_split(router, laid, basis, timed=workload.sized)
-    routes = tuple(demand.route for demand in demands)
-    reasons = reasons_of(topology, workload, path, routes)
-    routed = PathAnswer(
-        data_path=path,
-        verdict=verdict_of(reasons),
-        reasons=reasons,
-        routes=routes,
-        counts=count(path),
-        size=_size(workload, laid, cut_off),
-        stopped=tuple(demand.names for demand in cut_off),
-        stopped_count=sum(demand.count for demand in cut_off),
-    )
-    if routed.verdict == "refused":
+    routed, matrix = laid(router, workload, path, basis=basis)
+    if matrix is None:
         return routed
-    matrix = use_matrix(topology, demands, basis=basis)
+    demands = matrix.demands
     with naming_demands(matrix):
         allocation = shared(matrix.system)
     whole = completion(matrix, allocation, sized=workload.sized)
     rate, time = whole.rate, whole.time
-    # what stops the demands that no full resource stops, each once
-    own_limits: dict[OwnLimit, None] = {}
-    for index, stops in whole.stops:
-        if any(matrix.resources[stop].kind == "workload-limit" for stop in stops):
-            own_limits[OwnLimit()] = None
-        elif not stops:
-            demand = demands[index]
-            stated = demand.limit >= demand.own_limit
-            limit = (
-                OwnLimit()
-                if stated
-                else OwnLimit(path.workers, path.stages == "serial", path.near_end)
-            )
-            own_limits[limit] = None
     time_range = None
     if workload.efficiency and basis == "theoretical" and time is not None:
         # Rounded to 15 digits, so that 1.4 s at 80 % is 1.75 s and not the float next to it.
@@ -127,8 +100,8 @@ def answer(
         routed,
         ram_floor=_floor(topology, routed.ram_traffic, basis),
         dram_floor=_floor(topology, routed.dram_bytes, basis),
-        hops_range=hops_range(topology, routes),
-        links_range=links_range(routes),
+        hops_range=hops_range(topology, routed.routes),
+        links_range=links_range(routed.routes),
         rates=dict(
             zip(
                 (demand.endpoints or demand.endpoint for demand in demands),
@@ -149,7 +122,7 @@ def answer(
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation, whole),
         tied=_are_tied(matrix, whole),
-        own_limits=tuple(own_limits),
+        own_limits=own_limits_of(matrix, whole),
         by_basis={each: by_basis[each][0] for each in _BASES},
         at_most_by_basis={each: bool(by_basis[each][1]) for each in _BASES},
         serial_rate=serial_rate,
@@ -157,6 +130,32 @@ def answer(
         matrix=matrix,
         certified=whole.certified,
     )
+
+
+def laid(
+    router: Router, workload: Workload, path: DataPath, *, basis: Basis = "theoretical"
+) -> tuple[PathAnswer, UseMatrix | None]:
+    """Return what of an answer stands before anything is solved, and the use matrix to solve.
+
+    There is no matrix where `path` is refused. The arguments are those of `answer`.
+    """
+    topology = router.topology
+    going, cut_off = running(topology, demands_of(router, workload, path, basis=basis))
+    demands = chosen_split(router, going, basis, timed=workload.sized)
+    routes = tuple(demand.route for demand in demands)
+    reasons = reasons_of(topology, workload, path, routes)
+    routed = PathAnswer(
+        data_path=path,
+        verdict=verdict_of(reasons),
+        reasons=reasons,
+        routes=routes,
+        counts=count(path),
+        size=_size(workload, going, cut_off),
+        stopped=tuple(demand.names for demand in cut_off),
+        stopped_count=sum(demand.count for demand in cut_off),
+    )
+    refused = routed.verdict == "refused"
+    return routed, None if refused else use_matrix(topology, demands, basis=basis)
 
 
 def running(
@@ -424,6 +423,21 @@ def bottlenecks_of(
         )
         for index, names in sorted(stopped.items())
     )
+
+
+def own_limits_of(matrix: UseMatrix, whole: Completion) -> tuple[OwnLimit, ...]:
+    """Return what stops the demands done last that no full resource stops, each once."""
+    own_limits: dict[OwnLimit, None] = {}
+    for index, stops in whole.stops:
+        if any(matrix.resources[stop].kind == "workload-limit" for stop in stops):
+            own_limits[OwnLimit()] = None
+        elif not stops:
+            demand = matrix.demands[index]
+            path, stated = demand.route.data_path, demand.limit >= demand.own_limit
+            serial = path.stages == "serial"
+            limit = OwnLimit() if stated else OwnLimit(path.workers, serial, path.near_end)
+            own_limits[limit] = None
+    return tuple(own_limits)
 
 
 def _are_tied(matrix: UseMatrix, whole: Completion) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.sweeps.rows import row_of
 from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import networks
 from topo.topology.topology import Resource, Topology
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from topo.study.check import Judgement
     from topo.study.diff import Diff
     from topo.study.failures import Failures
+    from topo.study.front import Swept
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
     from topo.study.timeline import AtOnce, Simulation
@@ -327,6 +329,23 @@ def diff_document(diff: Diff, failed: Sequence[str] = ()) -> Document:
             {"before": before, "after": after, "paths": diff.pairs_of(before or after)}
             for before, after in diff.workloads
         ],
+    }
+
+
+def sweep_document(swept: Swept) -> Document:
+    """Return ``topo.sweep/1``: the axes, a row for each design, and the numbers of the best."""
+    sweep = swept.sweep
+    return {
+        "schema": "topo.sweep/1",
+        "topology": sweep.topology,
+        "sweep": sweep.fingerprint,
+        "axes": {axis.name: [choice.label for choice in axis.choices] for axis in sweep.axes},
+        "aim": swept.aim,
+        "against": swept.against or None,
+        "verdicts": swept.verdicts,
+        "front": [each.number for each in swept.front],
+        "best": [each.number for each in swept.best[:1]],
+        "designs": [row_of(sweep, number, each) for number, each in swept.outcomes.items()],
     }
 
 

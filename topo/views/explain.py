@@ -35,6 +35,7 @@ _FILES: Final = (
     "imports",
     "host",
     "measuring",
+    "sweeps",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
 _NVLINK_CLASS: Final = re.compile(r"nv[0-9]*")

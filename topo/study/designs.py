@@ -1,0 +1,365 @@
+"""The designs of a sweep answered: each in full, or only solved anew where only rates change.
+
+An axis *changes rates only* when each of its keys is a figure in `RATES` of a device that is there
+already. Nothing but that device's own resources (`topo.topology.capacities.device_resources`) and
+its price follow from such a figure: no route, no verdict, no resource more or less. So all designs
+that differ in such axes alone share one use matrix, and what the design has of each resource is put
+into it.
+
+Where more reads such a figure, the designs are answered in full:
+
+* one worker after the other (serial stages) is as fast as what it passes;
+* ``--nics best`` divides bytes by capacities;
+* ``nearest`` pairs with the faster of two that are as near;
+* in a folded cluster a figure of one server tells it from the others.
+
+Axes of one device, and the channels of all memories (which a CPU has a number of), are built
+together: a value of one may be illegal beside a value of another, or hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from topo.description.description import Axis, Choice, Device
+from topo.errors import TopoError, UnknownNameError
+from topo.records import dataclass
+from topo.study.sweep import is_question
+from topo.study.variants import (
+    Laid,
+    Outcome,
+    Question,
+    cost_of,
+    illegal,
+    lay,
+    outcome_of,
+    prices_of,
+    solved,
+)
+
+if TYPE_CHECKING:
+    from topo.flows.demands import UseMatrix
+    from topo.study.sweep import Sweep
+    from topo.topology.topology import Resource, Topology
+
+
+RATES: Final = frozenset(
+    {
+        *("read", "write", "chip", "hbm", "copy", "cores", "core-copy", "posted-to-roots"),
+        *("bus", "channels", "transfer-rate", "transfer-rate-2dpc", "bytes-per-transfer"),
+        *("dimms-per-channel", "efficiency", "price"),
+    }
+)
+"""Figures of a device that nothing but its own resources, or its price, follow from."""
+_BY_NEARNESS: Final = frozenset({"chip", "read"})  # what decides between two that are as near
+# Work is counted in designs that are solved only; to build one, of so many devices, costs as much
+# as so many of these.
+_BUILT_AT_COST: Final = 60
+_DEVICES_AT_COST: Final = 24
+_BATCH: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What some values of a group of axes change beside a machine.
+
+    `touched` are the devices, `resources` the new ones by their column in the use matrix.
+    """
+
+    touched: frozenset[str]
+    resources: tuple[tuple[int, Resource], ...]
+    prices: Mapping[str, float | None]
+
+
+class Designs:
+    """Answers the designs of one sweep; what several of them share is built once.
+
+    Parameters
+    ----------
+    sweep
+        What is varied and asked.
+    quick
+        Whether rates alone are changed in a use matrix that is there, where they can be.
+    """
+
+    def __init__(self, sweep: Sweep, *, quick: bool = True) -> None:
+        self._sweep = sweep
+        rates_only = (_changes_rates_only(sweep.topology, axis) for axis in sweep.axes)
+        folded = sweep.topology.folding is not None
+        self._of_rates = tuple(changes and quick and not folded for changes in rates_only)
+        # Designs come in the order of `batches`: the last ones are enough.
+        self._anchor: tuple[tuple[int, ...], _Anchor | None] = ((), None)
+        self._machine: tuple[Mapping[str, str] | None, _Machine | None] = (None, None)
+
+    def batches(self, numbers: Iterable[int]) -> Iterator[tuple[int, ...]]:
+        """Yield designs that are best answered together, what shares a use matrix first."""
+        sweep = self._sweep
+        build = _BUILT_AT_COST * max(1, len(sweep.topology.devices) // _DEVICES_AT_COST)
+        of_rates = [axis for axis, only in zip(sweep.axes, self._of_rates, strict=True) if only]
+        anchor = min(build * (1 + sum(len(axis.choices) for axis in of_rates)), _BATCH // 4)
+        anchor = anchor if of_rates else 0
+        # what asks something else of the same machine follows it
+        machine = [not is_question(axis) for axis in sweep.axes]
+
+        def key(number: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+            fixed = self._fixed(number)
+            return (
+                tuple(place for place, first in zip(fixed, machine, strict=True) if first),
+                fixed,
+                number,
+            )
+
+        batch: list[int] = []
+        cost = 0
+        before: tuple[int, ...] | None = None
+        for _, fixed, number in sorted(map(key, numbers)):
+            cost += (1 if of_rates else build) + (anchor if fixed != before else 0)
+            before = fixed
+            batch.append(number)
+            if cost >= _BATCH:
+                yield tuple(batch)
+                batch, cost = [], 0
+        if batch:
+            yield tuple(batch)
+
+    def outcomes(self, numbers: Sequence[int]) -> tuple[tuple[int, Outcome], ...]:
+        """Return what came of some designs, by their numbers."""
+        return tuple((number, self._outcome(number)) for number in numbers)
+
+    def _fixed(self, number: int) -> tuple[int, ...]:
+        """Return the places of a design's choices, 0 on axes that change rates only."""
+        places: list[int] = []
+        for axis, of_rates in zip(
+            reversed(self._sweep.axes), reversed(self._of_rates), strict=True
+        ):
+            number, place = divmod(number, len(axis.choices))
+            places.append(0 if of_rates else place)
+        return tuple(reversed(places))
+
+    def _outcome(self, number: int) -> Outcome:
+        sweep = self._sweep
+        choices = sweep.design(number)
+        question = sweep.asked_of(choices)
+        if any(self._of_rates):
+            fixed = self._fixed(number)
+            if self._anchor[0] != fixed:
+                self._anchor = (fixed, self._anchor_of(choices, question))
+            anchor = self._anchor[1]
+            laid = anchor.laid(choices) if anchor is not None else None
+            if laid is not None:
+                try:
+                    return solved(*laid)
+                except TopoError as error:
+                    return illegal(question, error)
+        changes = sweep.changes_of(choices)
+        try:
+            topology = sweep.topology.replace(changes) if changes else sweep.topology
+            return outcome_of(topology, question, priced=_priced(sweep, topology))
+        except TopoError as error:
+            return illegal(question, error)
+
+    def _anchor_of(self, choices: Sequence[Choice], question: Question) -> _Anchor | None:
+        """Return what designs with these choices of the axes that change more have in common.
+
+        `None` where they have to be answered in full.
+        """
+        sweep = self._sweep
+        pairs = list(zip(sweep.axes, choices, self._of_rates, strict=True))
+        changes: dict[str, str] = {}
+        for axis, choice, of_rates in pairs:
+            if not is_question(axis) and not of_rates:
+                changes |= choice.changes
+        try:
+            if self._machine[0] != changes:
+                topology = sweep.topology.replace(changes) if changes else sweep.topology
+                self._machine = (changes, _Machine(topology))
+            machine = self._machine[1]
+            assert machine is not None, "it was made for these changes"
+            laid = lay(machine.topology, question)
+        except TopoError:
+            return None
+        if not _follows_from_rates_only(laid, question, [axis for axis, _, only in pairs if only]):
+            return None
+        places = [place for place, only in enumerate(self._of_rates) if only]
+        groups = _groups(machine.topology, [(place, sweep.axes[place]) for place in places])
+        return _Anchor(machine, laid, groups, _priced(sweep, machine.topology))
+
+
+class _Machine:
+    """A machine and its variants in which rates alone are others, each built once."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.prices = prices_of(topology)
+        self._variants: dict[tuple[tuple[str, str], ...], Topology | None] = {}
+
+    def variant(self, changes: Mapping[str, str]) -> Topology | None:
+        """Return a variant, `None` where it is illegal, or differs in more than rates."""
+        key = tuple(changes.items())
+        if key not in self._variants:
+            variant: Topology | None = None
+            with suppress(TopoError):
+                variant = self.topology.replace(changes)
+                if not _differ_in_rates_only(self.topology, variant):
+                    variant = None
+            self._variants[key] = variant
+        return self._variants[key]
+
+
+class _Anchor:
+    """A question laid on a machine, whose use matrix designs share that differ in rates only."""
+
+    def __init__(
+        self,
+        machine: _Machine,
+        laid: Laid,
+        groups: Sequence[tuple[int, ...]],
+        priced: tuple[str, ...],
+    ) -> None:
+        self._machine, self._laid, self._priced = machine, laid, priced
+        self._groups = [(group, _Changes(machine, laid.matrix)) for group in groups]
+
+    def laid(self, choices: Sequence[Choice]) -> tuple[Laid, float | None] | None:
+        """Return the question on a design, and its cost; `None` where it is asked in full."""
+        changes: list[_Change] = []
+        touched: set[str] = set()
+        for group, known in self._groups:
+            change = known.of(tuple([choices[place] for place in group]))
+            if change is None or not touched.isdisjoint(change.touched):
+                return None
+            touched |= change.touched
+            changes.append(change)
+        prices = self._machine.prices
+        for change in changes:
+            prices = {**prices, **change.prices} if change.prices else prices
+        cost = cost_of(prices, self._priced)
+        matrix = self._laid.matrix
+        if matrix is None:
+            return self._laid, cost
+        resources, capacities = list(matrix.resources), list(matrix.system.capacities)
+        for change in changes:
+            for column, resource in change.resources:
+                resources[column] = resource
+                capacities[column] = resource.capacity.rate(matrix.basis)
+        system = replace(matrix.system, capacities=tuple(capacities))
+        matrix = replace(matrix, resources=tuple(resources), system=system)
+        return replace(self._laid, matrix=matrix), cost
+
+
+class _Changes:
+    """What the values of one group of axes change, each combination found once."""
+
+    def __init__(self, machine: _Machine, matrix: UseMatrix | None) -> None:
+        self._machine = machine
+        self._columns = (
+            {} if matrix is None else {each.id: n for n, each in enumerate(matrix.resources)}
+        )
+        self._known: dict[tuple[str, ...], _Change | None] = {}
+
+    def of(self, choices: tuple[Choice, ...]) -> _Change | None:
+        """Return what some values change; `None` where they have to be asked in full."""
+        labels = tuple([choice.label for choice in choices])
+        if labels not in self._known:
+            self._known[labels] = self._change(choices)
+        return self._known[labels]
+
+    def _change(self, choices: Iterable[Choice]) -> _Change | None:
+        before = self._machine.topology
+        texts = {key: text for choice in choices for key, text in choice.changes.items()}
+        after = self._machine.variant(texts)
+        if after is None:
+            return None
+        resources = [
+            (column, after.resources[name])
+            for name, column in self._columns.items()
+            if name in after.resources
+            and after.resources[name].capacity != before.resources[name].capacity
+        ]
+        prices, old = prices_of(after), self._machine.prices
+        return _Change(
+            frozenset(name for name in before.devices if before[name] != after[name]),
+            tuple(resources),
+            {name: price for name, price in prices.items() if price != old[name]},
+        )
+
+
+def _priced(sweep: Sweep, topology: Topology) -> tuple[str, ...]:
+    """Return the devices of a design that need a price for its cost to be known."""
+    names: dict[str, None] = {}
+    for pattern in sweep.priced:
+        try:
+            names |= dict.fromkeys(device.name for device in topology.select(pattern))
+        except UnknownNameError:
+            continue
+    return tuple(names)
+
+
+# --- what changes rates only ----------------------------------------------------------------------
+
+
+def _changes_rates_only(topology: Topology, axis: Axis) -> bool:
+    """Whether each key of an axis is a figure of `RATES` of devices that are there."""
+    keys = dict.fromkeys(key for choice in axis.choices for key in choice.changes)
+    for key in keys:
+        pattern, _, figure = key.rpartition(".")
+        if not pattern or " " in key or figure not in RATES:
+            return False
+        try:
+            topology.select(pattern)
+        except UnknownNameError:
+            return False
+    return not is_question(axis)
+
+
+def _follows_from_rates_only(laid: Laid, question: Question, axes: Iterable[Axis]) -> bool:
+    """Whether what is asked reads rates nowhere but in the capacities of the use matrix."""
+    if laid.answer.data_path.stages == "serial" or question.policy.nics == "best":
+        return False
+    if "nearest" not in (question.policy.pairing, laid.workload.pairing):
+        return True
+    keys = (key for axis in axes for choice in axis.choices for key in choice.changes)
+    return not any(key.rpartition(".")[2] in _BY_NEARNESS for key in keys)
+
+
+def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
+    """Whether all that routes and verdicts are made of is the same in a variant."""
+
+    def shape(device: Device) -> Device:
+        figures = {key: each for key, each in device.part.figures.items() if key not in RATES}
+        return replace(device, part=replace(device.part, figures=figures))
+
+    before, after = topology.devices, variant.devices
+    return (
+        list(before) == list(after)
+        and all(
+            after[name] == device or shape(after[name]) == shape(device)
+            for name, device in before.items()
+        )
+        and topology.links == variant.links
+        and replace(topology.description, devices=(), findings=())
+        == replace(variant.description, devices=(), findings=())
+        and [(each.id, each.kind) for each in topology.resources.values()]
+        == [(each.id, each.kind) for each in variant.resources.values()]
+    )
+
+
+def _groups(topology: Topology, axes: Iterable[tuple[int, Axis]]) -> tuple[tuple[int, ...], ...]:
+    """Return the places of axes in groups that touch no device in common."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for place, axis in axes:
+        touched: set[str] = set()
+        for key in (key for choice in axis.choices for key in choice.changes):
+            pattern, _, figure = key.rpartition(".")
+            touched.update(device.name for device in topology.select(pattern))
+            if figure == "channels":  # a CPU has a number of them for all of its memories
+                touched.add("channels")
+        joined = [group for group in groups if group[0] & touched]
+        groups = [group for group in groups if group not in joined]
+        names = touched.union(*(names for names, _ in joined))
+        groups.append((names, [*(at for _, places in joined for at in places), place]))
+    return tuple(
+        tuple(sorted(places)) for _, places in sorted(groups, key=lambda each: min(each[1]))
+    )

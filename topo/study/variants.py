@@ -1,0 +1,223 @@
+"""What one variant of a machine gives: rate, time, what limits it and what it costs, in one value.
+
+It is asked of many variants, so it is short. The figures are those of `topo.study.compare`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from topo.description.description import Basis, DataPath, Workload
+from topo.errors import TopoError
+from topo.phrases import listed, shortened
+from topo.records import dataclass
+from topo.routes.route import Policy, Verdict
+from topo.routes.router import Router
+from topo.study.answer import (
+    bottlenecks_of,
+    completion,
+    laid,
+    naming_demands,
+    own_limits_of,
+    peaks_of,
+    shared,
+    unknowns_of,
+)
+from topo.study.answers import PathAnswer
+from topo.study.compare import usable
+from topo.study.question import ask, chosen_workloads
+
+if TYPE_CHECKING:
+    from topo.flows.demands import UseMatrix
+    from topo.topology.topology import Topology
+
+
+Standing: TypeAlias = "Verdict | Literal['illegal']"
+_MOST = 4  # reasons in a list before "and 3 more"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of each variant.
+
+    Parameters
+    ----------
+    workload
+        One workload's name; the first of the file where none is named.
+    via
+        The data path; where none is named, that of `topo.study.compare.usable`.
+    source, target
+        Devices or stems: ask about these ends instead of a workload.
+    at, policy
+        As for `topo.compare`.
+    """
+
+    workload: str = ""
+    via: str = ""
+    source: str = ""
+    target: str = ""
+    at: Basis = "theoretical"
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one variant.
+
+    Parameters
+    ----------
+    workload, via
+        What was asked; empty where it did not come so far and nobody named it.
+    verdict
+        That of the data path; ``illegal`` where no such machine can be, or nothing can be said.
+    rate, time
+        Bytes/s of the whole and seconds until the last byte; `None` where there is none.
+    at_most
+        Whether an unknown capacity lies on the way, so that the rate is an upper bound.
+    limited_by
+        The full resources that stop what is done last, or its own limit, in words.
+    cost
+        The prices of all devices together, in the file's currency; `None` where that is not known.
+    reason
+        Why there is no rate; empty where there is one.
+    certified
+        Whether rate and time were checked (`topo.solve.certificates`).
+    """
+
+    workload: str
+    via: str
+    verdict: Standing
+    rate: float | None = None
+    time: float | None = None
+    at_most: bool = False
+    limited_by: str = ""
+    cost: float | None = None
+    reason: str = ""
+    certified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A question laid on a variant: the verdict, and the use matrix to solve, `None` if refused."""
+
+    workload: Workload
+    answer: PathAnswer
+    matrix: UseMatrix | None
+
+
+def asked_workload(topology: Topology, question: Question) -> Workload:
+    """Return the workload that is asked about.
+
+    Raises
+    ------
+    TopoError
+        If there is none, none of that name, or nothing between these ends.
+    """
+    if question.source or question.target:
+        return ask(topology, question.source, question.target)
+    return chosen_workloads(topology, question.workload or None)[0]
+
+
+def lay(topology: Topology, question: Question) -> Laid:
+    """Lay what is asked on a machine, without solving it.
+
+    Raises
+    ------
+    TopoError
+        Where it cannot be asked of this machine: a name is not there, nothing joins the ends.
+    """
+    workload = asked_workload(topology, question)
+    router = Router(topology.telling_apart((workload,)), question.policy)
+    matrices: dict[str, UseMatrix | None] = {}
+
+    def by(path: DataPath) -> PathAnswer:
+        answer, matrices[path.name] = laid(router, workload, path, basis=question.at)
+        return answer
+
+    answer, _ = usable(router.topology, workload, by, stated=question.via)
+    return Laid(workload, answer, matrices[answer.name])
+
+
+def outcome_of(topology: Topology, question: Question, *, priced: Iterable[str] = ()) -> Outcome:
+    """Return what a machine gives.
+
+    Parameters
+    ----------
+    topology
+        The machine.
+    question
+        What is asked of it.
+    priced
+        Devices without whose price no cost is told.
+
+    Raises
+    ------
+    TopoError
+        As `lay`; and where nothing limits a demand.
+    """
+    cost = cost_of(prices_of(topology), priced)
+    return solved(lay(topology, question), cost)
+
+
+def illegal(question: Question, error: TopoError) -> Outcome:
+    """Return the outcome of a variant that cannot be, or of which nothing can be said."""
+    errors = [finding for finding in error.findings if finding.severity == "error"]
+    reason = "; ".join(finding.message for finding in (errors or error.findings)[:_MOST])
+    return Outcome(question.workload, question.via, "illegal", reason=" ".join(reason.split()))
+
+
+def solved(question: Laid, cost: float | None) -> Outcome:
+    """Solve what is laid.
+
+    Raises
+    ------
+    UnboundedError
+        Where nothing limits a demand.
+    """
+    answer, matrix = question.answer, question.matrix
+    outcome = Outcome(question.workload.name, answer.name, answer.verdict, cost=cost)
+    if matrix is None:
+        refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
+        return replace(outcome, reason=listed(refused, most=_MOST))
+    with naming_demands(matrix):
+        allocation = shared(matrix.system)
+    whole = completion(matrix, allocation, sized=question.workload.sized)
+    bound = bottlenecks_of(matrix, allocation, whole)
+    own = own_limits_of(matrix, whole)
+    names = [shortened(full.resource.name for full in bound)] if bound else []
+    names += ["its workers" if limit.workers else "the workload's own limit" for limit in own]
+    return replace(
+        outcome,
+        rate=whole.rate,
+        time=whole.time,
+        at_most=bool(unknowns_of(matrix, peaks_of(matrix, allocation, whole))),
+        limited_by=", ".join(dict.fromkeys(names)),
+        certified=whole.certified,
+    )
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def prices_of(topology: Topology) -> dict[str, float | None]:
+    """Return each device's price, times how many it stands for; `None` where none is stated."""
+    prices: dict[str, float | None] = {}
+    for name, device in topology.devices.items():
+        figure = device.part.figure("price")
+        price = figure.value if figure is not None else None
+        prices[name] = None if price is None else price * topology.cell_size(name)
+    return prices
+
+
+def cost_of(prices: Mapping[str, float | None], priced: Iterable[str]) -> float | None:
+    """Return the sum of all prices, `None` where there is none, or one of `priced` has none.
+
+    The order does not matter to the last digit.
+    """
+    known: Sequence[float] = [price for price in prices.values() if price is not None]
+    if not known or any(prices.get(name, 0.0) is None for name in priced):
+        return None
+    return math.fsum(known)

@@ -1,0 +1,188 @@
+"""A sweep as a picture: every design by what it takes and gives, and the best for each taking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.fields import AMOUNT, FIELDS
+from topo.errors import DrawError, Finding
+from topo.phrases import counted
+from topo.study.front import COST
+from topo.units import format_duration, format_rate
+from topo.views.diagram.geometry import Line, Rect, wrapped
+from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
+from topo.views.diagram.timeline import round_up, ticks
+from topo.views.text.sweep import design_words
+
+if TYPE_CHECKING:
+    from topo.study.front import Placed, Swept
+
+
+_WIDE, _HIGH = 960.0, 430.0  # of the picture without the list below it, in points
+_MARGIN, _LEFT, _TOP, _BELOW = 18.0, 92.0, 66.0, 58.0
+_CELL = 5.0  # points: designs as near as this are one spot
+_DOT = 4.0
+_ROOM = 16.0  # that a number takes
+_MOST = 12  # designs of the front in the list
+_LINE = 17.0
+
+
+def draw_front(swept: Swept, *, theme: str = "light") -> Picture:
+    """Return a picture of a sweep that has something to hold the designs against.
+
+    Parameters
+    ----------
+    swept
+        What was found.
+    theme
+        ``light`` or ``dark``.
+
+    Raises
+    ------
+    DrawError
+        If there is nothing to hold them against, or no such theme.
+    """
+    if not swept.front:
+        message = "there is no front to draw: no design has both a rate and a cost"
+        advice = "state prices, or name an axis of numbers: --against ram.channels"
+        raise DrawError(Finding("no-front", message, help=advice))
+    sheet = _Sheet(swept, theme_named(theme))
+    sheet.paint()
+    return Picture(sheet.canvas.text, _WIDE, sheet.height, sheet.canvas.shapes)
+
+
+class _Sheet:
+    """Paints the axes, a spot for each design, the front as steps, and its designs in words."""
+
+    def __init__(self, swept: Swept, theme: Theme) -> None:
+        self.swept, self.theme = swept, theme
+        self.placed = [each for each in swept.placed if each.taken is not None]
+        self.listed = _spread(swept.front, _MOST)
+        self.lines: list[tuple[int, str]] = []
+        for number, each in enumerate(self.listed, start=1):
+            pieces = wrapped(self._sentence(each), _WIDE - 2 * _MARGIN - 30, 10.0, lines=2)
+            self.lines += [(number if at == 0 else 0, text) for at, text in enumerate(pieces)]
+        if (left := len(swept.front) - len(self.listed)) > 0:
+            self.lines.append((0, f"and {counted(left, 'design')} more between them"))
+        self.height = _HIGH + _LINE * len(self.lines) + _MARGIN
+        name = swept.sweep.topology.name
+        self.canvas = Canvas((_WIDE, self.height), theme, f"{name} sweep")
+        self.right, self.bottom = _WIDE - _MARGIN - 14, _HIGH - _BELOW
+        self.most_taken = round_up(max(each.taken or 0.0 for each in self.placed))
+        self.most = round_up(max(each.value for each in self.placed))
+        self._count = 0
+
+    def paint(self) -> None:
+        """Paint everything, what lies behind first."""
+        swept, theme = self.swept, self.theme
+        page = Rect(0, 0, _WIDE, self.height)
+        self.canvas.frame(page, fill=theme.paper, border=theme.paper)
+        sweep = swept.sweep
+        title = f"{sweep.topology.name}: {counted(len(self.placed), 'design')}"
+        (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
+        self._write((_MARGIN, _MARGIN + 8), Line(title, 16.0, bold=True))
+        what = "time until the last byte" if swept.aim == "time" else "rate of the whole"
+        self._write(
+            (_MARGIN, _MARGIN + 30), Line(f"up: {what}; across: {swept.against}", tone="soft")
+        )
+        for value in ticks(self.most):
+            y = self._y(value)
+            self._rule(Rect(_LEFT, y - 0.3, self.right - _LEFT, 0.6), theme.frame)
+            line = Line(self._value(value), tone="soft")
+            self._write((_LEFT - 8 - line.width, y), line)
+        for value in ticks(self.most_taken):
+            x = self._x(value)
+            self._rule(Rect(x - 0.3, _TOP, 0.6, self.bottom - _TOP + 5), theme.frame)
+            self._write((x, self.bottom + 14), Line(self._taken(value), tone="soft"), middle=True)
+        self._spots()
+        self._steps()
+        for place, (number, text) in enumerate(self.lines):
+            y = _HIGH - 10 + _LINE * place
+            if number:
+                self._number(_MARGIN + 9, y, number)
+            self._write((_MARGIN + 26, y), Line(text))
+
+    def _spots(self) -> None:
+        """Paint a spot for each place where there are designs."""
+        fill, border = self.theme.box("pcie-switch")
+        spots: dict[tuple[int, int], tuple[float, float]] = {}
+        for each in self.placed:
+            x, y = self._x(each.taken or 0.0), self._y(each.value)
+            spots.setdefault((round(x / _CELL), round(y / _CELL)), (x, y))
+        for x, y in spots.values():
+            rect = Rect(x - _DOT / 2, y - _DOT / 2, _DOT, _DOT)
+            self._box(rect, fillcolor=fill, color=border, style="filled", penwidth="0.8")
+
+    def _steps(self) -> None:
+        """Paint the front: what is the best up to each taking, and its designs."""
+        front, colour = self.swept.front, self.theme.routes[1].colour
+        for each, after in zip(front, (*front[1:], None), strict=True):
+            x, y = self._x(each.taken or 0.0), self._y(each.value)
+            end = self.right if after is None else self._x(after.taken or 0.0)
+            self._rule(Rect(x, y - 1, end - x, 2), colour)
+            if after is not None:
+                low, high = sorted((y, self._y(after.value)))
+                self._rule(Rect(end - 1, low - 1, 2, high - low + 2), colour)
+        for each in front:
+            x, y = self._x(each.taken or 0.0), self._y(each.value)
+            self._rule(Rect(x - 3.5, y - 3.5, 7, 7), colour)
+        # Beside a design of the front, where there is less taken and more given, there is no other.
+        up = -12 if self.swept.aim == "rate" else 12
+        taken: list[tuple[float, float]] = []
+        for number, each in enumerate(self.listed, start=1):
+            x, y = self._x(each.taken or 0.0) - 12, self._y(each.value) + up
+            if all(abs(x - left) >= _ROOM or abs(y - high) >= _ROOM for left, high in taken):
+                self._number(x, y, number)
+                taken.append((x, y))
+
+    # --- pieces -----------------------------------------------------------------------------------
+
+    def _sentence(self, each: Placed) -> str:
+        swept, outcome = self.swept, each.outcome
+        bound = "at least " if swept.aim == "time" else "at most "
+        value = f"{bound * outcome.at_most}{self._value(each.value)}"
+        words = f"{self._taken(each.taken or 0.0)}: {value}, "
+        words += design_words(swept.sweep, each.number)
+        return words + (f"; limited by {outcome.limited_by}" if outcome.limited_by else "")
+
+    def _value(self, value: float) -> str:
+        if not value:
+            return "0"
+        return format_duration(value) if self.swept.aim == "time" else format_rate(value)
+
+    def _taken(self, value: float) -> str:
+        key = self.swept.against.rpartition(".")[2]
+        field = FIELDS.get(key) if self.swept.against != COST else None
+        return (field.quantity if field and field.quantity.unit else AMOUNT).text(value)
+
+    def _x(self, taken: float) -> float:
+        return _LEFT + taken / self.most_taken * (self.right - _LEFT)
+
+    def _y(self, value: float) -> float:
+        return self.bottom - value / self.most * (self.bottom - _TOP)
+
+    def _box(self, rect: Rect, **attributes: str) -> None:
+        self._count += 1
+        self.canvas.box(f"box {self._count}", rect, **attributes)
+
+    def _rule(self, rect: Rect, colour: str) -> None:
+        self._box(rect, fillcolor=colour, color=colour, style="filled", penwidth="0")
+
+    def _number(self, x: float, y: float, number: int) -> None:
+        line = Line(str(number), bold=True)
+        wide = max(line.width + 7, 15.0)
+        rect = Rect(x - wide / 2, y - 6.5, wide, 13)
+        self._box(rect, fillcolor=self.theme.paper, color=self.theme.soft)
+        self._write((x, y), line, middle=True)
+
+    def _write(self, at: tuple[float, float], line: Line, *, middle: bool = False) -> None:
+        self._count += 1
+        self.canvas.words(f"words {self._count}", at, (line,), left=not middle)
+
+
+def _spread(front: tuple[Placed, ...], most: int) -> tuple[Placed, ...]:
+    """Return so many of a front, the first and the last among them."""
+    if len(front) <= most:
+        return front
+    step: Final = (len(front) - 1) / (most - 1)
+    return tuple(front[round(place * step)] for place in range(most))

@@ -1,0 +1,157 @@
+"""The page of a sweep: how many designs, what each price buys, the best, what limits, why not."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from topo.catalogue.fields import AMOUNT
+from topo.phrases import counted, listed
+from topo.study.front import COST
+from topo.units import format_duration, format_rate
+from topo.views.text.answers import basis_note
+from topo.views.text.page import (
+    Block,
+    Bullets,
+    Cell,
+    Heading,
+    Row,
+    Text,
+    right,
+    table,
+    title_of,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from topo.study.front import Placed, Swept
+    from topo.study.sweep import Sweep
+
+
+_MOST_REASONS: Final = 8
+_MOST_OVERRIDES: Final = 20  # in a command to copy
+
+
+def sweep_page(swept: Swept, *, most: int) -> Iterator[Block]:
+    """Yield what a sweep found, `most` rows of each table."""
+    sweep = swept.sweep
+    yield Heading(title_of(sweep.topology))
+    sizes = " x ".join(f"{len(axis.choices)} {axis.name}" for axis in sweep.axes)
+    verdicts = listed(f"{count:,} {verdict}" for verdict, count in swept.verdicts.items())
+    yield Text(f"{counted(len(swept.outcomes), 'design')}: {sizes}; {verdicts}.", hang=2)
+    if swept.front:
+        yield Heading(f"{_BEST[swept.aim]} for each {swept.against}")
+        yield _table(swept, swept.front[:most])
+        if len(swept.front) > most:
+            yield _more(len(swept.front), most)
+        if swept.against == COST:
+            yield Text(_priced_words(swept), dim=True, hang=2)
+    if swept.best:
+        yield Heading(_BEST[swept.aim])
+        yield _table(swept, swept.best[:most])
+        if len(swept.best) > most:
+            yield _more(len(swept.best), most)
+        yield from _command(sweep, swept.best[0])
+        yield Heading("What limits")
+        yield table(
+            (right("designs"), wide("limited by")),
+            ((f"{count:,}", names or "-") for names, count in _first(swept.limits, most)),
+        )
+    if swept.reasons:
+        yield Heading("Not possible")
+        reasons = _first(swept.reasons, _MOST_REASONS)
+        bullets = [f"{counted(count, 'design')}: {reason}" for reason, count in reasons]
+        if (left := len(swept.reasons) - len(bullets)) > 0:
+            bullets.append(f"and {counted(left, 'reason')} more: the rows have them all")
+        yield Bullets(tuple(bullets))
+    yield basis_note(sweep.question.at)
+
+
+_BEST: Final[Mapping[str, str]] = {"time": "Least time", "rate": "Highest rate"}
+
+
+def _first(counts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
+    return list(counts.items())[:most]
+
+
+def _more(count: int, most: int) -> Text:
+    return Text(f"And {count - most} more: --top {count} shows all.", dim=True)
+
+
+def _table(swept: Swept, rows: Iterable[Placed]) -> Block:
+    """Return designs under columns: what each takes, what it gives, what it is."""
+    taken = [right(swept.against)] if swept.against == COST else []
+    columns = (*taken, right("time"), right("rate"), right("design"), wide("with"))
+    return table(
+        (*columns, wide("limited by"), right("alike")),
+        (_row(swept, each) for each in rows),
+    )
+
+
+def _row(swept: Swept, each: Placed) -> Row:
+    outcome = each.outcome
+    time = "-" if outcome.time is None else format_duration(outcome.time)
+    rate = "-" if outcome.rate is None else format_rate(outcome.rate)
+    cost = () if swept.against != COST else (_amount(each.taken),)
+    return (
+        *cost,
+        Cell(f"{'at least ' * outcome.at_most}{time}"),
+        f"{'at most ' * outcome.at_most}{rate}",
+        str(each.number),
+        design_words(swept.sweep, each.number),
+        outcome.limited_by or "-",
+        f"{each.alike:,}" if each.alike else "",
+    )
+
+
+def _amount(value: float | None) -> str:
+    return "-" if value is None else AMOUNT.text(value)
+
+
+def design_words(sweep: Sweep, number: int) -> str:
+    """Return what a design takes of each axis: ``ram.channels 12, via direct``."""
+    pairs = zip(sweep.axes, sweep.design(number), strict=True)
+    return ", ".join(f"{axis.name} {choice.label}" for axis, choice in pairs)
+
+
+def _priced_words(swept: Swept) -> str:
+    devices = swept.sweep.topology.devices.values()
+    priced = sum(device.part.figure("price") is not None for device in devices)
+    return (
+        "The cost is the sum of the prices that the file states, in its currency; before anything "
+        f"is varied {priced} of {counted(len(devices), 'device')} have one."
+    )
+
+
+def _command(sweep: Sweep, best: Placed) -> Iterator[Block]:
+    """Yield the command that shows the best design for itself."""
+    topology = sweep.topology
+    name, file = topology.name, topology.description.file
+    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
+    question = sweep.asked_of(sweep.design(best.number))
+    if question.source or question.target:
+        ends = (("--from", question.source), ("--to", question.target))
+        words += [word for option, end in ends if end for word in (option, end)]
+    else:
+        words += ["--workload", best.outcome.workload]
+    words += ["--via", best.outcome.via]
+    if question.at != "theoretical":
+        words += ["--at", question.at]
+    policy = question.policy
+    options = (
+        ("--nics", policy.nics, "nearest"),
+        ("--routes", policy.routes, "spread"),
+        ("--pairing", policy.pairing, ""),
+    )
+    stated = ((option, value) for option, value, usual in options if value != usual)
+    words += [word for pair in stated for word in pair]
+    for buffer, place in policy.buffers:
+        words += ["--buffers", f"{buffer}={place}"]
+    asked = topology.description.overrides
+    overrides = {key: value for key, value in asked.items() if isinstance(value, str)}
+    overrides |= sweep.changes_of(sweep.design(best.number))
+    words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
+    words += [word for name in topology.description.lost for word in ("--without", name)]
+    if len(overrides) <= _MOST_OVERRIDES:
+        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
