@@ -204,7 +204,30 @@ def test_servers_that_no_network_joins_are_apart():
     ).replace("  leaf:", "  other: quantum-2\n  leaf:")
     machine = built(text[: text.index("workloads:")])
     answer = compare(machine, source="ram0", target="gpu2", via=["rdma-direct"])["rdma-direct"]
-    assert [reason.code for reason in answer.reasons] == ["other-server"]
+    (reason,) = answer.reasons
+    assert (reason.code, reason.text) == (
+        "other-server",
+        "no network leads from the server of ram0 to gpu2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("leaf", "no network leads from the server of ram0 to gpu2"),
+        ("ram0", "no permitted way joins ram0 and gpu2"),
+        ("cpu1", "no permitted way joins ram0 and gpu2"),
+    ],
+)
+def test_what_is_out_of_order_is_said_to_be_cut_off(lost, said):
+    machine = built(SERVERS).without(lost)
+    answer = compare(machine, workload="fetch", via=["rdma-direct"])["rdma-direct"]
+    assert [reason.text for reason in answer.reasons] == [said]
+
+
+def test_a_data_path_between_servers_joins_no_storage():
+    answer = compare(built(DRIVES), source="storage", target="ram0", via=["rdma"])["rdma"]
+    assert [reason.code for reason in answer.reasons] == ["wrong-ends"]
 
 
 def test_pairs_in_order_and_all_evenly():

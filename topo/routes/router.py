@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise, product
 from math import prod
@@ -114,7 +114,7 @@ class Router:
         # data path up to the network, for a drive those of a storage server.
         apart = frozenset(name for name in far_ends if self.is_apart(name, endpoint))
         target_path, near_path = halves(path)
-        elsewhere = apart if target_path else {n for n in apart if self.topology[n].is_drive}
+        elsewhere = {name for name in apart if target_path or self.topology[name].is_drive}
         remote = [
             name for name in far_ends if name in elsewhere or self.topology[name].kind == "storage"
         ]
@@ -122,12 +122,10 @@ class Router:
             *wrong_ends(self.topology, path, far_ends, endpoint),
             *stated_needs(self.topology, path, far_ends, remote, endpoint, direction),
         )
-        here = [name for name in far_ends if target_path and name not in apart]
-        if here:
-            reasons = (*reasons, _server_reason("needs-other-server", here, "the same", endpoint))
-        if elsewhere:
-            if target_path is None:
-                target_path = data_path(self.topology.description, f"target-{target}")
+        if target_path is not None and verdict_of(reasons) != "refused":
+            reasons = (*reasons, *self._not_between(far_ends, endpoint))
+        elif target_path is None and elsewhere:
+            target_path = data_path(self.topology.description, f"target-{target}")
             cut = [n for n in far_ends if n in elsewhere and not self._target_cards(n, endpoint)]
             if cut:
                 reasons = (*reasons, _server_reason("other-server", cut, "another", endpoint))
@@ -220,6 +218,21 @@ class Router:
         distances = self._host.distances(endpoint if endpoint in memories else start)
         nearest = min((distances[name] for name in memories if name in distances), default=None)
         return tuple(name for name in memories if distances.get(name) == nearest) or memories
+
+    def _not_between(self, far_ends: tuple[str, ...], endpoint: str) -> Iterator[Reason]:
+        """Yield why some far ends do not reach an endpoint of another server over a network."""
+        here = [name for name in far_ends if name in self._host.distances(endpoint)]
+        if here:
+            yield _server_reason("needs-other-server", here, "the same", endpoint)
+        apart = [name for name in far_ends if self.is_apart(name, endpoint)]
+        cut_off = [name for name in apart if not self._target_cards(name, endpoint)]
+        if cut_off:
+            fact = f"no network leads from the server of {listed(ranged(cut_off, 4))} to"
+            yield Reason("other-server", "refused", fact, about=(endpoint,))
+        lost = [name for name in far_ends if name not in (*here, *apart)]
+        if lost:
+            fact = f"no permitted way joins {listed(ranged(lost, 4))} and"
+            yield Reason("no-way", "refused", fact, about=(endpoint,))
 
     def _diverted(
         self, path: DataPath, far_ends: tuple[str, ...], endpoint: str

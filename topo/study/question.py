@@ -17,6 +17,7 @@ from topo.phrases import listed
 from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends
 from topo.topology.hosts import host_numbers
+from topo.topology.locality import socket_of
 from topo.topology.topology import Layer, Topology
 
 DEFAULT_PATHS = ("legacy", "direct")
@@ -103,13 +104,14 @@ def between_servers(topology: Topology, workload: Workload) -> bool:
     of_gpus = all(topology[name].kind == "gpu" for name in (*workload.sources, *workload.targets))
     layers: tuple[Layer, ...] = ("host", "memory", "gpu") if of_gpus else ("host", "memory")
     numbers = host_numbers(topology, layers)
-    near: dict[tuple[str, ...], frozenset[int]] = {}
+    far: tuple[str, ...] = ()
+    servers: frozenset[int] = frozenset()
     for ends in ends_of(topology, workload):
-        if ends.far not in near:
-            near[ends.far] = frozenset(numbers[name] for name in ends.far)
-        if numbers[ends.endpoint] in near[ends.far]:
+        if ends.far is not far:  # to most endpoints it is the same
+            far, servers = ends.far, frozenset(numbers[name] for name in ends.far)
+        if numbers[ends.endpoint] in servers or not socket_of(topology, ends.endpoint):
             return False
-    return True
+    return any(socket_of(topology, name) for name in far)  # else it is cut off from its own server
 
 
 def joins(topology: Topology, workload: Workload, path: DataPath) -> bool:
