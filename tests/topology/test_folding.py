@@ -188,6 +188,8 @@ def test_ends_in_other_servers_are_folded_too(text: str, caches: int, asked: Any
     text = text[: text.index("workloads:")] + f"workloads:\n  w: {workload}\n"
     try:
         small, whole = _cluster(text)
+        usual = [topo.compare(t, workload="w").workloads[0].paths for t in (small, whole)]
+        assert [[path.name for path in paths] for paths in usual] == [[*via[::-1]]] * 2
         for path in via:
             few, all_ = (topo.compare(t, workload="w", via=[path])[path] for t in (small, whole))
             assert few.verdict == all_.verdict

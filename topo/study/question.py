@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -100,8 +101,11 @@ def between_servers(topology: Topology, workload: Workload) -> bool:
         return False
     if not topology.of_kind("network-switch", *CARDS):
         return False
+    topology = topology.telling_apart((workload,))
+    sources, targets = map(topology.standing_for, (workload.sources, workload.targets))
+    workload = replace(workload, sources=sources, targets=targets)
     # RAM is reached by the host's links; GPUs of several servers may be joined by their own.
-    of_gpus = all(topology[name].kind == "gpu" for name in (*workload.sources, *workload.targets))
+    of_gpus = end_words(topology, workload) == ("gpu", "gpu")
     layers: tuple[Layer, ...] = ("host", "memory", "gpu") if of_gpus else ("host", "memory")
     numbers = host_numbers(topology, layers)
     far: tuple[str, ...] = ()
@@ -109,6 +113,8 @@ def between_servers(topology: Topology, workload: Workload) -> bool:
     for ends in ends_of(topology, workload):
         if ends.far is not far:  # to most endpoints it is the same
             far, servers = ends.far, frozenset(numbers[name] for name in ends.far)
+        if not topology.is_representative(ends.endpoint):
+            continue
         if numbers[ends.endpoint] in servers or not socket_of(topology, ends.endpoint):
             return False
     return any(socket_of(topology, name) for name in far)  # else it is cut off from its own server
