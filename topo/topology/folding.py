@@ -14,7 +14,7 @@ Arrays carry the load: devices are made for one unit a cell.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -25,23 +25,19 @@ from topo.description.description import DescribedLink, Description, End
 from topo.description.names import ranged
 from topo.phrases import brief, counted
 from topo.records import dataclass
-from topo.topology.units import Cables, Cluster, cluster_of, unit_of
+from topo.topology.refinement import agree, refined, renumbered
+from topo.topology.symmetry import alike
+from topo.topology.units import Cluster, Unit, cluster_of, unit_of
 
 if TYPE_CHECKING:
     from topo.topology.topology import Resource, Topology
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
-    Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 MOST_CLASSES: Final = 256
 """Classes of servers beyond which a file is answered written out: folding would save nothing."""
-# Cables of a class that are compared by all distances: at least so many, and as many as there is
-# time for. Those of twins count once, so in a fabric of two levels that is all of them.
-_COMPARED: Final = 8
-_MOST_CABLES_SEEN: Final = 2**22
 _SHOWN: Final = 6  # names and ranges of them that stand for all that are alike
-_OUTER: Final = ("network-switch", "storage")  # what the outer file may have beside its servers
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,168 +116,6 @@ class Folding:
         return tuple(name + device[len(unit) :] for name in self.classes.get(unit, (unit,)))
 
 
-# --- colour refinement ----------------------------------------------------------------------------
-
-_MIX: Final = tuple(
-    np.uint64(number)
-    for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
-)
-
-
-def _mixed(values: Hashes) -> Hashes:
-    """Return 64-bit hashes (the finaliser of SplitMix64)."""
-    values = (values ^ (values >> np.uint64(30))) * _MIX[1]
-    values = (values ^ (values >> np.uint64(27))) * _MIX[2]
-    return values ^ (values >> np.uint64(31))
-
-
-def _surroundings(hashes: Hashes, cables: Cables) -> Hashes:
-    """Return what each unit sees, as a hash; of several colourings, one a row, what in each."""
-    views = _mixed(hashes[..., cables.other] * _MIX[0] + cables.code.astype(np.uint64) * _MIX[3])
-    sums = np.zeros_like(hashes)
-    if cables.owner.size:
-        sums[..., cables.owners] = np.add.reduceat(views, cables.starts, axis=-1)
-    return _mixed(sums)
-
-
-def _seen(hashes: Hashes, cables: Cables) -> Hashes:
-    """Return what each unit is together with all that it sees, as a hash."""
-    return _mixed(hashes + _MIX[0] * _surroundings(hashes, cables))
-
-
-def _renumbered(colours: Ints | Hashes) -> Ints:
-    """Return colours as numbers in the order in which they first appear."""
-    _, first, inverse = np.unique(colours, return_index=True, return_inverse=True)
-    rank = np.empty_like(first)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse]
-
-
-def refined(colours: Ints, cables: Cables) -> Ints:
-    """Return the coarsest colouring finer than `colours` whose classes see the same of each other.
-
-    Hashes find it, and `_agree` checks it, which knows nothing of hashes.
-    """
-    count = int(colours.max(initial=-1)) + 1
-    while True:
-        finer = _renumbered(_seen(_mixed(colours.astype(np.uint64) + _MIX[1]), cables))
-        finer_count = int(finer.max(initial=-1)) + 1
-        if finer_count == count:
-            return colours
-        colours, count = finer, finer_count
-
-
-def _agree(colours: Ints, cables: Cables) -> bool:
-    """Whether all units of a class have equally many cables of each kind to each class."""
-    classes = int(colours.max(initial=0)) + 1
-    kinds = (cables.code * classes + colours[cables.other]).astype(np.int64)
-    order = np.lexsort((kinds, cables.owner))
-    owner, kind = cables.owner[order], kinds[order]
-    first = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(kind, prepend=-1) != 0))
-    counts = np.diff(np.append(first, owner.size))
-    own, seen = colours[owner[first]], kind[first]
-    order = np.lexsort((seen, own))
-    own, seen, counts = own[order], seen[order], counts[order]
-    heads = np.flatnonzero((np.diff(own, prepend=-1) != 0) | (np.diff(seen, prepend=-1) != 0))
-    if not heads.size:
-        return True
-    members = np.diff(np.append(heads, own.size))
-    sizes = np.bincount(colours, minlength=classes)
-    least, most = np.minimum.reduceat(counts, heads), np.maximum.reduceat(counts, heads)
-    return bool((least == most).all() and (members == sizes[own[heads]]).all())
-
-
-def _without_twins(colours: Ints, cables: Cables) -> tuple[Ints, Ints, Cables, Ints]:
-    """Return the first of each set of twins, a colour for each set, and the cables between sets.
-
-    Their codes say how many they are too; the codes without that are what is returned last.
-
-    Twins are of one colour and have the same cables to the same units: exchanged they leave all as
-    it is, so the sets tell as much as the units. A set's colour says how many they are too.
-    """
-    identity = _mixed(np.arange(colours.size, dtype=np.uint64))
-    twins = _renumbered(
-        _mixed(_mixed(colours.astype(np.uint64)) + _MIX[0] * _surroundings(identity, cables))
-    )
-    firsts = np.unique(twins, return_index=True)[1]
-    sizes = np.bincount(twins, minlength=firsts.size)
-    of_first = np.flatnonzero(firsts[twins[cables.owner]] == cables.owner)
-    owner, other = twins[cables.owner[of_first]], twins[cables.other[of_first]]
-    code = cables.code[of_first]
-    order = np.lexsort((code, other, owner))
-    owner, other, code = owner[order], other[order], code[order]
-    new = [np.diff(column, prepend=-1) != 0 for column in (owner, other, code)]
-    heads = np.flatnonzero(np.logical_or.reduce(new))
-    counts = np.diff(np.append(heads, owner.size))
-    owner = owner[heads]
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    between = replace(
-        cables,
-        owner=owner,
-        other=other[heads],
-        code=_renumbered(code[heads] * (counts.max(initial=0) + 1) + counts),
-        link=cables.link[of_first][order][heads],
-        starts=starts,
-        owners=owner[starts],
-    )
-    of_sets = _renumbered(colours[firsts] * (sizes.max(initial=0) + 1) + sizes)
-    return firsts, of_sets, between, code[heads]
-
-
-def _look_alike(colours: Ints, cables: Cables, rows: Ints) -> bool:
-    """Whether the whole looks the same from each of these cables of one class.
-
-    The two ends of each are singled out in turn, and what all units then see of each other,
-    distances to them among that, is compared. Colour refinement alone takes a ring of six for two
-    rings of three, and the rungs of a ladder for its rails.
-    """
-    base = _mixed(colours.astype(np.uint64) + _MIX[1])
-    at_once = max(1, _MOST_CABLES_SEEN // 8 // (cables.owner.size + 1))
-    picture: Hashes | None = None
-    rounds = 0
-    for at in range(0, rows.size, at_once):
-        chunk = rows[at : at + at_once]
-        hashes, each = np.tile(base, (chunk.size, 1)), np.arange(chunk.size)
-        hashes[each, cables.owner[chunk]] += _MIX[2]
-        hashes[each, cables.other[chunk]] += _MIX[3]
-        if picture is None:  # as many rounds as tell apart what is seen from the first
-            first, distinct = hashes[:1], 0
-            while (now := np.unique(first).size) > distinct:
-                distinct, first, rounds = now, _seen(first, cables), rounds + 1
-            picture = np.sort(first[0])
-        for _ in range(rounds):
-            hashes = _seen(hashes, cables)
-        if (np.sort(hashes, axis=-1) != picture).any():
-            return False
-    return True
-
-
-def _unlike(colours: Ints, cables: Cables, *, certain: bool) -> int | None:
-    """Return a unit with a cable from which the whole looks otherwise than from one of its class.
-
-    Cables of a class are the same and join units of the same two classes. Where it is `certain` of
-    the whole that this is left of, two of each are compared.
-    """
-    firsts, of_sets, between, codes = _without_twins(colours, cables)
-    own, seen = colours[firsts[between.owner]], colours[firsts[between.other]]
-    order = np.lexsort((codes, seen, own))
-    changes = [np.diff(column[order], prepend=-1) != 0 for column in (codes, seen, own)]
-    starts = np.flatnonzero(np.logical_or.reduce(changes))
-    # Each cable stands twice, once as either end sees it: the end of the lower colour is enough.
-    classes = [
-        rows
-        for rows in np.split(order, starts[1:])
-        if rows.size > 1 and own[rows[0]] <= seen[rows[0]]
-    ]
-    most = _MOST_CABLES_SEEN // (between.owner.size + 1) // max(len(classes), 1)
-    for rows in classes:
-        count = 2 if certain else min(max(most, _COMPARED), rows.size)
-        chosen = rows[np.linspace(0, rows.size - 1, count).astype(np.int64)]
-        if not _look_alike(of_sets, between, chosen):
-            return int(firsts[between.owner[rows[0]]])
-    return None
-
-
 # --- the folded description -----------------------------------------------------------------------
 
 
@@ -314,23 +148,33 @@ def folded(description: Description, whole: Cluster | None = None) -> tuple[Desc
             raise NotFolded(f"{workload.name} pairs one by one")
     cluster = (whole.left(description) if whole else None) or cluster_of(description)
     units, cables = cluster.units, cluster.cables
-    coarse = refined(_renumbered(cluster.colours), cables)
+    coarse = refined(renumbered(cluster.colours), cables)
+    first_of = _first_servers(units, coarse)
+    is_server = np.array([unit.device is None for unit in units], bool)
+    certain = alike(coarse, cables, is_server)
+    if certain is None:
+        raise NotFolded("servers see the same around them, and are not certain to be alike")
+    if certain is not coarse:
+        coarse, first_of = certain, _first_servers(units, certain)
+    singled_out = coarse.copy()
+    singled_out[first_of] = coarse.max() + 1 + np.arange(len(first_of))
+    fine = refined(renumbered(singled_out), cables)
+    if (fine[cables.owner] == fine[cables.other]).any():
+        raise NotFolded("units that are alike are cabled to each other")
+    if not (agree(coarse, cables) and agree(fine, cables)):
+        raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
+    return _one_of_each(cluster, fine, coarse)
+
+
+def _first_servers(units: Sequence[Unit], colours: Ints) -> list[int]:
+    """Return the places of the first server of each class, if there are few classes."""
     servers = [place for place, unit in enumerate(units) if unit.device is None]
     first_of: dict[int, int] = {}
     for place in servers:
-        first_of.setdefault(int(coarse[place]), place)
+        first_of.setdefault(int(colours[place]), place)
     if len(first_of) > min(MOST_CLASSES, len(servers) / 2):
         raise NotFolded(f"{len(first_of)} of {len(servers)} servers differ")
-    singled_out = coarse.copy()
-    singled_out[list(first_of.values())] = coarse.max() + 1 + np.arange(len(first_of))
-    fine = refined(_renumbered(singled_out), cables)
-    if (fine[cables.owner] == fine[cables.other]).any():
-        raise NotFolded("units that are alike are cabled to each other")
-    if not (_agree(coarse, cables) and _agree(fine, cables)):
-        raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
-    if (unlike := _unlike(coarse, cables, certain=cluster.certain)) is not None:
-        raise NotFolded(f"{units[unlike].name} and others see each other differently")
-    return _one_of_each(cluster, fine, coarse)
+    return list(first_of.values())
 
 
 def _one_of_each(cluster: Cluster, fine: Ints, coarse: Ints) -> tuple[Description, Folding]:

@@ -18,10 +18,12 @@ from topo.description.flat import DeviceIndex, without_nesting
 from topo.description.links import FreePorts
 from topo.graph import numbered
 from topo.records import dataclass
+from topo.topology.refinement import MIX
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable
 
+    Hashes = np.ndarray[Any, np.dtype[np.uint64]]
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 _OUTER: Final = ("network-switch", "storage")  # what the outer file may have beside its servers
@@ -102,6 +104,11 @@ class Cables:
     owners: Ints
     ports: Sequence[Ports]
 
+    @property
+    def labels(self) -> Hashes:
+        """What each cable is as its owner sees it, as a hash."""
+        return self.code.astype(np.uint64) * MIX[3]
+
 
 def cables_of(
     units: Sequence[Unit], links: Sequence[DescribedLink], is_card: Callable[[str], bool]
@@ -161,8 +168,7 @@ def cables_of(
 class Cluster:
     """The units of a description, the links they are cabled by, and a colour for each unit.
 
-    Units of different colours are told apart from the start. `certain` is whether somebody has
-    compared what members of a colour see of the whole.
+    Units of different colours are told apart from the start.
     """
 
     description: Description
@@ -170,7 +176,6 @@ class Cluster:
     links: Sequence[DescribedLink]
     cables: Cables
     colours: Ints
-    certain: bool = False
 
     def left(self, description: Description) -> Cluster | None:
         """Return the cluster of what is left of its description when something fails in it.
@@ -221,7 +226,6 @@ class Cluster:
             links,
             _renumbered_owners(cables, alive),
             colours[alive],
-            certain=True,
         )
 
     def _cables_left(self, description: Description) -> tuple[list[DescribedLink], Cables]:
