@@ -22,14 +22,13 @@ RESERVED = ("from", "to", "via", "each", "in", "all", "is", "at", "by")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RANGE = re.compile(r"(?P<stem>[^\[\]]*)\[(?P<items>[^\[\]]*)\]")
 _ITEM = re.compile(r"\s*([0-9]{1,12})\s*(?:-\s*([0-9]{1,12})\s*)?")
-_NUMBERED = re.compile(r"(.*?)([0-9]*)")
 _SIDE = re.compile(r"(p|numa|quadrant)[0-9]{1,6}")
 
 
 def stem_of(name: str) -> tuple[str, int]:
     """Split ``gpu12`` into ``gpu`` and 12; a name without a number has -1."""
-    match = _NUMBERED.fullmatch(name)
-    stem, digits = match.groups() if match else (name, "")
+    stem = name.rstrip("0123456789")
+    digits = name[len(stem) :]
     return stem, int(digits) if digits else -1
 
 
@@ -140,12 +139,14 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
         texts = ranges(names)
         return texts[:most] + (["..."] if len(texts) > most else [])
     runs: list[list[str]] = []
+    expected = ("", -1)
     for name in names:
         stem, number = stem_of(name)
-        if runs and number >= 0 and stem_of(runs[-1][-1]) == (stem, number - 1):
+        if (stem, number) == expected:
             runs[-1].append(name)
         else:
             runs.append([name])
+        expected = (stem, number + 1) if number >= 0 else ("", -1)
     texts = []
     for run in runs:
         if len(run) > 2:  # noqa: PLR2004

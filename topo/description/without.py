@@ -105,8 +105,12 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
     def is_at(end: End, side: _Side) -> bool:
         return end.device in side[0] and side[1] in ("", end.side)
 
+    either = a[0] | b[0]
     links: list[DescribedLink] = []
     for link in description.links:
+        if link.a.device not in either:
+            links.append(link)
+            continue
         forth = is_at(link.a, a) and is_at(link.b, b)
         if not forth and not (is_at(link.a, b) and is_at(link.b, a)):
             links.append(link)

@@ -186,11 +186,12 @@ def _one_of_each(cluster: Cluster, fine: Ints, coarse: Ints) -> tuple[Descriptio
     firsts = [units[place] for place in first_places]
     placed = list(zip(firsts, first_places, strict=True))
 
-    def members(colours: Ints) -> dict[int, tuple[str, ...]]:
-        names: dict[int, list[str]] = {}
-        for unit, colour in zip(units, colours.tolist(), strict=True):
-            names.setdefault(colour, []).append(unit.name)
-        return {colour: tuple(of_colour) for colour, of_colour in names.items()}
+    names = [unit.name for unit in units]
+
+    def members(colours: Ints) -> list[tuple[str, ...]]:
+        in_order = [names[place] for place in np.argsort(colours, kind="stable").tolist()]
+        ends = np.cumsum(np.bincount(colours)).tolist()
+        return [tuple(in_order[at:end]) for at, end in zip([0, *ends[:-1]], ends, strict=True)]
 
     cells, classes = members(fine), members(coarse)
     colours = [(unit.name, int(fine[at]), int(coarse[at])) for unit, at in placed]

@@ -89,15 +89,15 @@ def refined(colours: Ints, cables: Cables) -> Ints:
 def agree(colours: Ints, cables: Cables) -> bool:
     """Whether all units of a class have equally many cables of each kind to each class."""
     classes = int(colours.max(initial=0)) + 1
-    kinds = (cables.code * classes + colours[cables.other]).astype(np.int64)
-    order = np.lexsort((kinds, cables.owner))
-    owner, kind = cables.owner[order], kinds[order]
-    first = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(kind, prepend=-1) != 0))
-    counts = np.diff(np.append(first, owner.size))
-    own, view = colours[owner[first]], kind[first]
-    order = np.lexsort((view, own))
-    own, view, counts = own[order], view[order], counts[order]
-    heads = np.flatnonzero((np.diff(own, prepend=-1) != 0) | (np.diff(view, prepend=-1) != 0))
+    kinds = classes * (int(cables.code.max(initial=0)) + 1)  # below 2**63 with the units
+    views = np.sort(cables.owner * kinds + cables.code * classes + colours[cables.other])
+    first = np.flatnonzero(np.diff(views, prepend=-1))
+    counts = np.diff(np.append(first, views.size))
+    owner, kind = np.divmod(views[first], kinds)
+    own = colours[owner]
+    order = np.lexsort((kind, own))
+    own, kind, counts = own[order], kind[order], counts[order]
+    heads = np.flatnonzero((np.diff(own, prepend=-1) != 0) | (np.diff(kind, prepend=-1) != 0))
     if not heads.size:
         return True
     members = np.diff(np.append(heads, own.size))

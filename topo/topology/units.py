@@ -231,15 +231,16 @@ class Cluster:
     def _cables_left(self, description: Description) -> tuple[list[DescribedLink], Cables]:
         """Return the links, those of which a cable is left anew, and the cables that are left."""
         number_of = self._number_of
-        left = {number_of[id(link)] for link in description.links if id(link) in number_of}
-        gone = [number for number in range(len(self.links)) if number not in left]
+        left = set(map(id, description.links))
+        gone = [number for identity, number in number_of.items() if identity not in left]
+        anew = left - number_of.keys()
         by_ends: dict[tuple[End, End], list[int]] = {}
         for number in gone:
             by_ends.setdefault((self.links[number].a, self.links[number].b), []).append(number)
         links, cables = list(self.links), self.cables
         ports = list(cables.ports)
         code, kept = cables.code.copy(), ~np.isin(cables.link, gone)
-        for link in description.links:
+        for link in description.links if anew else ():
             if id(link) in number_of:
                 continue
             number = by_ends[link.a, link.b].pop(0)  # of a bundle one cable less
