@@ -54,6 +54,8 @@ LIBRARIES = {
     "document": {"yaml"},
     "topology": {"networkx"},
     "topology/folding": {"numpy"},
+    "topology/refinement": {"numpy"},
+    "topology/symmetry": {"numpy"},
     "topology/units": {"numpy"},
     "flows": {"numpy"},
     "solve": {"highspy", "numba", "numpy"},
