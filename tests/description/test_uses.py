@@ -144,6 +144,57 @@ def test_one_data_path_is_not_two_things(write):
     assert "`own` is one thing at pod.yaml:12:19 and another at node.yaml:5:8" in message
 
 
+def test_one_medium_is_not_two_things(write):
+    """Rates and efficiencies are looked up by a medium's name, whichever file a cable is of."""
+    node = NODE.replace(
+        "data-paths", "media: {slingshot: {reach: network, rate: 25 GB/s}}\ndata-paths"
+    )
+    own = "media: {slingshot: {reach: network, rate: 50 GB/s}}\n"
+    ((code, message, place, _),) = findings(write(pod=POD + own, node=node))
+    assert (code, place) == ("defined-twice", "pod.yaml:4:20")
+    assert (
+        "medium `slingshot` is one thing at pod.yaml:12:9 and another at node.yaml:4:9" in message
+    )
+    load(write(pod=POD + own.replace("50", "25"), node=node))
+    inner = {"row": POD, "node": node}
+    outer = f"{own}topo: 1\ndevices: {{'row[0-1]': {{use: ./row.yaml}}}}\n"
+    ((_, message, _, _),) = findings(write(pod=outer, **inner))
+    assert "pod.yaml:1:9 and another at node.yaml:4:9" in message
+
+
+def _cables(pod):
+    """Return the cable of each link of the outer file, by what is at its first end."""
+    return {link.a.device: link.cable.text for link in pod.links}
+
+
+def test_cables_from_a_machine_follow_a_part_that_a_caller_changes(write):
+    """As those of a device written by hand do; what the file itself sets stays as it is cabled."""
+    pod = POD.replace("quantum-2", "quantum-x800").replace("slot1/p2", "slot1")
+    plain = {f"node{n}.slot1": "infiniband ndr" for n in range(4)}
+    changed = load(write(pod=pod, node=NODE), overrides={"node.slot1.part": "connectx-8"})
+    assert _cables(changed) == {
+        **dict.fromkeys(plain, "infiniband xdr"),
+        "leaf": "infiniband ndr",
+    }
+    notes = [finding for finding in changed.findings if finding.code == "link-adapted"]
+    assert len(notes) == 1
+    assert "`infiniband xdr` instead of `infiniband ndr`" in notes[0].message
+    one = load(write(pod=pod, node=NODE), overrides={"node2.slot1.part": "connectx-8"})
+    assert _cables(one) == {**plain, "node2.slot1": "infiniband xdr", "leaf": "infiniband ndr"}
+    set_here = pod.replace("./node.yaml", "./node.yaml, set: {slot1.part: connectx-8}")
+    assert _cables(load(write(pod=set_here, node=NODE))) == {**plain, "leaf": "infiniband ndr"}
+
+
+def test_cables_of_a_machine_inside_a_machine_follow_too(write):
+    row = POD.replace("quantum-2", "quantum-x800").replace("slot1/p2", "slot1")
+    outer = (
+        "topo: 1\ndevices: {'row[0-1]': {use: ./row.yaml, set: {node3.slot1.part: connectx-8}}}\n"
+    )
+    pod = load(write(pod=outer, row=row, node=NODE))
+    assert _cables(pod.uses[0].template)["node3.slot1"] == "infiniband xdr"
+    assert _cables(pod.uses[0].template)["node2.slot1"] == "infiniband ndr"
+
+
 def test_the_same_data_path_twice_is_one(write):
     own = "data-paths: {own: {moves: [storage -> gpu by nic]}}\n"
     assert load(write(pod=POD + own, node=NODE)).data_paths["own"].place.file.endswith("pod.yaml")

@@ -304,6 +304,9 @@ def test_a_fabric_with_swapped_cables_answers_as_written_out(text: str) -> None:
         return  # something is cut off
     for workload in ("load", "save"):
         few, all_ = (topo.compare(t, workload=workload, via=["legacy"]) for t in (small, whole))
+        assert few["legacy"].verdict == all_["legacy"].verdict
+        if few["legacy"].rate is None:
+            return
         assert few["legacy"].time == pytest.approx(all_["legacy"].time, rel=1e-9)
         assert few["legacy"].start_rate == pytest.approx(all_["legacy"].start_rate, rel=1e-9)
         if small.folding is None:

@@ -428,7 +428,7 @@ def read_media(
             continue
         medium = read_medium(key.text, value, media=everything, report=report)
         if medium is not None:
-            everything[key.text] = medium
+            everything[key.text] = replace(medium, place=key.place)
     return everything
 
 

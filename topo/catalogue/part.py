@@ -132,6 +132,8 @@ class Medium:
         What protocol overhead leaves, as a ratio.
     duplex
         What both directions at once carry, as a ratio of twice one; `None` where it is twice.
+    place
+        Where a topology file says it; `None` for the catalogue's.
     """
 
     name: str
@@ -146,6 +148,7 @@ class Medium:
     duplex: Figure | None = None
     title: str = ""
     source: str = ""
+    place: Place | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,12 @@ def command(machine: verb.Machine, rules: Any, as_json: bool) -> int:
     from topo.study.affinity import affinities
 
     topology = machine.load()
+    findings = (*topology.findings, *topology.stand_ins)
     affinity = affinities(topology, rules=rules)
     if as_json:
         from topo.views.documents import affinity_document
 
-        return verb.put_document(affinity_document(affinity), topology.findings)
+        return verb.put_document(affinity_document(affinity), findings)
     from topo.views.text.locality import affinity_page
 
-    return verb.put_page(affinity_page(affinity), topology.findings)
+    return verb.put_page(affinity_page(affinity), findings)

@@ -37,6 +37,7 @@ def command(
     if functions and rules != "nvidia-smi":
         raise click.UsageError("--functions goes with --rules nvidia-smi.")
     topology = machine.load()
+    findings = (*topology.findings, *topology.stand_ins)
     if rules == "gds":
         from topo.topology.rules import gds_ranking
         from topo.views.documents import gds_document
@@ -44,12 +45,12 @@ def command(
 
         ranking = gds_ranking(topology)
         if as_json:
-            return verb.put_document(gds_document(topology, ranking), topology.findings)
-        return verb.put_page(gds_page(ranking), topology.findings)
+            return verb.put_document(gds_document(topology, ranking), findings)
+        return verb.put_page(gds_page(ranking), findings)
     from topo.topology.locality import matrix, matrix_rows, numa_nodes
 
-    devices, findings = matrix_rows(topology, every=every)
-    findings = (*topology.findings, *findings)
+    devices, left_out = matrix_rows(topology, every=every)
+    findings = (*findings, *left_out)
     if rules == "nccl":
         from topo.topology.rules import NEWEST, nccl_matrix, nccl_numbers
         from topo.views.documents import nccl_document

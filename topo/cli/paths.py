@@ -23,8 +23,11 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
 
     topology = machine.load()
     arguments = question.arguments()
-    if question.by_ends and not question.via:
-        arguments["via"] = usual_paths(topology, ask(topology, question.source, question.target))
+    if question.by_ends:
+        workload = ask(topology, question.source, question.target)
+        topology = topology.telling_apart((workload,))
+        if not question.via:
+            arguments["via"] = usual_paths(topology, workload)
     arguments |= how.arguments(topology)
     with verb.progress("data paths") as progress:
         answers = paths(topology, **arguments, routes=question.by_ends, progress=progress)

@@ -350,6 +350,9 @@ class Use:
         What is used: the name of a built-in machine, or a path.
     overrides
         What is changed at this place, by target: ``{"slot1.part": ...}``.
+    written
+        The template as the file has it, without what a caller changes: what its machines were
+        cabled for.
     """
 
     names: tuple[str, ...]
@@ -357,6 +360,7 @@ class Use:
     place: Place
     source: str
     overrides: Mapping[str, Override] = field(default_factory=dict)
+    written: Description | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

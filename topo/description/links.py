@@ -376,6 +376,7 @@ def adapt_links(
         The media that there are, where a note goes, and where each part was changed.
     """
     adapted: list[DescribedLink] = []
+    cables: dict[str, Cable] = {}
     notes: dict[tuple[str, str], list[str]] = {}
     for link in links:
         ends = (link.a.device, link.b.device)
@@ -386,8 +387,10 @@ def adapt_links(
             text = _adapted(link.cable, were, now, media)
         if text:
             notes.setdefault((link.cable.text, text), []).append(f"{link.a} -- {link.b}")
-            cable = parse_cable(text, media)
-            link = replace(link, cable=replace(cable, p2p=link.cable.p2p))  # noqa: PLW2901
+            cable = cables.get(text) or cables.setdefault(text, parse_cable(text, media))
+            if link.cable.p2p != cable.p2p:
+                cable = replace(cable, p2p=link.cable.p2p)
+            link = replace(link, cable=cable)  # noqa: PLW2901
         adapted.append(link)
     for (old, new), names in notes.items():
         message = (

@@ -68,7 +68,15 @@ from topo.description.overrides import (
     with_entry,
 )
 from topo.description.sweep import read_axes
-from topo.description.uses import Library, Origin, copied_inside, is_use, read_uses, with_used
+from topo.description.uses import (
+    Library,
+    Origin,
+    copied_inside,
+    is_use,
+    parts_written,
+    read_uses,
+    with_used,
+)
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Place
@@ -440,6 +448,9 @@ def _links(
         unchanged = (group for group in groups if not places.keys().isdisjoint(group.names))
         read = read_devices(unchanged, {}, shelf, Report(report.document))
         before = {device.name: device.part for device in read if device.name in places}
+    inner, inner_places = parts_written(description.uses, links, index)
+    before |= inner
+    places |= inner_places
     names, later = names_of(description), list[Change]()
 
     def is_card(name: str) -> bool:

@@ -142,11 +142,11 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
     expected = ("", -1)
     for name in names:
         stem, number = stem_of(name)
-        if (stem, number) == expected:
+        if number >= 0 and (stem, number) == expected:
             runs[-1].append(name)
         else:
             runs.append([name])
-        expected = (stem, number + 1) if number >= 0 else ("", -1)
+        expected = (stem, number + 1 if number >= 0 else -1)
     texts = []
     for run in runs:
         if len(run) > 2:  # noqa: PLR2004

@@ -18,6 +18,7 @@ from topo.catalogue.values import rejoin
 from topo.description import locating
 from topo.description.description import DataPath, Description, Override, Settings, Use
 from topo.description.devices import Group, deal
+from topo.description.flat import DeviceIndex
 from topo.description.keys import USE, entries_of, mapping_of, text_of
 from topo.document.nodes import Document, Mapping, Report, Scalar, plain
 from topo.document.parse import parse
@@ -25,8 +26,10 @@ from topo.errors import TopoError, UnknownNameError
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from topo.catalogue.part import Part
+    from topo.catalogue.part import Medium, Part
+    from topo.description.description import DescribedLink
     from topo.description.overrides import Change
+    from topo.errors import Place
 
 MOST_DEVICES: Final = 2_000_000
 """Most devices of a description in all, those of used machines counted each."""
@@ -115,16 +118,20 @@ def read_uses(
         Gets what is wrong, in the used files as well.
     """
     reader = _Reader(origin, parts, describe, report)
-    variants: dict[tuple[str, str], tuple[list[str], Use]] = {}
+    variants: dict[tuple[str, str, str], tuple[list[str], Use]] = {}
     count = 0
     for group in groups:
-        for name, source, overrides, spelled in _entries(group, changes, report):
-            key = (source.text, spelled)
+        for name, source, (written, overrides) in _entries(group, changes, report):
+            key = (source.text, written.spelled, overrides.spelled)
             if key not in variants:
-                template = reader.template(source, overrides, spelled, name)
+                template = reader.template(source, overrides.values, overrides.spelled, name)
                 if template is None:
                     continue
-                variants[key] = ([], Use((), template, source.place, source.text, overrides))
+                before: Description | None = template
+                if overrides is not written:
+                    before = reader.template(source, written.values, written.spelled, name)
+                use = Use((), template, source.place, source.text, overrides.values, before)
+                variants[key] = ([], use)
             names, use = variants[key]
             names.append(name)
             count += use.template.device_count
@@ -136,17 +143,27 @@ def read_uses(
     return tuple(replace(use, names=tuple(names)) for names, use in variants.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Overrides:
+    """What is changed in a machine, and a text that is the same where that is the same."""
+
+    values: MappingOf[str, Override]
+    spelled: str = ""
+
+
 def _entries(
     group: Group, changes: MappingOf[str, Iterable[Change]], report: Report
-) -> Iterator[tuple[str, Scalar, dict[str, Override], str]]:
-    """Yield each machine's name, what it uses, what is changed in it, and that as `_spelled`."""
+) -> Iterator[tuple[str, Scalar, tuple[_Overrides, _Overrides]]]:
+    """Yield each machine's name, what it uses, and what is changed in it.
+
+    That is twice: what the file says under `set:`, and with what the caller changes.
+    """
     assert isinstance(group.value, Mapping)  # `is_use`
     mapping = rejoin(group.value, USE)
     entries_of(mapping, USE, "an entry with `use:`", report)
-    overrides: dict[str, Override] = {}
+    written = _Overrides({})
     of_each: tuple[Mapping, ...] = ()  # what a `set:` says of each machine
     dealt_out, laid_in = None, None
-    spelled = ""
     for at, (name, entries) in enumerate(
         zip(group.names, deal(group, mapping, report), strict=False)
     ):
@@ -159,9 +176,9 @@ def _entries(
         if changes_here is not laid_in:
             laid_in = changes_here
             entries_here = laid_in.entries if laid_in is not None else ()
-            overrides = {target.text: value for target, value in entries_here}
-            spelled = _spelled(overrides)
-        own = overrides
+            values = {target.text: value for target, value in entries_here}
+            written = _Overrides(values, _spelled(values))
+        own = written.values
         for change in changes.get(name, ()):
             target = ".".join(key.text for key in change.keys)
             if target == "use":
@@ -173,7 +190,8 @@ def _entries(
         if text_of(source, "`use:`", report, help="name a built-in machine or a file") is None:
             return
         assert isinstance(source, Scalar)  # a text is a scalar's
-        yield name, source, own, spelled if own is overrides else _spelled(own)
+        changed_too = own is not written.values
+        yield name, source, (written, _Overrides(own, _spelled(own)) if changed_too else written)
 
 
 def copied_inside(machine: str, change: Change) -> str | None:
@@ -342,6 +360,50 @@ class _Reader:
         return _UsedFile(str(path), name, str(path.parent), str(path))
 
 
+# --- what was changed in machines -----------------------------------------------------------------
+
+
+def parts_written(
+    uses: Iterable[Use], links: Iterable[DescribedLink], index: DeviceIndex
+) -> tuple[dict[str, Part], dict[str, Place]]:
+    """Return the parts of devices in used machines that a caller changes, and where.
+
+    Parameters
+    ----------
+    uses
+        The machines.
+    links
+        Those outside them: what is at no end of one is left out.
+    index
+        The devices as they are now.
+    """
+    changed = {
+        name: use
+        for use in uses
+        if use.written is not None and use.written is not use.template
+        for name in use.names
+    }
+    written: dict[int, DeviceIndex] = {}
+    before: dict[str, Part] = {}
+    places: dict[str, Place] = {}
+    for end in (end.device for link in links for end in (link.a, link.b)) if changed else ():
+        machine, _, inside = end.partition(".")
+        use = changed.get(machine)
+        if use is None or use.written is None or end in before:
+            continue
+        if id(use) not in written:
+            written[id(use)] = DeviceIndex(use.written)
+        try:
+            part = written[id(use)][inside].part
+        except KeyError:  # a copy of one that is there
+            continue
+        if part != index[end].part:
+            *_, value = use.overrides.values()
+            before[end] = part
+            places[end] = use.place if isinstance(value, str) else value.place
+    return before, places
+
+
 # --- what comes along -----------------------------------------------------------------------------
 
 
@@ -367,24 +429,39 @@ def _as_template(description: Description) -> Description:
 def with_used(description: Description, uses: tuple[Use, ...], report: Report) -> Description:
     """Return the description with the machines that it uses, and what comes along with them.
 
-    Its settings lie over theirs, in machines inside them as well. Data paths come along; one name
-    for different ones in two files is a mistake.
+    Its settings lie over theirs, in machines inside them as well. Data paths and media come
+    along; one name for different ones in two files is a mistake.
     """
     under: dict[int, Description] = {}
     settings = description.settings
-    uses = tuple(replace(use, template=_under(use.template, settings, under)) for use in uses)
+    uses = tuple(
+        replace(
+            use,
+            template=_under(use.template, settings, under),
+            written=_under(use.written, settings, under) if use.written is not None else None,
+        )
+        for use in uses
+    )
     templates = list({id(use.template): use for use in uses}.values())
     data_paths = dict(description.data_paths)
     path_overrides = dict(description.data_path_overrides)
+    media = dict(description.media)
     for use in templates:
+        for name, medium in _all_media(use.template):
+            known = media.setdefault(name, medium)
+            if _figures(known) != _figures(medium):
+                what = f"medium `{name}`"
+                _report_clash(what, str(known.place), str(medium.place), use, report)
         for name, path in use.template.data_paths.items():
             first = data_paths.setdefault(name, path)
             if _meaning(first) != _meaning(path):
-                _report_clash(name, str(first.place), str(path.place), use, report)
+                what = f"data path `{name}`"
+                _report_clash(what, str(first.place), str(path.place), use, report)
         for name, entries in use.template.data_path_overrides.items():
             changed = path_overrides.setdefault(name, entries)
             if plain(changed) != plain(entries):
-                _report_clash(name, str(changed.place), str(entries.place), use, report)
+                what = f"data path `{name}`"
+                _report_clash(what, str(changed.place), str(entries.place), use, report)
     return replace(
         description, uses=uses, data_paths=data_paths, data_path_overrides=path_overrides
     )
@@ -411,6 +488,26 @@ def _meaning(path: DataPath) -> tuple[object, ...]:
     return moves, path.stages, path.workers, path.needs, path.falls_back_to
 
 
-def _report_clash(name: str, first: str, second: str, use: Use, report: Report) -> None:
-    message = f"the data path `{name}` is one thing at {first} and another at {second}"
+def _all_media(template: Description) -> Iterator[tuple[str, Medium]]:
+    """Yield the media of a used file by name, with those of the files that it uses."""
+    yield from template.media.items()
+    for inner in {id(use.template): use.template for use in template.uses}.values():
+        yield from _all_media(inner)
+
+
+def _figures(medium: Medium) -> tuple[object, ...]:
+    """Return what a medium is, without where that is said."""
+    figures = (
+        medium.rate,
+        medium.transfer_rate,
+        medium.bytes_per_transfer,
+        medium.efficiency,
+        medium.duplex,
+    )
+    values = (figure.value if figure is not None else None for figure in figures)
+    return medium.family, medium.reach, medium.per_lane, medium.encoding, *values
+
+
+def _report_clash(what: str, first: str, second: str, use: Use, report: Report) -> None:
+    message = f"the {what} is one thing at {first} and another at {second}"
     report.add(use.place, "defined-twice", message, help="give one of them another name")

@@ -11,17 +11,21 @@ from topo.topology.topology import Topology
 
 
 class Format(NamedTuple):
-    """Where a format's writer is, ``module:function``, and what a reader may not know of it."""
+    """Where a format's writer is, ``module:function``, and what a reader may not know of it.
+
+    What is `drawn` says how many are alike; in other formats each device stands for itself.
+    """
 
     writer: str
     note: str = ""
+    drawn: bool = False
 
 
 # Each writer is a function from a `Topology` to an `Exported`.
 EXPORTS: Final = {
     "nccl": Format("topo.exports.nccl:write_nccl", "for NCCL_TOPO_FILE"),
-    "dot": Format("topo.exports.graphs:write_dot", "Graphviz"),
-    "mermaid": Format("topo.exports.graphs:write_mermaid"),
+    "dot": Format("topo.exports.graphs:write_dot", "Graphviz", drawn=True),
+    "mermaid": Format("topo.exports.graphs:write_mermaid", drawn=True),
     "json": Format("topo.exports.graphs:write_json", "node-link, as NetworkX and D3 read it"),
     "graphml": Format("topo.exports.graphs:write_graphml"),
     "simgrid": Format("topo.exports.graphs:write_simgrid", "a platform"),
@@ -57,6 +61,8 @@ def export_text(kind: str, topology: Topology) -> Exported:
         message = f"no exporter writes `{kind}`"
         raise ExchangeError(Finding("wrong-kind", message, help=f"there are {', '.join(EXPORTS)}"))
     module, _, function = EXPORTS[kind].writer.partition(":")
+    if not EXPORTS[kind].drawn:
+        topology = topology.written_out()
     exported: Exported = getattr(import_module(module), function)(topology)
     return exported
 

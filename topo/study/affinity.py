@@ -101,7 +101,7 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
     >>> [(choice.purpose, choice.device, choice.nearness.label) for choice in first.choices]
     [('compute', 'nic0', 'PXB'), ('storage', 'slot2', 'NODE')]
     """
-    gpus = [device.name for device in topology.of_kind("gpu")]
+    gpus = list(filter(topology.is_representative, (gpu.name for gpu in topology.of_kind("gpu"))))
     users: dict[Purpose, Mapping[str, tuple[str, ...]]] = {}
     choices: dict[str, list[Choice]] = {gpu: [] for gpu in gpus}
     for purpose, devices in _by_purpose(topology).items():
@@ -158,7 +158,11 @@ def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:
         if not compute and not storage:
             devices["any"].append(card.name)
     devices["drive"] = [device.name for device in topology.of_kind("nvme")]
-    return {purpose: names for purpose, names in devices.items() if names}
+    return {
+        purpose: answering
+        for purpose, names in devices.items()
+        if (answering := list(filter(topology.is_representative, names)))
+    }
 
 
 # --- how near, by whose rules ---------------------------------------------------------------------

@@ -305,6 +305,12 @@ def reasons_of(
 ) -> tuple[Reason, ...]:
     """Return every reason of the routes once; what joins the wrong ends is said in one sentence."""
     reasons = merged(reason for route in routes for reason in route.reasons)
+    folding = topology.folding
+    if folding is not None:
+        reasons = tuple(
+            replace(each, about=tuple(dict.fromkeys(map(folding.shown, each.about))))
+            for each in reasons
+        )
     if not any(reason.code == _WRONG_ENDS for reason in reasons):
         return reasons
     first, *_ = ends = ends_of(topology, workload)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Iterator
+from itertools import islice, product
+from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
-from topo.description.description import Basis, Expectation
+from topo.description.description import Basis, Device, Expectation
 from topo.errors import UnknownNameError
 from topo.flows.demands import demands_of
 from topo.phrases import brief
@@ -20,6 +21,9 @@ from topo.study.answer import answer, reasons_of
 from topo.study.question import ask, chosen_workloads
 from topo.topology.locality import locality
 from topo.topology.topology import Topology
+
+if TYPE_CHECKING:
+    from topo.topology.folding import Folding
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +121,21 @@ class _Judge:
         }
         ends = [end.partition("/") for end in expectation.what.split(" -> ")]
         selections = (
-            [f"{device.name}{slash}{side}" for device in self._topology.select(name.strip())]
+            dict.fromkeys(
+                f"{device.name}{slash}{side}" for device in self._standing_for(name.strip())
+            )
             for name, slash, side in ends
         )
-        # A stem means every device of it; only neighbours have a link.
         resources = self._topology.resources
+        if self._topology.folding is not None:  # what binds is named for all that are alike
+            alike = self._topology.alike_resources
+            names = {
+                name
+                for resource in resources.values()
+                if (first := alike[resource.id].resource).name in names or first.id in names
+                for name in (resource.name, resource.id)
+            }
+        # A stem means every device of it; only neighbours have a link.
         selected = [
             name
             for name in map(" -> ".join, product(*selections))
@@ -141,23 +155,84 @@ class _Judge:
         return beats, answers.TwoRates(path, rival)
 
     def _locality(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
-        pairs = [
-            (first.name, second.name, locality(self._topology, first.name, second.name))
-            for first in self._topology.select(expectation.subject)
-            for second in self._topology.select(expectation.what)
-            if first.name != second.name or expectation.subject == expectation.what
-        ]
-        wrong = tuple(pair for pair in pairs if pair[2] != expectation.value_text)
+        folding = self._topology.folding
+        classes = (
+            _localities(self._topology, expectation)
+            if folding is None
+            else _folded_localities(self._topology, folding, expectation)
+        )
+        wrong = tuple(pair for pair in classes if pair[2] != expectation.value_text)
         return not wrong, answers.OtherLocalities(wrong)
+
+    def _standing_for(self, pattern: str) -> list[Device]:
+        """Return the devices that a text means; in a folded topology those that stand for them."""
+        topology = self._topology
+        if topology.folding is None:
+            return list(topology.select(pattern))
+        names = (topology.folding.stands_in(device.name) for device in topology.select(pattern))
+        return [topology[name] for name in dict.fromkeys(names)]
 
     def _possible(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = data_path(self._topology.description, expectation.via)
         workload = ask(self._topology, expectation.subject, expectation.what)
-        routes = [demand.route for demand in demands_of(self._router, workload, path)]
-        reasons = reasons_of(self._topology, workload, path, routes)
+        router = self._router
+        told_apart = self._topology.telling_apart((workload,))
+        if told_apart is not self._topology:
+            router = Router(told_apart, router.policy)
+        routes = [demand.route for demand in demands_of(router, workload, path)]
+        reasons = reasons_of(router.topology, workload, path, routes)
         refused = [route.verdict == "refused" for route in routes]
         outcome: answers.CheckOutcome = answers.VerdictIs(verdict_of(reasons))
         if any(refused):
             outcome = answers.PathRefused(path.name, reasons)
         possible = expectation.kind == "possible"
         return (not any(refused) if possible else all(refused)), outcome
+
+
+# --- localities -----------------------------------------------------------------------------------
+
+
+def _localities(topology: Topology, expectation: Expectation) -> Iterator[tuple[str, str, str]]:
+    """Yield every pair that an expectation means, with its class."""
+    for first in topology.select(expectation.subject):
+        for second in topology.select(expectation.what):
+            if first.name != second.name or expectation.subject == expectation.what:
+                yield first.name, second.name, locality(topology, first.name, second.name)
+
+
+def _folded_localities(
+    topology: Topology, folding: Folding, expectation: Expectation
+) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs that stand for all that an expectation means, with their classes.
+
+    Inside a server those of one that is alike; of two servers any, as no host link joins them.
+    """
+    between = (
+        folding.unit(link.a.device) != folding.unit(link.b.device)
+        for link in topology.links
+        if link.layer != "network"
+    )
+    if any(between):
+        yield from _localities(topology.written_out(), expectation)
+        return
+    first, second = (
+        folding.by_unit(device.name for device in topology.select(pattern))
+        for pattern in (expectation.subject, expectation.what)
+    )
+    told: set[tuple[tuple[str, ...], ...]] = set()
+    for unit in first:
+        names = (first[unit], second.get(unit, ()))
+        alike = tuple(
+            tuple(folding.representative(folding.stands_in(name)) for name in each)
+            for each in names
+        )
+        if alike in told:
+            continue
+        told.add(alike)
+        for a, a_alike in zip(names[0], alike[0], strict=True):
+            for b, b_alike in zip(names[1], alike[1], strict=True):
+                if a != b or expectation.subject == expectation.what:
+                    yield a, b, locality(topology, a_alike, b_alike)
+    apart = ((a, b) for a in islice(first, 2) for b in islice(second, 2) if a != b)
+    for a, b in islice(apart, 1):
+        yield first[a][0], second[b][0], ""

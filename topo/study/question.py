@@ -180,7 +180,7 @@ def _asked_devices(
     if not devices:
         message = f"{topology.name} has no {'GPU' if gpus else 'storage'}"
         raise UnknownNameError(Finding("unknown-name", message))
-    return tuple(device.name for device in devices)
+    return topology.named_by(devices)
 
 
 def _end_of(topology: Topology, names: tuple[str, ...]) -> str:

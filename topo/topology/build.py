@@ -15,6 +15,7 @@ from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.description.flat import flat
 from topo.description.links import FreePorts
+from topo.errors import DescriptionError, Finding
 from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
 from topo.topology.capacities import cable_capacity, device_resources
@@ -82,7 +83,7 @@ def build_topology(
     described = Topology(
         description, devices, tuple(described_links), resources={}, folding=folding
     )
-    findings = physics.check(described)
+    findings = _sound(described)
     links = tuple(_in_ports(described))
     measured = _MeasuredRates(links, description.measurements)
     links = tuple(_with_resources(links, described, measured))
@@ -102,6 +103,17 @@ def build_topology(
         findings=findings,
         build=build_topology,
     )
+
+
+def _sound(topology: Topology) -> tuple[Finding, ...]:
+    """Return the findings of physics; of a folded topology with what the units named stand for."""
+    folding, known = topology.folding, topology.description.findings
+    if folding is None:
+        return physics.check(topology)
+    try:
+        return tuple(folding.noted(physics.check(topology), known))
+    except DescriptionError as error:
+        raise DescriptionError(folding.noted(error.findings, known)) from None
 
 
 # --- links ----------------------------------------------------------------------------------------

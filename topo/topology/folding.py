@@ -13,8 +13,9 @@ Arrays carry the load: devices are made for one unit a cell.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,7 @@ import numpy as np
 
 from topo.description.description import DescribedLink, Description, End
 from topo.description.names import ranged
+from topo.errors import Finding
 from topo.phrases import brief, counted
 from topo.records import dataclass
 from topo.topology.refinement import agree, refined, renumbered
@@ -76,6 +78,13 @@ class Folding:
         unit = unit_of(device, self._first_of)
         return self._first_of[unit] + device[len(unit) :] if unit else ""
 
+    def by_unit(self, devices: Iterable[str]) -> dict[str, list[str]]:
+        """Return devices by the unit of the whole cluster that they are in."""
+        units: dict[str, list[str]] = {}
+        for name in devices:
+            units.setdefault(unit_of(name, self._first_of), []).append(name)
+        return units
+
     def shown(self, device: str) -> str:
         """Return the names of all that are alike to a device as a range: ``node[0-31].gpu0``."""
         unit = self.unit(device)
@@ -83,6 +92,37 @@ class Folding:
         if first not in self._ranges:
             self._ranges[first] = ", ".join(ranged(self.classes.get(first, (first,)), _SHOWN))
         return self._ranges[first] + device[len(unit) :]
+
+    def noted(
+        self, findings: Iterable[Finding], known: Collection[Finding] = ()
+    ) -> Iterator[Finding]:
+        """Yield findings with a note of what the units that they name stand for.
+
+        Those that were `known` before anything was folded stay as they are.
+        """
+        for finding in findings:
+            if finding in known:
+                yield finding
+                continue
+            words = dict.fromkeys(re.findall(r"[\w-]+(?:\.[\w-]+)*", finding.message))
+            units = dict.fromkeys(self.unit(word) for word in words)
+            notes = tuple(filter(None, map(self.standing, units)))
+            yield replace(finding, notes=(*finding.notes, *notes))
+
+    def standing(self, unit: str) -> str:
+        """Return what a unit stands for in words, ``""`` where it stands for itself alone."""
+        size = self.class_size(unit)
+        return f"{unit} is one of {size} alike: {self.shown(unit)}" if unit and size > 1 else ""
+
+    def stand_ins(self) -> Iterator[Finding]:
+        """Yield a note for each server that answers for others: what it stands for."""
+        servers = dict.fromkeys(
+            first
+            for unit, first in self.canonical.items()
+            if any(name == first for use in self.cluster.description.uses for name in use.names)
+        )
+        for text in filter(None, map(self.standing, servers)):
+            yield Finding("alike", text, severity="note")
 
     @cached_property
     def _ranges(self) -> dict[str, str]:

@@ -290,7 +290,10 @@ def _tree_class(topology: Topology, a: tuple[str, Attachment], b: tuple[str, Att
 
 
 def matrix_devices(topology: Topology) -> tuple[Device, ...]:
-    """Return the rows of the matrix: GPUs, then network cards, each in PCI-address order."""
+    """Return the rows of the matrix: GPUs, then network cards, each in PCI-address order.
+
+    Of servers that are folded one answers for all that are alike.
+    """
 
     def address(device: Device) -> tuple[int, str]:
         if not device.pci:
@@ -299,9 +302,11 @@ def matrix_devices(topology: Topology) -> tuple[Device, ...]:
         return (0, number if number.count(":") == 2 else f"0000:{number}")  # noqa: PLR2004
 
     # Stable: without an address in file order.
-    return (
-        *sorted(topology.of_kind("gpu"), key=address),
-        *sorted(topology.of_kind(*CARDS), key=address),
+    return tuple(
+        device
+        for kinds in (("gpu",), CARDS)
+        for device in sorted(topology.of_kind(*kinds), key=address)
+        if topology.is_representative(device.name)
     )
 
 

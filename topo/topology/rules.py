@@ -26,6 +26,7 @@ from topo.description.description import Device
 from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
+from topo.graph import components
 from topo.records import dataclass
 from topo.topology.locality import linked_hosts, matrix_devices, numa_nodes
 from topo.topology.topology import Topology
@@ -404,6 +405,7 @@ def _add_fabric(
     """Add links between GPUs, to NVSwitches, and to a CPU's chip."""
     # The first NUMA node of each CPU.
     nodes = {socket: node for node, socket in reversed(sockets.items())}
+    switches = _fabrics(topology)
     for link in topology.links:
         ends = (topology[link.a.device], topology[link.b.device])
         kinds = {device.kind for device in ends}
@@ -413,10 +415,27 @@ def _add_fabric(
             if a in graph.kinds and b in graph.kinds and rate:
                 graph.join(a, b, "C2C", rate)
         elif "gpu" in kinds and kinds <= {"gpu", "nvswitch"}:
-            a, b = (_NVS if end.kind == "nvswitch" else end.name for end in ends)
-            for node in (a, b):
-                graph.add_node(node, "NVS" if node == _NVS else "GPU")
+            a, b = (switches.get(end.name, end.name) for end in ends)
+            for node, end in ((a, ends[0]), (b, ends[1])):
+                graph.add_node(node, "NVS" if end.kind == "nvswitch" else "GPU")
             graph.join(a, b, "NVL", numbers.links(link.cable))
+
+
+def _fabrics(topology: Topology) -> dict[str, str]:
+    """Return for each NVSwitch the node that it is part of: all that one GPU reaches are one."""
+    switches = dict.fromkeys(device.name for device in topology.of_kind("nvswitch"))
+
+    def beside(name: str) -> list[str]:
+        near = [step.target for step in topology.steps[name] if step.link.layer == "gpu"]
+        through = [step.target for end in near for step in topology.steps[end]]
+        return [end for end in (*near, *through) if end in switches]
+
+    fabrics = components(switches, beside)
+    return {
+        name: f"{_NVS} {number}" if number else _NVS
+        for number, fabric in enumerate(fabrics)
+        for name in fabric
+    }
 
 
 # --- GPUDirect Storage: the driver's distances ----------------------------------------------------
@@ -467,7 +486,7 @@ def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
     for device in topology.of_kind(*CARDS, "nvme"):
         peers.setdefault(tree.server_of(device.name), []).append(device)
     ranking: dict[str, tuple[GdsPeer, ...]] = {}
-    for gpu in topology.of_kind("gpu"):
+    for gpu in filter(lambda gpu: topology.is_representative(gpu.name), topology.of_kind("gpu")):
         beside = peers.get(tree.server_of(gpu.name), ())
         ranked = (_ranked(topology, gpu, peer) for peer in beside)
         of_gpu = [peer for peer in ranked if peer is not None]

@@ -300,8 +300,8 @@ def _joints_as_edges(graph: _Graph) -> _Graph:
     with_servers = set(graph.colours[graph.servers].tolist())
     for colour, vertex in zip(colours.tolist(), first.tolist(), strict=True):
         if degrees[vertex] == _ENDS and colour not in with_servers:
-            at = int(first_edge[vertex])
-            ends = {int(graph.colours[end]) for end in graph.other[at : at + _ENDS]}
+            edge = int(first_edge[vertex])
+            ends = {int(graph.colours[end]) for end in graph.other[edge : edge + _ENDS]}
             if not ends & (chosen | {colour}):
                 chosen.add(colour)
     if not chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
@@ -307,6 +307,23 @@ class Topology(Displayed):
     def is_representative(self, device: str) -> bool:
         """Whether a device answers for all that are alike: each does, but in a folded topology."""
         return self.folding is None or self.folding.representative(device) == device
+
+    def named_by(self, devices: Iterable[Device]) -> tuple[str, ...]:
+        """Return the names of all that some devices stand for: theirs, but in a folded topology."""
+        folding = self.folding
+        if folding is None:
+            return tuple(device.name for device in devices)
+        return tuple(
+            unit + device.name[len(first) :]
+            for device in devices
+            for first in [folding.unit(device.name)]
+            for unit in folding.in_cell(first)
+        )
+
+    @property
+    def stand_ins(self) -> tuple[Finding, ...]:
+        """Notes of which servers answer for others that are alike: some in a folded topology."""
+        return tuple(self.folding.stand_ins()) if self.folding is not None else ()
 
     @cached_property
     def alike_resources(self) -> Mapping[str, AlikeResources]:
