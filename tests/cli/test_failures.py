@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+
 import pytest
 
 from topo.study.compare import compare
@@ -49,3 +51,29 @@ def test_a_failure_leaves_what_the_machine_has_without_it(topo):
         answer = compare(left, workload="load", via=["direct"])["direct"]
         assert loss["rate_bytes_per_s"] == pytest.approx(answer.rate or 0)
         assert loss["at_most"] == answer.at_most
+
+
+def svg_texts(file):
+    root = ET.fromstring(file.read_text(encoding="utf-8"))
+    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_picture_of_the_worst_marks_what_failed(topo, tmp_path, pairs):
+    words = ("failures", "kv-cache", "--workload", "dram", *(["--pairs"] if pairs else []))
+    document = topo(*words, "--json").document
+    assert topo(*words, "-o", "worst.svg").code == 0
+    worst = document["losses"][0]
+    failed = [part["first"] for part in worst["fails"]]
+    assert len(failed) == 1 + pairs
+    texts = svg_texts(tmp_path / "worst.svg")
+    assert texts.count("FAILED") == len(failed)
+    assert any(text.endswith(f"without {' and '.join(failed)}") for text in texts)
+    assert "NO WAY LEFT" in texts
+    assert any("; with nothing failed 252.06 GB/s" in text for text in texts)
+
+
+def test_what_is_drawn_without_something_shows_it(topo, tmp_path):
+    assert topo("draw", "gds-textbook", "--without", "slot1", "-o", "left.svg").code == 0
+    texts = svg_texts(tmp_path / "left.svg")
+    assert {"slot1", "FAILED"} <= set(texts)

@@ -85,7 +85,8 @@ def command(
         raise click.UsageError("--width and --scale are for a .png; other formats have no pixels")
     from topo.views.diagram.sheet import draw
 
-    topology = machine.load()
+    whole = machine.whole() if machine.without else None
+    topology = machine.load(whole)
     answer, arguments = None, question.arguments()
     workloads = topology.description.workloads
     if workloads and not (question.by_ends or question.workload):
@@ -108,6 +109,7 @@ def command(
         side_by_side=not together,
         legend=not no_legend,
         at=how.at,
+        whole=whole,
     )
     if output == STANDARD_INPUT:
         return verb.put_text(picture.svg(engine=engine or "graphviz-pure"), topology.findings)

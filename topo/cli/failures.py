@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     "topo failures gds-textbook --via direct",
     "topo failures dgx-h100 --workload load --pairs --top 10",
     "topo failures dgx-h100 --json",
+    "topo failures kv-cache -o worst.svg",
 )
 @verb.asks_machine
 @verb.asks_question
 @click.option("--pairs", is_flag=True, help="Two at a time.")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
-@click.option("-o", "--output", metavar="FILE", help="Draw the worst: FILE.svg, .png or .dot.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Draw the worst, what failed and who stops marked: FILE.svg, .png, .pdf, .dot or .drawio.",
+)
 @verb.choice("--theme", verb.THEMES, "Of the picture.")
 @verb.asks_how
 @verb.asks_markdown
@@ -64,14 +70,24 @@ def command(
     if output and result.losses:
         from topo.study.compare import compare
         from topo.views.diagram.sheet import draw
+        from topo.views.sentences import caption_after
 
         spare_inputs(output, machine.files)
         worst = result.variants(result.losses[0])
-        answer = None
+        answer, captions = None, {}
         if worst.description.workloads:
             via = (result.answer.name,)
             answer = compare(worst, via=via, **how.arguments(worst)).workloads[0]
-        draw(worst, answer=answer, theme=theme, at=how.at).write(output)
+            captions = {path.name: caption_after(path, result.answer) for path in answer.paths}
+        picture = draw(
+            worst,
+            answer=answer,
+            captions=captions,
+            theme=theme,
+            at=how.at,
+            whole=result.topology,
+        )
+        picture.write(output)
     if as_json:
         from topo.views.documents import failures_document
 

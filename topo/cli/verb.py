@@ -85,11 +85,15 @@ class Machine:
 
         return (*((self.file,) if is_path(self.file) else ()), self.cufile, self.gdscheck)
 
-    def load(self) -> Topology:
-        """Read it and build the topology, with what the host's own tools say of it."""
+    def whole(self) -> Topology:
+        """Read it and build the topology, with nothing out of order."""
         from topo.topology.build import load
 
-        topology = load(self.file, overrides=self.overrides)
+        return load(self.file, overrides=self.overrides)
+
+    def load(self, whole: Topology | None = None) -> Topology:
+        """Build the topology, with what the host's own tools say of it; `whole` may be read."""
+        topology = whole or self.whole()
         if self.without:
             topology = topology.without(*self.without)
         if not self.cufile and not self.gdscheck:

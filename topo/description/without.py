@@ -49,28 +49,19 @@ def without(
     names = names or names_of(description)
     findings: list[Finding] = []
 
-    def selected(text: str) -> frozenset[str]:
-        text = text.strip()
-        devices = names.matching(text)
-        if not devices:
-            devices = tuple(
-                name for host in names.machines(text) for name in names.in_machine(host)
-            )
-        if not devices:
-            message, advice = names.absent([text])
-            findings.append(Finding("unknown-name", message, help=advice))
-        return frozenset(devices)
-
     lost = description.lost
     for text in map(str.strip, texts):
-        a, joins, b = text.partition(" -- ")
-        if not joins:
-            description = _without_devices(description, selected(text))
+        sides = failing(names, text)
+        ends = zip(_ends(text), sides, strict=True)
+        missing = [end for (end, _), (devices, _) in ends if not devices]
+        for end in missing:
+            message, advice = names.absent([end])
+            findings.append(Finding("unknown-name", message, help=advice))
+        if len(sides) == 1:
+            description = _without_devices(description, sides[0][0])
         else:
-            (a, _, a_side), (b, _, b_side) = a.partition("/"), b.partition("/")
-            sides = (selected(a), a_side.strip()), (selected(b), b_side.strip())
             left = _without_cables(description, *sides)
-            if left is description and sides[0][0] and sides[1][0]:
+            if left is description and not missing:
                 findings.append(_no_such_link(description, text, *sides))
             description = left
         lost = (*lost, text)
@@ -80,6 +71,32 @@ def without(
 
 
 _Side: TypeAlias = "tuple[frozenset[str], str]"
+
+
+def failing(names: Names, text: str) -> tuple[_Side, ...]:
+    """Return the devices that a text names, or those at each end of links, with their side there.
+
+    Parameters
+    ----------
+    names
+        Those of the description.
+    text
+        As for `without`; where it names nothing, there are no devices.
+    """
+
+    def devices(end: str) -> frozenset[str]:
+        in_machines = (name for host in names.machines(end) for name in names.in_machine(host))
+        return frozenset(names.matching(end) or in_machines)
+
+    return tuple((devices(end), side) for end, side in _ends(text))
+
+
+def _ends(text: str) -> list[tuple[str, str]]:
+    """Return the devices that a text names and no side, or both ends of links with their sides."""
+    a, joins, b = text.partition(" -- ")
+    if not joins:
+        return [(text.strip(), "")]
+    return [(end.strip(), side.strip()) for end, _, side in (a.partition("/"), b.partition("/"))]
 
 
 def _no_such_link(description: Description, text: str, a: _Side, b: _Side) -> Finding:

@@ -44,7 +44,7 @@ _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _MOST = 4  # names in a list before "and 3 more"
 _WRONG_ENDS = "wrong-ends"
 # Why data has no way where something is not there.
-_CUT_OFF = ("no-way", "no-memory", "other-server", "needs-c2c", "needs-gpu-links")
+CUT_OFF = ("no-way", "no-memory", "other-server", "needs-c2c", "needs-gpu-links")
 # Above it folding into classes costs less than it saves; below it, only NumPy's import.
 _MOST_ENTRIES_ONE_BY_ONE = 5_000
 
@@ -172,8 +172,7 @@ def running(
         demand
         for demand in demands
         if any(
-            reason.code in _CUT_OFF and reason.effect == "refused"
-            for reason in demand.route.reasons
+            reason.code in CUT_OFF and reason.effect == "refused" for reason in demand.route.reasons
         )
     )
     left = tuple(demand for demand in demands if demand not in cut_off)

@@ -19,6 +19,7 @@ from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.search import by_name
 from topo.study.answer import (
+    CUT_OFF,
     bottlenecks_of,
     chosen_split,
     completion,
@@ -28,7 +29,7 @@ from topo.study.answer import (
     shared,
     unknowns_of,
 )
-from topo.study.answers import PathAnswer
+from topo.study.answers import PathAnswer, WorkloadAnswer
 from topo.study.compare import compare, usable
 from topo.study.question import chosen_workloads
 from topo.topology.build import build_topology
@@ -292,6 +293,34 @@ def _shown(topology: Topology, names: Iterable[str]) -> str:
     """Return the names of some devices, and of all that they stand for, as ranges."""
     folding = topology.folding
     return shortened(sorted(map(folding.shown, names) if folding else names, key=by_name))
+
+
+def stopped_devices(topology: Topology, answer: WorkloadAnswer) -> frozenset[str]:
+    """Return the endpoints of a workload that have no way any more by any of its data paths.
+
+    Parameters
+    ----------
+    topology
+        What is left when something failed.
+    answer
+        What it answers.
+    """
+    folding = topology.folding
+    running: set[str] = set()
+    endpoints: set[str] = set()
+    for path in answer.paths:
+        if path.matrix is not None:
+            running |= {demand.route.endpoint for demand in path.matrix.demands}
+        elif not any(reason.code in CUT_OFF for reason in path.reasons):
+            continue  # what is refused for another reason does not stop for this one
+        sides = (answer.workload.sources, answer.workload.targets)
+        endpoints |= next((set(side) for side in sides if path.route.endpoint in side), set())
+    return frozenset(
+        name
+        for name in topology.devices
+        if name in endpoints
+        and (folding.representative(name) if folding is not None else name) not in running
+    )
 
 
 # --- what is left ---------------------------------------------------------------------------------

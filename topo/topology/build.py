@@ -25,7 +25,7 @@ from topo.topology.topology import Layer, Link, Resource, ResourceClass, Topolog
 if TYPE_CHECKING:
     import os
 
-    from topo.catalogue.part import Figure, Medium, Ports
+    from topo.catalogue.part import Cable, Figure, Medium, Ports
     from topo.topology.folding import Folding
 
 
@@ -71,12 +71,7 @@ def build_topology(
     devices = {device.name: device for device in description.devices}
     described_links: list[Link] = []
     for link in description.links:
-        layer: Layer
-        if link.cable.reach in ("memory", "network"):
-            layer = link.cable.reach
-        else:  # NVLink and xGMI are host links where a CPU holds one end
-            kinds = {devices[link.a.device].kind, devices[link.b.device].kind}
-            layer = "gpu" if kinds <= {"gpu", "nvswitch"} else "host"
+        layer = layer_of(link.cable, devices[link.a.device], devices[link.b.device])
         described_links.append(
             Link(link.a, link.b, link.cable, layer, link.place, times=link.times)
         )
@@ -117,6 +112,14 @@ def _sound(topology: Topology) -> tuple[Finding, ...]:
 
 
 # --- links ----------------------------------------------------------------------------------------
+
+
+def layer_of(cable: Cable, a: Device, b: Device) -> Layer:
+    """Return the layer of a link between two devices."""
+    if cable.reach in ("memory", "network"):
+        return cable.reach
+    # NVLink and xGMI are host links where a CPU holds one end.
+    return "gpu" if {a.kind, b.kind} <= {"gpu", "nvswitch"} else "host"
 
 
 def _in_ports(topology: Topology) -> Iterator[Link]:

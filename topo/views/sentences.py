@@ -168,6 +168,13 @@ def caption(path: answers.PathAnswer) -> str:
     return ": limited by ".join(filter(None, (figures, limit_words(path))))
 
 
+def caption_after(path: answers.PathAnswer, before: answers.PathAnswer) -> str:
+    """Return what a picture says of a path when something failed, and of the same `before`."""
+    figures = ", ".join(filter(None, (rate_words(before), time_words(before))))
+    left = caption(path)
+    return f"{left}{'; w' if left else 'W'}ith nothing failed {figures}"
+
+
 # --- one fact, one sentence -----------------------------------------------------------------------
 
 

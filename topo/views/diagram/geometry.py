@@ -17,7 +17,7 @@ from topo.records import dataclass
 
 Point = tuple[float, float]
 Side = Literal["top", "bottom", "left", "right"]
-Tone = Literal["ink", "soft", "alarm"]
+Tone = Literal["ink", "soft", "alarm", "out"]
 
 _ROUND = 7.0  # radius of a corner
 _LEADING = 1.22  # line height over font size
@@ -159,8 +159,13 @@ class Line:
     @property
     def width(self) -> float:
         """Points that it takes."""
-        ground = _ALARM if self.tone == "alarm" else 0.0
+        ground = _ALARM if self.grounded else 0.0
         return width(self.text, self.size, bold=self.bold) + ground
+
+    @property
+    def grounded(self) -> bool:
+        """Whether it stands on a ground of its own colour: what binds, and what is out of order."""
+        return self.tone in ("alarm", "out")
 
 
 @cache
@@ -190,8 +195,8 @@ def widest(lines: tuple[Line, ...]) -> float:
 
 def height(lines: tuple[Line, ...]) -> float:
     """Return the points that the lines take, one below the other."""
-    alarms = any(line.tone == "alarm" for line in lines)
-    return sum(line.size * _LEADING for line in lines) + (_ALARM if alarms else 0.0)
+    grounds = len({line.tone for line in lines if line.grounded})
+    return sum(line.size * _LEADING for line in lines) + _ALARM * grounds
 
 
 def clipped(text: str, limit: int) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from topo.catalogue.kinds import CARDS, DRIVES, HOSTS, MEMORIES
 from topo.graph import breadth_first, components, groups, refine
 from topo.records import dataclass
+from topo.views.diagram.outage import Outage
 
 if TYPE_CHECKING:
     from topo.description.description import Device
@@ -72,13 +73,17 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Equal links between two boxes; `count` is in each server when both ends are in one."""
+    """Equal links between two boxes; `count` is in each server when both ends are in one.
+
+    A wire that `failed` carries nothing.
+    """
 
     key: int
     a: str
     b: str
     links: tuple[Link, ...]
     count: int
+    failed: bool = False
 
     @property
     def layer(self) -> str:
@@ -106,13 +111,25 @@ class Grouping:
 # --- which are alike ------------------------------------------------------------------------------
 
 
-def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -> Grouping:
+def group(
+    topology: Topology,
+    level: int,
+    alone: frozenset[str] = frozenset(),
+    outage: Outage = Outage(),  # noqa: B008  (it is frozen)
+) -> Grouping:
     """Return boxes and wires of `topology`; devices of `alone` are never drawn with others."""
     homes = _homes(topology, level)
+
+    def cable_of(link: Link) -> tuple[object, ...]:
+        return (*_cable(link), id(link) in outage.links)
+
     classes = refine(
-        {name: _by_itself(topology, name, level, alone, homes) for name in topology.devices},
+        {
+            name: (outage.mark(name), _by_itself(topology, name, level, alone, homes))
+            for name in topology.devices
+        },
         lambda name, classes: tuple(
-            sorted((_cable(step.link), classes[step.target]) for step in topology.steps[name])
+            sorted((cable_of(step.link), classes[step.target]) for step in topology.steps[name])
         ),
     )
     boxes: dict[str, Box] = {}
@@ -136,13 +153,14 @@ def group(topology: Topology, level: int, alone: frozenset[str] = frozenset()) -
     bundles: dict[tuple[object, ...], list[Link]] = {}
     for link in topology.links:
         ends = sorted((box_of[link.a.device], box_of[link.b.device]))
-        bundles.setdefault((*ends, *_cable(link)), []).append(link)
+        bundles.setdefault((*ends, *cable_of(link)), []).append(link)
     wires = []
     for key, links in enumerate(bundles.values()):
         a, b = box_of[links[0].a.device], box_of[links[0].b.device]
         count = sum(link.times[0] * topology.cell_size(link.a.device) for link in links)
         copies = boxes[a].servers if boxes[a].server == boxes[b].server else 1
-        wires.append(Wire(key, a, b, tuple(links), count // copies))
+        failed = id(links[0]) in outage.links
+        wires.append(Wire(key, a, b, tuple(links), count // copies, failed))
     return Grouping(boxes, tuple(wires), box_of)
 
 
@@ -452,7 +470,9 @@ def _meshes(grouping: Grouping, kind: str, row: Sequence[str] = ()) -> Iterator[
     wires = [
         wire
         for wire in grouping.wires
-        if grouping.kinds(wire) == {kind} and (wire.layer == "gpu" or kind != "gpu")
+        if grouping.kinds(wire) == {kind}
+        and (wire.layer == "gpu" or kind != "gpu")
+        and not wire.failed
     ]
     ends = [end for wire in wires for end in (wire.a, wire.b)]
     for members in components(ends, _neighbours(ends, wires).__getitem__):
@@ -479,6 +499,16 @@ class WireEnds:
     a_side: Side
     b_side: Side
     aside: bool = False
+
+    @property
+    def across(self) -> bool:
+        """Whether it goes to the next socket of a row."""
+        return {self.a_side, self.b_side} == {"left", "right"}
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """Its two boxes."""
+        return frozenset((self.a, self.b))
 
     def opposite(self, box: str) -> str:
         """Return the box at the other end."""
@@ -516,10 +546,16 @@ def wiring_of(grouping: Grouping, zones: Zones) -> Wiring:
     ranks.update({node.box: depth for host in zones.hosts() for node, depth in host.walk()})
     ranks.update(dict.fromkeys(zones.fabric, 1000))
     meshed = {wire.key for mesh in zones.meshes for wire in mesh.wires}
-    wires = [
-        _wire_ends(grouping, zones, ranks, wire)
+    drawn = {
+        wire: _wire_ends(grouping, zones, ranks, wire)
         for wire in grouping.wires
         if wire.a != wire.b and wire.key not in meshed
+    }
+    sound = {ends.ends for wire, ends in drawn.items() if not wire.failed}
+    wires = [  # between two sockets there is room for one: its label says what failed of it
+        ends
+        for wire, ends in drawn.items()
+        if not (wire.failed and ends.across and ends.ends in sound)
     ]
     wires += [
         WireEnds((mesh.key, box), box, mesh.key, "bottom", "top")

@@ -372,7 +372,7 @@ class Plan:
         laid: dict[WireKey, tuple[str, Course]] = {}
         askew: dict[WireKey, str] = {}
         for wire, ends in self.wiring.ends.items():
-            if {ends.a_side, ends.b_side} == {"left", "right"}:
+            if ends.across:
                 continue
             upper, lower = ends.upper_lower
             high, low = (self.order.index(self.rows[box]) for box in (upper, lower))

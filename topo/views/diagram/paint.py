@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from topo.views.diagram.picture import Canvas, RouteLook, Theme
 
 
+CROSS = 10.0  # the size of the cross of what failed
 BAND = 13.0  # the width of the band under a wire that binds
 _LABEL = 6.0  # between a wire and its text
 _ROUTE_LABEL = 13.0  # the same where a number or a band is on the wire
@@ -93,7 +94,9 @@ class Painter:
         mesh = next((mesh for mesh in self.scene.zones.meshes if mesh.key == key), None)
         fill, border = self.theme.box(mesh.kind if mesh else self.scene.grouping.kind(key))
         attributes = {"fillcolor": fill, "color": border, "penwidth": "1.2"}
-        on = not self.scene.dimmed or key in self.scene.alarms  # or else it steps back
+        mark = self.scene.mark(key)
+        # or else it steps back
+        on = not self.scene.dimmed or key in self.scene.alarms or bool(mark)
         if box:
             on = on or any(device.name in self.scene.devices for device in box.devices)
         else:
@@ -102,6 +105,10 @@ class Painter:
             attributes |= {"fillcolor": self.theme.faint_fill, "color": self.theme.frame}
         if box and box.devices[0].outside:
             attributes["style"] = "filled,rounded,dashed"
+        if mark:
+            attributes |= {"fillcolor": self.theme.paper, "color": self.theme.ink}
+            dashes = "dashed" if mark == "failed" else "dotted"
+            attributes |= {"style": f"filled,rounded,{dashes}", "penwidth": "2"}
         if key in self.scene.alarms:
             attributes |= {"color": self.theme.alarm, "penwidth": "2.6", "peripheries": "2"}
         names = ", ".join(device.name for device in box.devices[:32]) if box else key
@@ -111,7 +118,9 @@ class Painter:
         if box and box.several and key not in self.scene.alarms:
             for step in (2, 1):
                 shadow = rect.moved(3.0 * step, 3.0 * step)
-                self.canvas.box(self._name(f"{key} behind {step}"), shadow, **attributes)
+                whole = {"style": "filled,rounded", "penwidth": "1.2"} if mark else {}
+                name = self._name(f"{key} behind {step}")
+                self.canvas.box(name, shadow, **attributes | whole)
         at = self._text_at(key, rect, lines)
         if at is None and on:
             self.canvas.box(self._name(key), rect, lines, **attributes)
@@ -119,6 +128,9 @@ class Painter:
             self.canvas.box(self._name(key), rect, **attributes)
             text, colour = self._name(f"text of {key}"), "" if on else self.theme.faint
             self.canvas.words(text, at or (rect.cx, rect.cy), lines, colour=colour)
+        if mark == "failed":
+            corner = (rect.right - CROSS, rect.y + CROSS)
+            cross(self.canvas, self._name(f"{key} cross"), corner)
 
     def _text_at(self, key: str, rect: Rect, lines: tuple[Line, ...]) -> Point | None:
         """Return where a box's text stands, `None` for its middle.
@@ -161,6 +173,8 @@ class Painter:
             elif key not in covered:
                 moved = [self._moved(point) for point in track.points]
                 self.canvas.line(*names, moved, **self._stroke_of(key))
+                if self.scene.is_broken(self.scene.wire(key)):
+                    cross(self.canvas, f"{names[0]} cross {key}", middle_of(moved))
             if key in self.scene.labels:
                 faint = self.scene.dimmed and key not in self.scene.walked
                 name, colour = self._name(f"label {key}"), self.theme.faint if faint else ""
@@ -171,6 +185,8 @@ class Painter:
 
     def _stroke_of(self, key: WireKey) -> dict[str, str]:
         wire = self.scene.wire(key)
+        if wire.failed:
+            return {"color": self.theme.ink, "penwidth": "1.6", "style": "dashed"}
         figure = figure_of(self.scene.topology, wire, self.scene.basis)
         rate = (figure and figure.value) or 0.0
         pen = next(points for limit, points in _PENS if rate <= limit)
@@ -232,6 +248,27 @@ def _upright(x: float, end_x: float, rect: Rect) -> bool:
 
 
 # --- lines ----------------------------------------------------------------------------------------
+
+
+def cross(canvas: Canvas, name: str, at: Point) -> None:
+    """Draw the cross of what failed, round a point."""
+    (x, y), half = at, CROSS / 2
+    canvas.box(name, Rect(x, y, 1, 1), style="invis")  # for the lines to start from
+    for slope in (1, -1):
+        ends = [(x - half, y - half * slope), (x + half, y + half * slope)]
+        canvas.line(name, name, ends, color=canvas.theme.ink, penwidth="2.2")
+
+
+def middle_of(points: Sequence[Point]) -> Point:
+    """Return the point halfway along a line."""
+    lengths = [abs(x - end_x) + abs(y - end_y) for (x, y), (end_x, end_y) in pairwise(points)]
+    left = sum(lengths) / 2
+    for ((x, y), (end_x, end_y)), length in zip(pairwise(points), lengths, strict=True):
+        if left <= length and length:
+            part = left / length
+            return (x + (end_x - x) * part, y + (end_y - y) * part)
+        left -= length
+    return points[0]
 
 
 def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
@@ -302,7 +339,7 @@ def label_blocks(
     """
     lines, track = scene.labels[key], scene.layout.tracks[key]
     wide, high, y = widest(lines), height(lines), track.label[1]
-    busy = key in scene.walked or key in scene.alarms
+    busy = key in scene.walked or key in scene.alarms or scene.is_broken(scene.wire(key))
     badges = [at for polyline in polylines for wire, at in polyline.badges if wire == key]
     if track.across:
         bottom = min([y, *(at[1] for at in badges)]) - (12 if busy else 5)
@@ -325,7 +362,7 @@ def label_blocks(
     between = (x for x, following in pairwise(xs) if following - x > wide + 2 * _ROUTE_LABEL)
     left = next(between, after) + (_ROUTE_LABEL if busy else _LABEL)
     top = y - high / 2
-    for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
+    for alarm, group in groupby(lines, key=lambda line: line.grounded):
         part = tuple(group)
         inset = _INSET if key in scene.alarms and not alarm else 0.0
         yield LabelBlock(part, Rect(left + inset, top, widest(part), height(part)), left=True)

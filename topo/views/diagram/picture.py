@@ -498,12 +498,12 @@ class Canvas:
         tones = self._tones(colour)
         side = ' ALIGN="LEFT"' if left else ""
         rows = []
-        for alarm, group in groupby(lines, key=lambda line: line.tone == "alarm"):
-            if alarm:  # a table, so that its ground has an edge
+        for ground, group in groupby(lines, key=lambda line: self._grounds.get(line.tone, "")):
+            if ground:  # a table, so that its ground has an edge
                 text = "<BR/>".join(_font(line, self.theme.paper) for line in group)
                 rows.append(
                     f'<TR><TD CELLPADDING="2"{side}><TABLE BORDER="0" CELLBORDER="0" '
-                    f'CELLSPACING="0" CELLPADDING="3" STYLE="ROUNDED" BGCOLOR="{self.theme.alarm}">'
+                    f'CELLSPACING="0" CELLPADDING="3" STYLE="ROUNDED" BGCOLOR="{ground}">'
                     f"<TR><TD>{text}</TD></TR></TABLE></TD></TR>"
                 )
             else:
@@ -513,13 +513,18 @@ class Canvas:
         start = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"'
         return f"<{start}{wide}>{''.join(rows)}</TABLE>>"
 
+    @property
+    def _grounds(self) -> dict[str, str]:
+        """The ground of each tone that has one."""
+        return {"alarm": self.theme.alarm, "out": self.theme.ink}
+
     def _tones(self, colour: str) -> dict[str, str]:
         return {"ink": colour or self.theme.ink, "soft": colour or self.theme.soft}
 
     def _runs(self, lines: Sequence[Line], colour: str = "") -> tuple[Run, ...]:
-        """Return lines with their colours; what cries out is in the paper's on the alarm's."""
-        tones = {**self._tones(colour), "alarm": self.theme.paper}
-        grounds = {"alarm": self.theme.alarm}
+        """Return lines with their colours; what has a ground is in the paper's on that."""
+        grounds = self._grounds
+        tones = {**self._tones(colour), **dict.fromkeys(grounds, self.theme.paper)}
         return tuple(
             Run(line.text, line.size, line.bold, tones[line.tone], grounds.get(line.tone, ""))
             for line in lines

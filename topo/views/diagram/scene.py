@@ -32,6 +32,7 @@ from topo.views.diagram.grouping import (
 )
 from topo.views.diagram.hops import DrawnHop, DrawnRoute, drawn_hops, drawn_route
 from topo.views.diagram.layout import GAP, Layout, Plan, Row
+from topo.views.diagram.outage import Outage
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
 BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
@@ -43,6 +44,7 @@ EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
 _BESIDE, _BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
 _MARGIN = (7.0, 5.0)
 _STUBS = 24.0  # room beside a bar's text for the hops that come in by a side
+_CROSS = 12.0  # room for the cross of what failed, beside a name
 _ARROW = 12.0  # more room between rows where arrows run
 
 _NAME = 12.0  # the size of a box's name
@@ -67,6 +69,7 @@ _RATES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(MEMORIES, ("bus",)),
     **dict.fromkeys(STORAGE, ("read", "write")),
 }
+_OUT_OF_ORDER = {"failed": "FAILED", "stopped": "NO WAY LEFT"}
 _UNLIMITED, _UNKNOWN = "not modelled", "rate unknown"
 
 
@@ -76,7 +79,7 @@ class Scene:
 
     `lines` is what is written in each box, `labels` beside each wire; `buffers` are those of each
     memory, with which traversals of RAM each is; `alarms` are the boxes and wires that bind.
-    `layout` is empty until `lay_out`.
+    `layout` is empty until `lay_out`. `outage` is what failed.
     """
 
     topology: Topology
@@ -91,6 +94,7 @@ class Scene:
     labels: Mapping[WireKey, tuple[Line, ...]] = field(default_factory=dict)
     alarms: frozenset[WireKey | str] = frozenset()
     layout: Layout = field(default_factory=Layout)
+    outage: Outage = field(default_factory=Outage)
 
     @property
     def dimmed(self) -> bool:
@@ -148,6 +152,15 @@ class Scene:
         rect = self.layout.boxes[box]
         return rect.within(EDGE) if box in self.alarms else rect
 
+    def mark(self, box: str) -> str:
+        """Return whether a box ``failed``, or ``stopped`` for what did."""
+        boxes = self.grouping.boxes
+        return self.outage.mark(boxes[box].devices[0].name) if box in boxes else ""
+
+    def is_broken(self, wire: Wire) -> bool:
+        """Whether a wire failed by itself, and not for the device at one of its ends."""
+        return wire.failed and "failed" not in (self.mark(wire.a), self.mark(wire.b))
+
     def wire(self, key: WireKey) -> Wire:
         """Return a wire by its key; the stubs of a mesh are all like its first wire."""
         if isinstance(key, tuple):
@@ -166,9 +179,10 @@ def scene_of(
     level: int,
     alone: frozenset[str],
     basis: Basis,
+    outage: Outage = Outage(),  # noqa: B008  (it is frozen)
 ) -> Scene:
     """Return the scene of a machine with these routes, ``label -> (look, route)``."""
-    grouping = group(topology, level, alone)
+    grouping = group(topology, level, alone, outage)
     zones = sort_into_zones(grouping)
     wiring = wiring_of(grouping, zones)
     drawn = tuple(
@@ -180,7 +194,7 @@ def scene_of(
         for memory, buffer, numbers in route.buffers:
             buffers.setdefault(memory, {}).setdefault(buffer, numbers)
     hops = drawn_hops(grouping, zones, wiring, drawn)
-    scene = Scene(topology, basis, grouping, zones, wiring, drawn, hops, buffers)
+    scene = Scene(topology, basis, grouping, zones, wiring, drawn, hops, buffers, outage=outage)
     # What is written in each box; what no route touches has its name and part alone.
     lines: dict[str, tuple[Line, ...]] = {}
     for key, box in grouping.boxes.items():
@@ -188,6 +202,8 @@ def scene_of(
         if scene.dimmed and not any(device.name in scene.devices for device in box.devices):
             part = (line for line in lines[key][1:] if line.tone == "ink")
             lines[key] = (Line(box.name, _NAME, bold=True), *part)
+        if mark := scene.mark(key):
+            lines[key] = (*lines[key], Line(_OUT_OF_ORDER[mark], bold=True, tone="out"))
     for mesh in zones.meshes:
         lines[mesh.key] = _mesh_lines(topology, mesh, basis)
     labels = _labels(scene)
@@ -207,11 +223,24 @@ def _labels(scene: Scene) -> dict[WireKey, tuple[Line, ...]]:
         if wire.key in ends
     }
     in_order = {lines for key, lines in labels.items() if not ends[key].aside}
-    return {
+    shown = {
         key: lines if not scene.dimmed or key in scene.walked else lines[:1]
         for key, lines in labels.items()
         if not (ends[key].aside and lines in in_order)
     }
+    failed = Line(_OUT_OF_ORDER["failed"], bold=True, tone="out")
+    for wire in scene.grouping.wires:
+        if scene.is_broken(wire) and wire.key in ends:
+            shown[wire.key] = (failed, labels[wire.key][0])
+        elif scene.is_broken(wire):
+            count = sum(link.cable.count for link in wire.links)
+            part = replace(failed, text=f"{count} FAILED")
+            shown |= {
+                key: (part, *lines)
+                for key, lines in shown.items()
+                if ends[key].across and ends[key].ends == {wire.a, wire.b}
+            }
+    return shown
 
 
 def _alarms(
@@ -415,10 +444,18 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
     lanes: dict[int, float] = {}
     for scene in scenes:
         sizes = {key: _size(scene, key) for key in scene.lines}
+        drawn = scene.wiring.ends
+        broken = [
+            wire for wire in scene.grouping.wires if scene.is_broken(wire) and wire.key in drawn
+        ]
+        crossed = {frozenset((wire.a, wire.b)) for wire in broken}
         labels = {}  # the size of each wire's label, with its distance from the wire
         for wire, lines in scene.labels.items():
             busy = wire in scene.walked or wire in scene.alarms
+            busy = busy or scene.is_broken(scene.wire(wire))
             beside = _BESIDE_ROUTE if busy else _BESIDE
+            if frozenset((scene.wire(wire).a, scene.wire(wire).b)) in crossed:
+                beside += _CROSS
             if wire in scene.walked:
                 beside += max(scene.uses[wire] - 1, 0) * ASIDE / 2
             labels[wire] = (widest(lines) + beside, height(lines))
@@ -451,6 +488,7 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
 def _size(scene: Scene, key: str) -> tuple[float, float]:
     """Return a box's size: its text, its buffers, its lanes, the border of a bottleneck."""
     wide = widest(scene.lines[key]) + 2 * _MARGIN[0]
+    wide += 2 * _CROSS * (scene.mark(key) == "failed")
     high = height(scene.lines[key]) + 2 * _MARGIN[1]
     buffers = scene.buffers.get(key, {})
     if buffers:

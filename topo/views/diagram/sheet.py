@@ -11,14 +11,15 @@ from typing import Literal
 
 from topo.datapaths.registry import count
 from topo.description.description import Basis
-from topo.phrases import counted
+from topo.phrases import counted, listed
 from topo.records import dataclass
 from topo.routes.route import Route
 from topo.study.answers import WorkloadAnswer
 from topo.topology.topology import Topology
 from topo.views.diagram.geometry import Line, Point, Rect, height, wrapped
 from topo.views.diagram.grouping import SERVERS, STRONGEST
-from topo.views.diagram.paint import Painter, sample
+from topo.views.diagram.outage import Outage, with_outage
+from topo.views.diagram.paint import Painter, cross, sample
 from topo.views.diagram.picture import Canvas, Picture, Theme, looks_of, theme_named
 from topo.views.diagram.scene import Scene, lay_out, scene_of
 
@@ -35,6 +36,7 @@ _LEGEND = 420.0  # it is at least so wide
 _KIND_LIMIT, _DEVICE_LIMIT, _ALWAYS = 12, 60, 300
 
 Collapse = Literal["auto"] | bool
+Mark = Literal["failed", "stopped"]
 
 
 def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
@@ -49,6 +51,7 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
     side_by_side: bool = True,
     legend: bool = True,
     at: Basis = "theoretical",
+    whole: Topology | None = None,
 ) -> Picture:
     """Return a picture of a machine, and of the ways that data takes through it.
 
@@ -77,6 +80,9 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
         Explain the signs below the picture.
     at
         The basis of the rates written beside wires.
+    whole
+        What the machine is left of: what it has lost is drawn as failed, and who stops for it is
+        marked.
 
     Raises
     ------
@@ -95,7 +101,12 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
             routes.setdefault(path.name, path.route)
             bottlenecks.setdefault(path.name, tuple(resource.id for resource in path.bound))
             captions.setdefault(path.name, caption(path))
-    sheet = Sheet(topology, routes, bottlenecks, captions, at, side_by_side=side_by_side)
+    outage = Outage()
+    if whole is not None:
+        topology, outage = with_outage(topology, whole, answer)
+    sheet = Sheet(
+        topology, routes, bottlenecks, captions, at, side_by_side=side_by_side, outage=outage
+    )
     return sheet.picture(sheet.panels(collapse), colours, legend=legend)
 
 
@@ -145,7 +156,8 @@ class Panel:
 class Sheet:
     """What is drawn: a machine, and its routes over one picture of it or `side_by_side`.
 
-    `live` shapes can be told apart (`Painter`), for a page that colours them and has its own title.
+    `outage` is what failed in it. `live` shapes can be told apart (`Painter`), for a page that
+    colours them and has its own title.
     """
 
     topology: Topology
@@ -155,6 +167,7 @@ class Sheet:
     basis: Basis
     side_by_side: bool
     live: bool = False
+    outage: Outage = Outage()
 
     @property
     def apart(self) -> bool:
@@ -184,7 +197,11 @@ class Sheet:
 
     def panels_at(self, level: int) -> tuple[Panel, ...]:
         """Return the panels with so much drawn as one (see `grouping`)."""
-        alone = frozenset(route.endpoint for route in self.routes.values())
+        alone = frozenset(
+            route.endpoint
+            for route in self.routes.values()
+            if route.subflows or not self.outage.texts  # else it is marked as all that stop
+        )
         for route in self.routes.values():  # what one device of another server sends is its alone
             far = {subflow.far for subflow in route.subflows}
             alone |= far if route.data_path.between_servers and len(far) == 1 else set()
@@ -200,6 +217,7 @@ class Sheet:
                     level=level,
                     alone=alone,
                     basis=self.basis,
+                    outage=self.outage,
                 )
                 for labels in groups
             )
@@ -248,7 +266,10 @@ class Sheet:
         rights = [x + panel.size[0] for panel, (x, _) in zip(panels, places, strict=True)]
         machines_wide = max(rights)
         high = max(y + panel.size[1] for panel, (_, y) in zip(panels, places, strict=True))
-        title = wrapped(self.topology.title, max(machines_wide, _NARROWEST) / 1.1, 18.0, lines=2)
+        words = self.topology.title
+        if self.outage.texts:
+            words += f", without {listed(self.outage.texts, most=4)}"
+        title = wrapped(words, max(machines_wide, _NARROWEST) / 1.1, 18.0, lines=2)
         head = tuple(Line(text, 18.0, bold=True) for text in title)
         top = _MARGIN + (0.0 if self.live else height(head) + 12)
         signs = legend_signs(tuple(panel.scene for panel in panels)) if legend else ()
@@ -321,7 +342,7 @@ def _open(canvas: Canvas, panel: Panel, corner: Point, *, live: bool) -> Painter
 class Sign:
     """One sign and its meaning; `look` is a route's."""
 
-    kind: Literal["route", "hop", "buffer", "alarm", "alike", "rate", "unknown", "outside"]
+    kind: Literal["route", "hop", "buffer", "alarm", "alike", "rate", "unknown", "outside"] | Mark
     text: str
     look: int = 0
 
@@ -335,7 +356,11 @@ def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
     """Return the signs that these scenes have."""
     boxes = [box for scene in scenes for box in scene.grouping.boxes.values()]
     labels = [lines for scene in scenes for lines in scene.labels.values()]
-    routes = [route for scene in scenes for route in scene.routes]
+    routes = [
+        route for scene in scenes for route in scene.routes if route.hops or not scene.outage.texts
+    ]
+    keys = [(scene, key) for scene in scenes for key in scene.grouping.boxes]
+    marks = {scene.mark(key) for scene, key in keys}
     signs = [Sign("route", f"{route.label} path", route.look) for route in routes]
     if signs:
         signs.append(Sign("hop", "hop, in order of travel", signs[0].look))
@@ -344,9 +369,15 @@ def legend_signs(scenes: tuple[Scene, ...]) -> tuple[Sign, ...]:
         signs.append(Sign("buffer", "buffer in system RAM", first))
     if any(scene.alarms for scene in scenes):
         signs.append(Sign("alarm", "bottleneck"))
+    failed_wires = any(wire.failed for scene in scenes for wire in scene.grouping.wires)
+    if "failed" in marks or failed_wires:
+        signs.append(Sign("failed", "failed, out of order"))
+    if "stopped" in marks:
+        signs.append(Sign("stopped", "has no way left"))
     if any(box.several for box in boxes):
         signs.append(Sign("alike", "several alike, drawn as one"))
-    if any(box.devices[0].outside for box in boxes):
+    beyond = (scene.grouping.boxes[key] for scene, key in keys if not scene.mark(key))
+    if any(box.devices[0].outside for box in beyond):
         signs.append(Sign("outside", "outside this machine"))
     signs.append(Sign("rate", "link: thin to 10, thick over 350 GB/s"))
     if any(line.text == "rate unknown" for lines in labels for line in lines):
@@ -403,10 +434,14 @@ def _paint_sign(canvas: Canvas, sign: Sign, name: str, at: Point) -> None:
     boxes = {
         "buffer": {"color": look.colour, "penwidth": "2"},
         "alarm": {"color": theme.alarm, "penwidth": "2.6", "peripheries": "2"},
+        "failed": {"color": theme.ink, "style": "filled,rounded,dashed", "penwidth": "2"},
+        "stopped": {"color": theme.ink, "style": "filled,rounded,dotted", "penwidth": "2"},
         "outside": {"color": theme.soft, "style": "filled,rounded,dashed"},
     }
     if sign.kind in boxes:
         canvas.box(name, rect, fillcolor=theme.paper, **boxes[sign.kind])
+        if sign.kind == "failed":
+            cross(canvas, f"{name} cross", (rect.cx, rect.cy))
     elif sign.kind == "alike":
         fill, edge = theme.box("gpu")
         for step in (2, 1, 0):
