@@ -296,6 +296,60 @@ def test_data_paths_between_servers_are_listed_where_a_workload_is():
     assert not {survey.data_path.name for survey in paths(built(inside))} & set(BETWEEN)
 
 
+# --- a copy of which only a part is between servers -----------------------------------------------
+
+# gpu0 and gpu1 have NVLink, 100 GB/s each way; so have gpu2 and gpu3.
+LINKED = SERVERS.replace(
+    "  - nic -- leaf",
+    "  - gpu0 -- gpu1: 4x nvlink 4\n  - gpu2 -- gpu3: 4x nvlink 4\n  - nic -- leaf",
+)
+
+
+def test_a_shuffle_goes_by_nvlink_within_and_by_rdma_between_servers():
+    machine = built(LINKED)
+    answer = compare(machine, source="gpu", target="gpu", via=["peer-nvlink"])["peer-nvlink"]
+    use = answer.routes[0].use  # gpu0 has a third of each other GPU
+    assert use["gpu1 -> gpu0"] == pytest.approx(1 / 3)
+    assert use["cpu0 -> gpu0"] == pytest.approx(2 / 3)
+    assert use["nic0/chip in"] == pytest.approx(1 / 3)
+    # into a server come 2 GPUs x 2/3 of their rate by two cards of 50: 75 each
+    assert answer.rate == pytest.approx(4 * 75 * GB)
+    assert answer.hops_range == (2, 5)
+    assert (answer.counts.ram_traversals, answer.between_servers) == (0, True)
+
+
+def test_staged_each_server_rests_its_part():
+    machine = built(LINKED)
+    answer = compare(
+        machine,
+        workload=Workload("w", "copy", 120e9, *[("gpu0", "gpu1", "gpu2", "gpu3")] * 2),
+        via=["peer-ram"],
+    )["peer-ram"]
+    use = answer.routes[0].use
+    # into gpu0: two thirds arrive staged in ram0, a third is staged there from gpu1;
+    # and in ram1 the two thirds leave by a buffer
+    assert (use["ram0/bus"], use["ram1/bus"]) == (pytest.approx(2.0), pytest.approx(4 / 3))
+    assert answer.target_size == pytest.approx(120e9 * 2 / 3)
+
+
+def test_a_data_path_that_says_no_other_refuses_the_part():
+    own = LINKED + "data-paths: {own: {moves: [peer -> gpu by gpu over pcie]}}\n"
+    answer = compare(built(own), source="gpu", target="gpu", via=["own"])["own"]
+    assert {reason.code for reason in answer.reasons if reason.effect == "refused"} == {
+        "other-server"
+    }
+
+
+def test_the_data_path_between_servers_has_to_be_there():
+    own = (
+        SERVERS + "data-paths: {own: {moves: [peer -> gpu by gpu], to-other-servers: perr-rdma}}\n"
+    )
+    with pytest.raises(
+        DescriptionError, match="no data path `perr-rdma` for `own` between servers"
+    ):
+        loads(own)
+
+
 # --- drives and cards -----------------------------------------------------------------------------
 
 DRIVES = (

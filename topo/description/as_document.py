@@ -116,6 +116,7 @@ def _data_path(path: DataPath) -> Plain:
             "workers": path.workers if path.workers != 1 else 0,
             "needs": list(path.needs),
             "falls-back-to": path.falls_back_to,
+            "to-other-servers": path.to_other_servers,
             "source": path.source,
         }
     )

@@ -212,11 +212,16 @@ def _worker_rate(text: str) -> tuple[float, bool]:
 
 
 def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
-    """Check that a data path of the user's own falls back to one that is there."""
+    """Check that what a data path of the user's own falls back to, or goes on by, is there."""
     file_paths = tuple(data_paths)
     names = (*built_in_files(), *(path.name for path in file_paths))
     for path in file_paths:
-        if path.falls_back_to and path.falls_back_to not in names and path.place is not None:
-            message = f"no data path `{path.falls_back_to}` for `{path.name}` to fall back to"
-            advice = nearest_names(path.falls_back_to, names)
-            report.add(path.place, "unknown-name", message, help=advice)
+        asked = (
+            (path.falls_back_to, "to fall back to"),
+            (path.to_other_servers, "between servers"),
+        )
+        for name, what_for in asked:
+            if name and name not in names and path.place is not None:
+                message = f"no data path `{name}` for `{path.name}` {what_for}"
+                advice = nearest_names(name, names)
+                report.add(path.place, "unknown-name", message, help=advice)

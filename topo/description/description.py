@@ -155,6 +155,8 @@ class DataPath:
 
     Parameters
     ----------
+    to_other_servers
+        The data path between GPUs of different servers, where only a part of a copy is.
     stages
         ``pipelined``: the slowest decides; ``serial``: the times of one worker's stages add.
     workers
@@ -171,6 +173,7 @@ class DataPath:
     workers: int = 1
     needs: tuple[str, ...] = ()
     falls_back_to: str = ""
+    to_other_servers: str = ""
     source: str = ""
     place: Place | None = None
 

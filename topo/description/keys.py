@@ -256,6 +256,11 @@ DATA_PATH: Final = _table(
     ),
     Row("needs", "word-list", "facts it cannot do without: `peer-to-peer`", words=_NEEDS),
     Row("falls-back-to", "text", "the data path taken where this one is refused"),
+    Row(
+        "to-other-servers",
+        "text",
+        "of a copy between GPUs: the data path to those of other servers",
+    ),
     Row("source", "text", "where this is described"),
 )
 

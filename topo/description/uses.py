@@ -485,7 +485,8 @@ def _meaning(path: DataPath) -> tuple[object, ...]:
         replace(move, rate=replace(move.rate, source="") if move.rate else None)
         for move in path.moves
     )
-    return moves, path.stages, path.workers, path.needs, path.falls_back_to
+    instead = path.falls_back_to, path.to_other_servers
+    return moves, path.stages, path.workers, path.needs, *instead
 
 
 def _all_media(template: Description) -> Iterator[tuple[str, Medium]]:

@@ -142,9 +142,10 @@ class Router:
             if not ways:
                 return Route(path, direction, endpoint, "refused", (*reasons, _no_memory(far)))
             of_far = self._subflows(near_path, ways, endpoint, direction)
+            if isinstance(of_far, Reason) and far in apart and far not in elsewhere:
+                leaving, of_far = self._from_other_server(path, far, endpoint, direction)
+                target_path = leaving or target_path
             if isinstance(of_far, Reason):
-                if far in apart and far not in elsewhere:
-                    of_far = _server_reason("other-server", [far], "another", endpoint)
                 return Route(path, direction, endpoint, "refused", (*reasons, of_far))
             subflows.extend(
                 replace(subflow, share=subflow.share * size / sum(sizes)) for subflow in of_far
@@ -233,6 +234,22 @@ class Router:
         if lost:
             fact = f"no permitted way joins {listed(ranged(lost, 4))} and"
             yield Reason("no-way", "refused", fact, about=(endpoint,))
+
+    def _from_other_server(
+        self, path: DataPath, far: str, endpoint: str, direction: Direction
+    ) -> tuple[DataPath | None, tuple[Subflow, ...] | Reason]:
+        """Return the way of what a data path, itself within a server, brings from another one.
+
+        First the data path in that server.
+        """
+        if not path.to_other_servers:
+            return None, _server_reason("other-server", [far], "another", endpoint)
+        leaving, entering = halves(data_path(self.topology.description, path.to_other_servers))
+        for reason in self._not_between((far,), endpoint):
+            return None, reason
+        if leaving is None or not (ways := self._target_halves(leaving, far, endpoint)):
+            return None, _no_memory(far)
+        return leaving, self._subflows(entering, ways, endpoint, direction)
 
     def _diverted(
         self, path: DataPath, far_ends: tuple[str, ...], endpoint: str

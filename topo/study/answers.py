@@ -174,6 +174,11 @@ class PathAnswer:
         return next((route.target_path for route in self.routes if route.target_path), None)
 
     @property
+    def between_servers(self) -> bool:
+        """Whether that is RAM's or a GPU's way out of another server, no drive's."""
+        return self.target_path is not None and self.target_path.far_end != "storage"
+
+    @property
     def target_size(self) -> float | None:
         """Bytes that pass the RAM of those hosts in all; `None` where nobody said a size."""
         shares = (

@@ -202,7 +202,9 @@ def paths_document(
         ]
         return {**keys_of(routed), "routes": laid}
 
-    shown = "name:data_path title source stages workers needs falls_back_to? moves"
+    shown = (
+        "name:data_path title source stages workers needs falls_back_to? to_other_servers? moves"
+    )
     return {
         "schema": "topo.paths/1",
         "topology": topology,

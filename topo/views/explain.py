@@ -100,6 +100,8 @@ def data_path_explained(path: DataPath, counts: Counts, far: Counts | None = Non
         lines += ["", f"It needs: {', '.join(path.needs)}."]
     if path.falls_back_to:
         lines.append(f"Refused, it falls back to {path.falls_back_to}.")
+    if path.to_other_servers:
+        lines.append(f"What of a copy is between servers goes by {path.to_other_servers}.")
     if path.source:
         lines += ["", f"Source: {path.source}."]
     return Page(path.name, "a data path", "\n".join(lines))

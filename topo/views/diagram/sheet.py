@@ -243,7 +243,8 @@ class Sheet:
             hops, links = counted(route.logical_hops, "hop"), counted(route.physical_links, "link")
             traversals = counted(count(path).ram_traversals, "RAM traversal")
             if route.target_path is not None:
-                where = "the other server" if path.between_servers else "the target"
+                of_drive = route.target_path.far_end == "storage"
+                where = "the target" if of_drive else "the other server"
                 traversals += f", {count(route.target_path).ram_traversals} in {where}"
             lines.append(Line(f"{hops}, {links}, {traversals}", 12.0))
         else:

@@ -134,7 +134,7 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
 def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str, str]:
     """Return what is said of one path by row: empty where nothing is, as for a refused one."""
     refused, counts, cores = path.rate is None, path.counts, path.cores
-    between_servers = path.data_path.between_servers
+    between_servers = path.between_servers
     workload, (endpoint, _) = answer.workload, _endpoint_words(answer.paths)
     column = {
         "stops": _stopped(path.stopped, path.stopped_count, near_end=path.data_path.near_end),
@@ -208,7 +208,7 @@ def _in_target(path: PathAnswer) -> str:
 
 def _accesses(path: PathAnswer) -> str:
     """Return how often a payload byte is read or written on the memory buses of either server."""
-    if path.rate is None or path.target_path is None or not path.data_path.between_servers:
+    if path.rate is None or path.target_path is None or not path.between_servers:
         return ""
     here, there = path.counts.dram_bytes, count(path.target_path).dram_bytes
     return f"{here} a byte, {there} in the other server"
