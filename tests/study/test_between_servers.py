@@ -245,6 +245,18 @@ def test_pairs_in_order_and_all_evenly():
     assert {path.verdict for path in one.workloads[0].paths} == {"refused"}  # ram1 is gpu2's own
 
 
+@pytest.mark.parametrize(
+    ("measured", "workload", "via"),
+    [("ram0 -> gpu2", "fetch", "rdma-direct"), ("gpu0 -> gpu2", "hand-over", "peer-rdma")],
+)
+def test_a_rate_measured_from_end_to_end_holds_where_nothing_rests_between(measured, workload, via):
+    machine = built(SERVERS + f"measured: [{measured}: 40 GB/s]\n")
+    answer = compare(machine, workload=workload, via=[via], at="measured")[via]
+    assert answer.rate == pytest.approx(40 * GB)
+    theory = compare(machine, workload=workload, via=[via])[via]
+    assert theory.rate == pytest.approx(PCIE5)
+
+
 @pytest.mark.parametrize("nics", ["stripe", "best"])
 def test_cards_may_be_chosen_otherwise(nics):
     answer = compare(built(SERVERS), workload="mirror", via=["rdma"], policy=Policy(nics=nics))[
@@ -319,10 +331,10 @@ def test_a_shuffle_goes_by_nvlink_within_and_by_rdma_between_servers():
 
 
 def test_staged_each_server_rests_its_part():
-    machine = built(LINKED)
+    machine, gpus = built(LINKED), ("gpu0", "gpu1", "gpu2", "gpu3")
     answer = compare(
         machine,
-        workload=Workload("w", "copy", 120e9, *[("gpu0", "gpu1", "gpu2", "gpu3")] * 2),
+        workload=Workload("w", "copy", 120e9, gpus, gpus),
         via=["peer-ram"],
     )["peer-ram"]
     use = answer.routes[0].use

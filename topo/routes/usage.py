@@ -354,6 +354,11 @@ class UseBuilder:
                     each = weight / self._topology.cell_size(known.device)
                     use[resource] = use.get(resource, 0.0) + each
             transfers.append(replace(transfer, use=use))
+        if subflow.target_card and not subflow.memories:  # it rests nowhere between the two ends
+            measured = self._pairs.get((transfers[0].source, transfers[-1].target))
+            if measured is not None:
+                use = {**transfers[-1].use, self._add(_measured_pair(measured)): 1.0}
+                transfers[-1] = replace(transfers[-1], use=use)
         return replace(subflow, transfers=tuple(transfers))
 
     def _weights(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
@@ -423,17 +428,20 @@ class UseBuilder:
     def _measured(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the pairs with a measured rate that no single link stands for."""
         for measured in self._measurements(transfer):
-            resource = Resource(
-                name=f"{measured.source} -> {measured.target}",
-                direction="measured",
-                kind="measured-pair",
-                capacity=Capacity(theoretical=_NO_LIMIT, measured=measured.rate),
-                device=measured.source,
-                limited_by="measured",
-                place=measured.place,
-            )
-            yield self._add(resource), 1.0
+            yield self._add(_measured_pair(measured)), 1.0
 
     def _add(self, resource: Resource) -> str:
         self.extra.setdefault(resource.id, resource)
         return resource.id
+
+
+def _measured_pair(measured: Measurement) -> Resource:
+    return Resource(
+        name=f"{measured.source} -> {measured.target}",
+        direction="measured",
+        kind="measured-pair",
+        capacity=Capacity(theoretical=_NO_LIMIT, measured=measured.rate),
+        device=measured.source,
+        limited_by="measured",
+        place=measured.place,
+    )
