@@ -139,6 +139,19 @@ def test_a_broken_dump_leaves_everything_as_it_was(topo, tmp_path, dumps):
     assert {file: file.read_bytes() for file in tmp_path.glob("*.yaml")} == before
 
 
+def test_all_that_is_wrong_is_said_at_once(topo, tmp_path, dumps):
+    for at in (3, 5):
+        (tmp_path / "dumps" / f"node{at}.xml").write_text("<system", encoding="utf-8")
+    done = topo("import", *dumps, "missing.xml", "-o", "pod.yaml")
+    assert done.code == 1
+    assert all(name in done.err for name in ("node3.xml", "node5.xml", "`missing.xml`"))
+    assert "there is no file" in topo("import", "missing.xml", "dumps/node0.xml", "-o", "x").err
+    done = topo("import", *dumps[:2], "-o", "pod.yaml", "--storage", "mlx5_9")
+    assert "node3.xml" not in done.err
+    assert "node0" in done.err
+    assert "there is no network card `mlx5_9`" in done.err
+
+
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
     topo, tmp_path, dumps, monkeypatch
 ):

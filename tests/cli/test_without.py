@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import click
 import pytest
 
+from topo.cli.program import VERBS, program
+from topo.exports.formats import EXPORTS
 from topo.study.compare import compare
 from topo.topology.build import load, loads
 
@@ -37,6 +40,55 @@ def test_every_asking_verb_says_what_it_is_asked_without(topo, verb):
     assert result.code == 0, result.out + result.err
     assert "(without nic3)" in result.out
     assert topo(verb, "dgx-h100", "--without", "nic3", "--json").document["without"] == ["nic3"]
+
+
+def test_every_verb_that_takes_a_change_takes_what_is_out_of_order():
+    """Those that ask about a machine take both; the others make, list or format something."""
+    context = click.Context(program)
+    commands = {verb: program.get_command(context, verb) for verb in VERBS}
+    options = {
+        verb: {option for one in command.params for option in one.opts}
+        for verb, command in commands.items()
+        if command is not None
+    }
+    assert options.keys() == VERBS.keys()
+    asking = {verb for verb in VERBS if "--set" in options[verb]}
+    assert {verb for verb in VERBS if "--without" in options[verb]} == asking
+    assert asking >= {
+        *("affinity", "bottleneck", "check", "compare", "draw", "export", "failures"),
+        *("matrix", "paths", "report", "show", "simulate", "upgrade"),
+    }
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_what_is_out_of_order_is_not_exported(topo, form):
+    done = topo("export", form, "gds-textbook", "--without", "slot2")
+    assert done.code == 0, done.err
+    assert "slot2" not in done.out
+    whole = topo("export", form, "gds-textbook").out
+    assert len(done.out) < len(whole)
+
+
+def test_a_page_is_of_what_is_left(topo, tmp_path):
+    words = ("report", "gds-textbook", "--without", "slot2", "--json")
+    document = topo(*words).document
+    assert document["without"] == ["slot2"]
+    for section in ("resources", "classes", "localities", "matrices"):
+        assert document[section]
+        assert "slot2" not in json.dumps(document[section])
+    assert topo(*words[:-1], "-o", "left.html").code == 0
+    page = (tmp_path / "left.html").read_text(encoding="utf-8")
+    assert '"--without","slot2"' in page  # the command line that asks the same
+
+
+def test_a_picture_shows_what_is_out_of_order(topo, tmp_path):
+    for suffix in ("svg", "dot", "drawio", "pdf"):
+        file = f"left.{suffix}"
+        assert topo("draw", "gds-textbook", "--without", "slot2", "-o", file).code == 0
+    assert "FAILED" in (tmp_path / "left.svg").read_text(encoding="utf-8")
+    assert "FAILED" in (tmp_path / "left.drawio").read_text(encoding="utf-8")
+    words = ("draw", "gds-textbook", "--without", "slot2", "-o", "left.svg", "--json")
+    assert topo(*words).document["without"] == ["slot2"]
 
 
 @pytest.mark.parametrize("verb", ["matrix", "show"])

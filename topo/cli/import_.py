@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from topo.cli import verb
+from topo.errors import ExchangeError, TopoError
 from topo.files import STANDARD_INPUT, spare_inputs, write_file, write_files
 
 if TYPE_CHECKING:
     from topo.discovery.machine import Machine
+    from topo.errors import Finding
 
 _AND = "--and"
 
@@ -138,7 +141,8 @@ def _kind_and_files(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     from topo.discovery.importing import KINDS
 
     first, *others = words or ("",)
-    if others and (first in KINDS or (len(others) == 1 and not Path(first).exists())):
+    is_word = not (Path(first).exists() or {".", "/", os.sep} & set(first))
+    if others and (first in KINDS or (is_word and len(others) == 1)):
         return first, tuple(others)  # which `discover` refuses where nothing reads such a kind
     return "", words
 
@@ -180,19 +184,23 @@ def _import_hosts(
     for name, file in named:
         sources.setdefault(name, []).append(file)
     all_files = list(dict.fromkeys(file for files in sources.values() for file in files))
-    if all_files.count(STANDARD_INPUT) > 1:
-        raise click.UsageError("only one FILE can be standard input.")
     verb.Session.answers_about(all_files[0])
     machines: dict[str, Machine] = {}
+    findings: list[Finding] = []
     with verb.progress("hosts") as progress:
-        for file in all_files:
-            machines[file] = _discovered(kind, file)
-            progress(len(machines), 2 * len(all_files))
+        for done, file in enumerate(all_files):
+            progress(done, 2 * len(all_files))
+            try:
+                machines[file] = _discovered(kind, file)
+            except TopoError as error:
+                findings += error.findings
+        if findings:
+            raise ExchangeError(findings)
         imported = import_hosts(
             {name: [machines[file] for file in files] for name, files in sources.items()},
             machine_name(output or "cluster"),
             storage=storage,
-            progress=lambda done, count: progress(done + count, 2 * count),
+            progress=lambda done, count: progress(count + done, 2 * count),
         )
     if output:
         folder = Path(output).parent

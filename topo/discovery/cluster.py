@@ -186,16 +186,10 @@ def import_hosts(
     if twice:
         message = f"{listed(twice, most=3)} differ only in case"
         raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
+    told_by_host = _all_told(hosts, storage, progress)
     kinds: dict[str, list[tuple[Told, list[str]]]] = {}
-    told_by_host: dict[str, Told] = {}
-    told_by_sources: dict[tuple[int, ...], Told] = {}
-    for done, (host, sources) in enumerate(hosts.items()):
-        if progress is not None:
-            progress(done, len(hosts))
-        key = tuple(map(id, sources))
-        if key not in told_by_sources:
-            told_by_sources[key] = _told(host, sources, storage)
-        told = told_by_host[host] = told_by_sources[key]
+    for host in hosts:
+        told = told_by_host[host]
         alike = kinds.setdefault(likeness(told.document), [])
         kind = next(
             (names for first, names in alike if same_sizes(first.document, told.document)), None
@@ -221,10 +215,36 @@ def import_hosts(
     return ImportedHosts(name, made, cluster, yaml, findings)
 
 
-def _told(host: str, sources: Sequence[Machine], storage: Sequence[str]) -> Told:
+def _all_told(
+    hosts: Mapping[str, Sequence[Machine]],
+    storage: Sequence[str],
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Told]:
+    """Return what is told of each host; what is wrong is said of all of them at once."""
+    names_by_sources: dict[tuple[int, ...], list[str]] = {}
+    for host, sources in hosts.items():
+        names_by_sources.setdefault(tuple(map(id, sources)), []).append(host)
+    told_by_host: dict[str, Told] = {}
+    findings: list[Finding] = []
+    for done, names in enumerate(names_by_sources.values()):
+        if progress is not None:
+            progress(done, len(names_by_sources))
+        try:
+            told_by_host |= dict.fromkeys(names, _told(hosts[names[0]], storage))
+        except ExchangeError as error:
+            findings += (
+                replace(finding, message=f"{_hosts(names)}: {finding.message}")
+                for finding in error.findings
+            )
+    if findings:
+        raise ExchangeError(findings)
+    return told_by_host
+
+
+def _told(sources: Sequence[Machine], storage: Sequence[str]) -> Told:
     machine = one_machine(sources)
     if any(device.host for device in machine.devices):
-        message = f"{host}: `{machine.file}` is of several hosts itself"
+        message = f"`{machine.file}` is of several hosts itself"
         help = f"import it alone: `topo import {machine.file}`"
         raise ExchangeError(Finding("wrong-kind", message, help=help))
     return told_of(machine, storage)
