@@ -65,7 +65,7 @@ format: setup  ## let the formatter write
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup  ## time the commands against their budgets, a cluster, the solvers beside SimGrid, the page
+bench: setup  ## time the commands against their budgets, a cluster, the solvers beside SimGrid, the page, a sweep
 	$(BIN)/python bench/cold_start.py
 	$(BIN)/python -m bench.cluster --time
 	$(BIN)/python -m bench.large_cluster
@@ -73,6 +73,7 @@ bench: setup  ## time the commands against their budgets, a cluster, the solvers
 	$(BIN)/python -m bench.solve_families --sizes 100000 $(if $(SIMGRID_SOURCE),--simgrid-source $(SIMGRID_SOURCE))
 	$(BIN)/python -m bench.solve_completions
 	$(BIN)/python -m bench.report_page
+	$(BIN)/python -m bench.sweep
 
 renders: setup  ## draw every machine of topologies/ anew, its report and the gallery of all
 	@mkdir -p $(RENDERS)

@@ -37,12 +37,15 @@ settings: {iommu: off}
 workloads:
   load: {read: 320 GB, from: storage, to: gpu}
 """
+HBM = ["9 GB/s", "900 GB/s"]
+WORDS = {"sweep": ["--vary", f"gpu.hbm={','.join(HBM)}", "--against", "gpu.hbm"]}
 QUESTIONS: dict[str, Any] = {
     "compare": topo.compare,
     "bottleneck": topo.bottleneck,
     "simulate": topo.simulate,
     "upgrade": topo.upgrades,
     "failures": topo.failures,
+    "sweep": lambda machine: topo.sweep(machine, {"gpu.hbm": HBM}, against="gpu.hbm"),
 }
 
 
@@ -94,7 +97,7 @@ def sources(page):
 
 def test_what_a_picture_says_best_holds_it(values):
     pictured = {type(value).__name__ for value in values if sources(value._repr_html_())}
-    assert pictured == {"Topology", "Simulation"}
+    assert pictured == {"Topology", "Simulation", "Swept"}
 
 
 def test_a_refused_path_is_shown():
@@ -120,7 +123,7 @@ def test_the_document_of_an_answer_is_what_the_verb_prints(name, capsys):
     if len(machine.devices) < 100:
         verbs |= {verb: ask for verb, ask in QUESTIONS.items() if verb != "upgrade"}
     for verb, ask in verbs.items():
-        assert main([verb, name, "--json"]) == 0
+        assert main([verb, name, *WORDS.get(verb, ()), "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)
         assert ask(machine).to_dict() == printed, verb
 

@@ -31,8 +31,8 @@ class Displayed:
     def to_frame(self) -> Any:
         """Return the main table of that document as a `pandas.DataFrame`.
 
-        A row is a resource of a topology, a data path of a workload, a rung, a run, an upgrade or a
-        failure; units are in the names of the columns.
+        A row is a resource of a topology, a data path of a workload, a rung, a run, an upgrade, a
+        failure or a design; units are in the names of the columns.
 
         Raises
         ------

@@ -85,6 +85,16 @@ class TopoError(Exception):
         )
         super().__init__("\n".join(_one_line(finding) for finding in self.findings))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process makes the same error of."""
+        return _again, (type(self), self.findings)
+
+
+def _again(kind: type[TopoError], findings: tuple[Finding, ...]) -> TopoError:
+    error = kind.__new__(kind)
+    TopoError.__init__(error, findings)
+    return error
+
 
 class DocumentError(TopoError):
     """The text is not YAML that topo reads."""

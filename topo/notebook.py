@@ -17,11 +17,13 @@ from topo.phrases import counted, listed, shortened
 from topo.study.answers import Comparison, Ladder
 from topo.study.diff import Diff
 from topo.study.failures import Failures
+from topo.study.front import Swept
 from topo.study.prices import Explanation, explain
 from topo.study.timeline import Simulation, at_once
 from topo.study.upgrade import Upgrades
 from topo.topology.topology import Topology
 from topo.views import documents
+from topo.views.diagram.front import draw_front
 from topo.views.diagram.sheet import draw
 from topo.views.diagram.timeline import draw_timeline
 from topo.views.json import plain
@@ -40,6 +42,7 @@ from topo.views.text.page import (
     wide,
     workload_sentence,
 )
+from topo.views.text.sweep import sweep_page
 from topo.views.text.upgrades import upgrades_page
 
 if TYPE_CHECKING:
@@ -242,6 +245,13 @@ _SHOWN: Mapping[type, _Shown] = {
         _upgrades_picture,
         documents.upgrades_document,
         lambda document: document["upgrades"],
+    ),
+    Swept: _Shown(
+        lambda swept: sweep_page(swept, most=_ROWS),
+        lambda swept: draw_front(swept) if swept.front else draw(swept.topology, answer=None),
+        documents.sweep_document,
+        lambda document: document["designs"],
+        pictured=True,
     ),
     Failures: _Shown(
         lambda failures: failures_page(failures, _ROWS),

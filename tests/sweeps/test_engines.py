@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.machines import ONE_SOCKET, built
-from topo.errors import TopoError
+from topo.errors import CertificateError, Finding, LibraryError, TopoError, UnknownNameError
 from topo.study.designs import Designs
 from topo.study.sweep import axis_of, planned
 from topo.study.variants import Question
@@ -221,6 +221,29 @@ def test_without_dask_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(TopoError, match=r"gpu-topo\[sweep\]"):
         engines.dask("dask://host:8786")
+
+
+@pytest.mark.parametrize("kind", [TopoError, UnknownNameError, CertificateError])
+def test_an_error_comes_whole_from_another_process(kind):
+    import pickle
+
+    error = pickle.loads(pickle.dumps(kind(Finding("code", "words", help="advice"))))
+    assert type(error) is kind
+    assert error.findings == (Finding("code", "words", help="advice"),)
+    assert str(error) == str(kind(error.findings))
+    library = pickle.loads(pickle.dumps(LibraryError("pyarrow", "writing Parquet")))
+    assert library.findings == LibraryError("pyarrow", "writing Parquet").findings
+
+
+@pytest.mark.slow
+def test_a_fault_of_topo_is_no_illegal_design(sweep, monkeypatch):
+    def fails(*_):
+        raise CertificateError(Finding("not-certified", "it does not pass"))
+
+    monkeypatch.setattr("topo.study.designs.solve", fails)
+    monkeypatch.setattr("topo.study.designs.outcome_of", fails)
+    with pytest.raises(CertificateError):
+        answered(sweep, engines.here)
 
 
 def test_a_worker_of_another_version_is_refused(sweep):

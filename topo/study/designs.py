@@ -25,8 +25,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.description.description import Axis, Choice, Device
-from topo.errors import TopoError, UnknownNameError
+from topo.errors import CertificateError, TopoError, UnknownNameError
 from topo.records import dataclass
+from topo.study.solutions import Solutions
 from topo.study.sweep import is_question
 from topo.study.variants import (
     Laid,
@@ -37,7 +38,8 @@ from topo.study.variants import (
     lay,
     outcome_of,
     prices_of,
-    solved,
+    solve,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -142,31 +144,31 @@ class Designs:
     def _outcome(self, number: int) -> Outcome:
         sweep = self._sweep
         choices = sweep.design(number)
-        question = sweep.asked_of(choices)
-        if any(self._of_rates):
-            fixed = self._fixed(number)
-            if self._anchor[0] != fixed:
-                self._anchor = (fixed, self._anchor_of(choices, question))
-            anchor = self._anchor[1]
-            laid = anchor.laid(choices) if anchor is not None else None
-            if laid is not None:
-                try:
-                    return solved(*laid)
-                except TopoError as error:
-                    return illegal(question, error)
-        changes = sweep.changes_of(choices)
         try:
+            if any(self._of_rates):
+                fixed = self._fixed(number)
+                if self._anchor[0] != fixed:
+                    self._anchor = (fixed, self._anchor_of(choices))
+                anchor = self._anchor[1]
+                outcome = anchor.outcome(choices) if anchor is not None else None
+                if outcome is not None:
+                    return outcome
+            changes = sweep.changes_of(choices)
             topology = sweep.topology.replace(changes) if changes else sweep.topology
-            return outcome_of(topology, question, priced=_priced(sweep, topology))
+            priced = _priced(sweep, topology)
+            return outcome_of(topology, sweep.asked_of(choices), priced=priced)
+        except CertificateError:  # a fault of topo, not of the design
+            raise
         except TopoError as error:
-            return illegal(question, error)
+            return illegal(sweep.asked_of(choices), error)
 
-    def _anchor_of(self, choices: Sequence[Choice], question: Question) -> _Anchor | None:
+    def _anchor_of(self, choices: Sequence[Choice]) -> _Anchor | None:
         """Return what designs with these choices of the axes that change more have in common.
 
         `None` where they have to be answered in full.
         """
         sweep = self._sweep
+        question = sweep.asked_of(choices)
         pairs = list(zip(sweep.axes, choices, self._of_rates, strict=True))
         changes: dict[str, str] = {}
         for axis, choice, of_rates in pairs:
@@ -185,7 +187,15 @@ class Designs:
             return None
         places = [place for place, only in enumerate(self._of_rates) if only]
         groups = _groups(machine.topology, [(place, sweep.axes[place]) for place in places])
-        return _Anchor(machine, laid, groups, _priced(sweep, machine.topology))
+        varied = {
+            device.name
+            for axis, _, only in pairs
+            for key in _keys(axis)
+            if only
+            for device in machine.topology.select(key.rpartition(".")[0])
+        }
+        solutions = Solutions(laid.matrix, varied)
+        return _Anchor(machine, laid, groups, _priced(sweep, machine.topology), solutions)
 
 
 class _Machine:
@@ -218,12 +228,20 @@ class _Anchor:
         laid: Laid,
         groups: Sequence[tuple[int, ...]],
         priced: tuple[str, ...],
+        solutions: Solutions,
     ) -> None:
         self._machine, self._laid, self._priced = machine, laid, priced
+        self._solutions = solutions
         self._groups = [(group, _Changes(machine, laid.matrix)) for group in groups]
 
-    def laid(self, choices: Sequence[Choice]) -> tuple[Laid, float | None] | None:
-        """Return the question on a design, and its cost; `None` where it is asked in full."""
+    def outcome(self, choices: Sequence[Choice]) -> Outcome | None:
+        """Return what a design gives; `None` where it has to be asked in full.
+
+        Raises
+        ------
+        TopoError
+            Where nothing limits a demand.
+        """
         changes: list[_Change] = []
         touched: set[str] = set()
         for group, known in self._groups:
@@ -236,17 +254,25 @@ class _Anchor:
         for change in changes:
             prices = {**prices, **change.prices} if change.prices else prices
         cost = cost_of(prices, self._priced)
-        matrix = self._laid.matrix
-        if matrix is None:
-            return self._laid, cost
-        resources, capacities = list(matrix.resources), list(matrix.system.capacities)
-        for change in changes:
-            for column, resource in change.resources:
+        changed = {column: each for change in changes for column, each in change.resources}
+        known_outcome = self._solutions.known(changed)
+        if known_outcome is not None:
+            same = known_outcome.cost == cost
+            return known_outcome if same else replace(known_outcome, cost=cost)
+        laid = self._laid
+        if laid.matrix is not None:
+            resources, capacities = list(laid.matrix.resources), list(laid.matrix.system.capacities)
+            for column, resource in changed.items():
                 resources[column] = resource
-                capacities[column] = resource.capacity.rate(matrix.basis)
-        system = replace(matrix.system, capacities=tuple(capacities))
-        matrix = replace(matrix, resources=tuple(resources), system=system)
-        return replace(self._laid, matrix=matrix), cost
+                capacities[column] = resource.capacity.rate(laid.matrix.basis)
+            system = replace(laid.matrix.system, capacities=tuple(capacities))
+            matrix = replace(laid.matrix, resources=tuple(resources), system=system)
+            laid = replace(laid, matrix=matrix)
+        solved = solve(laid)
+        outcome = told(laid, solved, cost)
+        if solved is not None:
+            self._solutions.keep(changed, solved, outcome)
+        return outcome
 
 
 class _Changes:
@@ -297,13 +323,17 @@ def _priced(sweep: Sweep, topology: Topology) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _keys(axis: Axis) -> tuple[str, ...]:
+    """Return all that the values of an axis change."""
+    return tuple(dict.fromkeys(key for choice in axis.choices for key in choice.changes))
+
+
 # --- what changes rates only ----------------------------------------------------------------------
 
 
 def _changes_rates_only(topology: Topology, axis: Axis) -> bool:
     """Whether each key of an axis is a figure of `RATES` of devices that are there."""
-    keys = dict.fromkeys(key for choice in axis.choices for key in choice.changes)
-    for key in keys:
+    for key in _keys(axis):
         pattern, _, figure = key.rpartition(".")
         if not pattern or " " in key or figure not in RATES:
             return False
@@ -320,7 +350,7 @@ def _follows_from_rates_only(laid: Laid, question: Question, axes: Iterable[Axis
         return False
     if "nearest" not in (question.policy.pairing, laid.workload.pairing):
         return True
-    keys = (key for axis in axes for choice in axis.choices for key in choice.changes)
+    keys = (key for axis in axes for key in _keys(axis))
     return not any(key.rpartition(".")[2] in _BY_NEARNESS for key in keys)
 
 
@@ -351,7 +381,7 @@ def _groups(topology: Topology, axes: Iterable[tuple[int, Axis]]) -> tuple[tuple
     groups: list[tuple[set[str], list[int]]] = []
     for place, axis in axes:
         touched: set[str] = set()
-        for key in (key for choice in axis.choices for key in choice.changes):
+        for key in _keys(axis):
             pattern, _, figure = key.rpartition(".")
             touched.update(device.name for device in topology.select(pattern))
             if figure == "channels":  # a CPU has a number of them for all of its memories

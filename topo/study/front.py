@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from topo.description.description import Basis
+from topo.display import Displayed
 from topo.errors import Finding, UnknownNameError
 from topo.phrases import brief, counted, did_you_mean, listed
 from topo.records import dataclass
@@ -39,7 +40,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class Swept(Displayed):
     """All designs of a sweep, answered.
 
     Parameters
@@ -62,6 +63,11 @@ class Swept:
     def __repr__(self) -> str:
         words = f"{self.sweep.topology.name}: {counted(len(self.outcomes), 'design')}"
         return brief(self, f"{words}, {len(self.placed)} of them possible")
+
+    @property
+    def topology(self) -> Topology:
+        """The machine, before anything is varied."""
+        return self.sweep.topology
 
     @property
     def verdicts(self) -> Mapping[str, int]:

@@ -32,6 +32,8 @@ from topo.study.question import ask, chosen_workloads
 
 if TYPE_CHECKING:
     from topo.flows.demands import UseMatrix
+    from topo.solve.system import Allocation
+    from topo.study.answer import Completion
     from topo.topology.topology import Topology
 
 
@@ -159,7 +161,8 @@ def outcome_of(topology: Topology, question: Question, *, priced: Iterable[str] 
         As `lay`; and where nothing limits a demand.
     """
     cost = cost_of(prices_of(topology), priced)
-    return solved(lay(topology, question), cost)
+    laid_on = lay(topology, question)
+    return told(laid_on, solve(laid_on), cost)
 
 
 def illegal(question: Question, error: TopoError) -> Outcome:
@@ -169,23 +172,44 @@ def illegal(question: Question, error: TopoError) -> Outcome:
     return Outcome(question.workload, question.via, "illegal", reason=" ".join(reason.split()))
 
 
-def solved(question: Laid, cost: float | None) -> Outcome:
-    """Solve what is laid.
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A use matrix solved: what each demand gets, until when, and the most that passes each column.
+
+    `peaks` are bytes/s at any time; infinite where it is not kept what ran when.
+    """
+
+    allocation: Allocation
+    whole: Completion
+    peaks: Sequence[float]
+
+
+def solve(question: Laid) -> Solved | None:
+    """Solve what is laid; `None` where it is refused.
 
     Raises
     ------
     UnboundedError
         Where nothing limits a demand.
     """
-    answer, matrix = question.answer, question.matrix
-    outcome = Outcome(question.workload.name, answer.name, answer.verdict, cost=cost)
+    matrix = question.matrix
     if matrix is None:
-        refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
-        return replace(outcome, reason=listed(refused, most=_MOST))
+        return None
     with naming_demands(matrix):
         allocation = shared(matrix.system)
     whole = completion(matrix, allocation, sized=question.workload.sized)
-    bound = bottlenecks_of(matrix, allocation, whole)
+    return Solved(allocation, whole, peaks_of(matrix, allocation, whole))
+
+
+def told(question: Laid, solved: Solved | None, cost: float | None) -> Outcome:
+    """Return the outcome of what is laid and solved."""
+    answer, matrix = question.answer, question.matrix
+    outcome = Outcome(question.workload.name, answer.name, answer.verdict, cost=cost)
+    if matrix is None or solved is None:
+        refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
+        return replace(outcome, reason=listed(refused, most=_MOST))
+    whole = solved.whole
+    bound = bottlenecks_of(matrix, solved.allocation, whole)
     own = own_limits_of(matrix, whole)
     names = [shortened(full.resource.name for full in bound)] if bound else []
     names += ["its workers" if limit.workers else "the workload's own limit" for limit in own]
@@ -193,7 +217,7 @@ def solved(question: Laid, cost: float | None) -> Outcome:
         outcome,
         rate=whole.rate,
         time=whole.time,
-        at_most=bool(unknowns_of(matrix, peaks_of(matrix, allocation, whole))),
+        at_most=bool(unknowns_of(matrix, solved.peaks)),
         limited_by=", ".join(dict.fromkeys(names)),
         certified=whole.certified,
     )

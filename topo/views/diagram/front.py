@@ -130,10 +130,12 @@ class _Sheet:
         up = -12 if self.swept.aim == "rate" else 12
         taken: list[tuple[float, float]] = []
         for number, each in enumerate(self.listed, start=1):
-            x, y = self._x(each.taken or 0.0) - 12, self._y(each.value) + up
-            if all(abs(x - left) >= _ROOM or abs(y - high) >= _ROOM for left, high in taken):
-                self._number(x, y, number)
-                taken.append((x, y))
+            x, y = self._x(each.taken or 0.0), self._y(each.value)
+            for place in ((x - 12, y + up), (x, y + 1.3 * up), (x + 12, y - up)):
+                if all(_apart(place, before) for before in taken):
+                    self._number(*place, number)
+                    taken.append(place)
+                    break
 
     # --- pieces -----------------------------------------------------------------------------------
 
@@ -178,6 +180,10 @@ class _Sheet:
     def _write(self, at: tuple[float, float], line: Line, *, middle: bool = False) -> None:
         self._count += 1
         self.canvas.words(f"words {self._count}", at, (line,), left=not middle)
+
+
+def _apart(place: tuple[float, float], before: tuple[float, float]) -> bool:
+    return any(abs(a - b) >= _ROOM for a, b in zip(place, before, strict=True))
 
 
 def _spread(front: tuple[Placed, ...], most: int) -> tuple[Placed, ...]:
