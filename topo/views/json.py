@@ -346,13 +346,17 @@ def _field_change(change: FieldChange) -> Document:
 
 
 def _answer_pair(pair: AnswerPair) -> Document:
-    from topo.views.sentences import sentence
+    from topo.views.sentences import pair_sentence
 
     sides = {
         side: None if path is None else keys_of(path, _IN_BRIEF, _in_words("own_limits"))
         for side, path in (("before", pair.before), ("after", pair.after))
     }
-    return {**keys_of(pair, "data_path outcome times_as_fast"), **sides, "sentence": sentence(pair)}
+    return {
+        **keys_of(pair, "data_path outcome times_as_fast"),
+        **sides,
+        "sentence": pair_sentence(pair),
+    }
 
 
 _IN_BRIEF: Final = "verdict reasons rate at_most time *counts bottlenecks tied unknowns:unknown"

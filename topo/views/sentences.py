@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 from topo.errors import Finding
 from topo.phrases import listed, ranges
 from topo.solve.system import TIE
-from topo.study import answers, diff, insights
+from topo.study import answers, insights
 from topo.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
     from topo.routes.route import Reason
     from topo.study.check import Judgement
+    from topo.study.diff import AnswerPair
     from topo.study.prediction import Sample
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
@@ -487,8 +488,8 @@ def done_words(seconds: float, *, at_most: bool) -> str:
     return ("after at least " if at_most else "at ") + format_duration(seconds)
 
 
-@sentence.register
-def _answer_pair(pair: diff.AnswerPair) -> str:
+def pair_sentence(pair: AnswerPair) -> str:
+    """Return what became of an answer, and what bound before and binds now."""
     before, after = pair.before, pair.after
     start = f"{pair.workload} by {pair.data_path}"
     if before is None or after is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.fields import FLAG, SLOT, quantity_of
 from topo.catalogue.part import Figure, PeerCap, Ports, Slot
 from topo.phrases import counted, listed
-from topo.views.sentences import rate_words, sentence, time_words
+from topo.views.sentences import pair_sentence, rate_words, time_words
 from topo.views.text.answers import basis_note, limits_text
 from topo.views.text.machine import ports_text
 from topo.views.text.page import (
@@ -83,7 +83,7 @@ def diff_page(diff: Diff) -> Iterator[Block]:
             yield Text(f"Before it was {workload_sentence(first)}.")
         pairs = diff.pairs_of(workload)
         yield _answers(pairs)
-        yield Bullets(tuple(sentence(pair) for pair in pairs if pair.before and pair.after))
+        yield Bullets(tuple(pair_sentence(pair) for pair in pairs if pair.before and pair.after))
     if diff.answers:
         yield basis_note(diff.basis)
 
