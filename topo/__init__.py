@@ -28,6 +28,7 @@ __all__ = [
     "check",
     "compare",
     "diff",
+    "doubt",
     "draw",
     "failures",
     "load",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from topo.study.check import check
     from topo.study.compare import compare, paths
     from topo.study.diff import diff
+    from topo.study.doubt import doubt
     from topo.study.failures import failures
     from topo.study.front import sweep
     from topo.study.timeline import simulate
@@ -75,6 +77,7 @@ else:
         "check": "topo.study.check",
         "compare": "topo.study.compare",
         "diff": "topo.study.diff",
+        "doubt": "topo.study.doubt",
         "draw": "topo.views.diagram.sheet",
         "failures": "topo.study.failures",
         "load": "topo.topology.build",

@@ -16,6 +16,7 @@ from topo.errors import Finding, LibraryError
 from topo.phrases import counted, listed, shortened
 from topo.study.answers import Comparison, Ladder
 from topo.study.diff import Diff
+from topo.study.doubt import Doubt
 from topo.study.failures import Failures
 from topo.study.front import Swept
 from topo.study.prices import Explanation, explain
@@ -26,10 +27,12 @@ from topo.views import documents
 from topo.views.diagram.front import draw_front
 from topo.views.diagram.sheet import draw
 from topo.views.diagram.timeline import draw_timeline
+from topo.views.diagram.tornado import draw_tornado
 from topo.views.json import plain
 from topo.views.markup import escaped, html
 from topo.views.text.answers import bottleneck_page, comparison_page, simulation_page
 from topo.views.text.diff import diff_page
+from topo.views.text.doubt import doubt_page
 from topo.views.text.failures import failures_page
 from topo.views.text.page import (
     Block,
@@ -239,6 +242,17 @@ _SHOWN: Mapping[type, _Shown] = {
             for workload in document["workloads"]
             for path in workload["paths"]
         ),
+    ),
+    Doubt: _Shown(
+        doubt_page,
+        draw_tornado,
+        documents.doubt_document,
+        lambda document: (
+            {"workload": answer["workload"], "data_path": answer["data_path"], **swing}
+            for answer in document["answers"]
+            for swing in answer["swings"]
+        ),
+        pictured=True,
     ),
     Upgrades: _Shown(
         lambda upgrades: upgrades_page(upgrades, most=_ROWS),

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.description.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examples, plain, read
 from tests.description.strategies import machines
@@ -48,6 +49,27 @@ def test_what_topo_ships_comes_back(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_come_back(name):
     assert_document_comes_back(load(SHARED / f"{name}.yaml"))
+
+
+@given(st.floats(1, 1e3), st.floats(0, 1), st.floats(0, 1))
+def test_ranges_come_back(value, below, above):
+    """Of parts, media and devices: what a figure may be at least and at most."""
+    low, high = value * (1 - below / 2), value * (1 + above)
+    ranged = {"value": f"{value!r} GB/s", "range": f"{low!r}-{high!r} GB/s", "kind": "guess"}
+    ratio = {"value": "80 %", "range": "75-85 %", "source": "us"}
+    description = again(
+        {
+            "topo": 1,
+            "parts": {"drive": {"like": "nvme-gen4-3.84tb", "read": ranged}},
+            "media": {"pcie 4": {"like": "pcie 4", "efficiency": ratio}},
+            "devices": {"a": "drive", "b": {"part": "drive", "write": {**ranged, "source": "us"}}},
+        }
+    )
+    assert description.devices[0].part.figures["read"].range == pytest.approx(
+        (low * 1e9, high * 1e9)
+    )
+    assert description.devices[1].part.figures["write"].range is not None
+    assert_document_comes_back(description)
 
 
 def test_every_device_has_a_key_of_its_own():

@@ -34,12 +34,15 @@ class Figure:
         Document, page or ``file:line``; for a formula the formula with its numbers.
     at_most
         Whether it is only what cannot be exceeded, and the number itself is unknown.
+    range
+        The least and the most that it may be, as its source says; `None` where it does not.
     """
 
     value: float | None
     kind: FigureKind
     source: str
     at_most: bool = False
+    range: tuple[float, float] | None = None
 
     @property
     def unknown(self) -> bool:

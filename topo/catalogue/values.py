@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final, TypeVar, cast, get_args
 
 from topo.catalogue.fields import RATE, Quantity
@@ -20,7 +21,11 @@ from topo.units import parse_flag
 
 T = TypeVar("T")
 _KINDS: Final = get_args(FigureKind)
+_RANGE: Final = re.compile(
+    r"\s*([0-9.]+)\s*([A-Za-z%][^-]*?)?\s*(?:-|\u2013|\bto\b)\s*([0-9.]+)\s*([A-Za-z%].*?)?\s*"
+)
 _VALUE_KEYS: Final = ("value", "source", "kind")
+_FIGURE_KEYS: Final = (*_VALUE_KEYS, "range")
 SENTENCES: Final = ("source", "title")
 """Keys whose text is a sentence, in which people write commas."""
 
@@ -50,7 +55,12 @@ class Word:
 
 
 def read_value(
-    node: Node, parse: Callable[[Scalar, Origin], T], *, report: Report, origin: Origin = HERE
+    node: Node,
+    parse: Callable[[Scalar, Origin], T],
+    *,
+    report: Report,
+    origin: Origin = HERE,
+    keys: tuple[str, ...] = _VALUE_KEYS,
 ) -> T | None:
     """Read a value, plain or as ``{value, source, kind}``, by what its text and origin become.
 
@@ -64,6 +74,8 @@ def read_value(
         Takes what is wrong.
     origin
         The source and the kind of a value that says neither.
+    keys
+        What a mapping may have.
 
     Returns
     -------
@@ -71,8 +83,8 @@ def read_value(
         `None` when it could not be read, which the report then says.
     """
     if isinstance(node, Mapping):
-        node = rejoin(node, _VALUE_KEYS)
-        refused = refuse_unknown_keys(node, _VALUE_KEYS, report=report, owner="a figure")
+        node = rejoin(node, keys)
+        refused = refuse_unknown_keys(node, keys, report=report, owner="a figure")
         value = node.get("value")
         if value is None:
             if not refused:  # else that key was meant for it
@@ -109,14 +121,44 @@ def read_figure(
 
     `name` is the key, for messages.
     """
-    return read_value(
+    figure = read_value(
         node,
         lambda scalar, origin: _figure(
             scalar.text, quantity, origin.kind, origin.at(scalar), unlimited=unlimited, name=name
         ),
         report=report,
         origin=origin,
+        keys=_FIGURE_KEYS,
     )
+    stated = node.get("range") if isinstance(node, Mapping) else None
+    if stated is None or figure is None:
+        return figure
+    least_and_most = read_value(
+        stated, lambda scalar, _: _range(scalar.text, quantity, figure), report=report
+    )
+    return replace(figure, range=least_and_most)
+
+
+def _range(text: str, quantity: Quantity, figure: Figure) -> tuple[float, float]:
+    """Read the least and the most that a figure may be: ``60-75 %``, ``8 GB/s - 15 GB/s``."""
+    assert quantity.parse is not None
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        advice = "write the least and the most: `60-75 %`, `8-15 GB/s`"
+        raise UnitError("bad-number", f"`{text}` is no range", advice)
+    first, unit_of_first, second, unit = match.groups()
+    low = quantity.parse(f"{first} {unit_of_first or unit or ''}".strip())
+    high = quantity.parse(f"{second} {unit or ''}".strip())
+    if not 0 < low <= high:
+        message = f"the range `{text.strip()}` " + ("runs backwards" if low else "begins at zero")
+        raise UnitError("bad-number", message, "write the least first, above zero")
+    if figure.known and not low <= (figure.value or 0.0) <= high:
+        raise UnitError(
+            "range-beside-value",
+            f"the range `{text.strip()}` does not hold {quantity.text(figure.value)}, the value",
+            "a range is the least and the most that the value may be",
+        )
+    return low, high
 
 
 def _figure(

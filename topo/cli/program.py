@@ -38,6 +38,7 @@ VERBS: dict[str, str] = {
     "simulate": "Run the file's workloads together until each has its bytes.",
     "failures": "Say what is left when a link, card, switch, drive or appliance fails.",
     "diff": "Say what differs between two machines, and what it does to the answers.",
+    "doubt": "Say how sure the answers are: what each guess does, and what to measure first.",
     "upgrade": "Rank changes: cards, cables, memory, storage, sockets, data paths.",
     "sweep": "Answer one question of many designs, and say which is best and what each price buys.",
     "draw": "Draw the machine and the way the data goes.",

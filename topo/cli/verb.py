@@ -157,11 +157,13 @@ def command(*examples: str, **attributes: Any) -> Callable[[_Verb], click.Comman
     return click.command(epilog=epilog, **attributes)
 
 
-def choice(option: str, words: Iterable[str], help: str | None = None) -> Callable[[_Verb], _Verb]:
-    """Give a verb an option that is one of some words, the first by default."""
+def choice(
+    option: str, words: Iterable[str], help: str | None = None, default: str = ""
+) -> Callable[[_Verb], _Verb]:
+    """Give a verb an option that is one of some words, the first where `default` names none."""
     words = tuple(words)
     return click.option(
-        option, type=click.Choice(words), default=words[0], show_default=True, help=help
+        option, type=click.Choice(words), default=default or words[0], show_default=True, help=help
     )
 
 
@@ -237,11 +239,11 @@ def asks_question(verb: _Verb) -> _Verb:
     return wrapped
 
 
-def asks_how(verb: _Verb) -> _Verb:
-    """Give a verb the basis and the policy, as one `how`."""
+def asks_how(verb: _Verb, *, at: Basis = "theoretical") -> _Verb:
+    """Give a verb the basis, `at` where nobody says one, and the policy, as one `how`."""
     from topo.description.description import BASES, Pairing
 
-    @choice("--at", BASES, "Which figure of each capacity to use.")
+    @choice("--at", BASES, "Which figure of each capacity to use.", at)
     @choice("--nics", ("nearest", "stripe", "best"), "Which network cards serve a GPU.")
     @choice(
         "--routes", ("spread", "first"), "Share equally good routes, or take the first by name."
@@ -306,16 +308,19 @@ def asks_markdown(verb: _Verb) -> _Verb:
     return option(verb)
 
 
-def draws_timeline(verb: _Verb) -> _Verb:
-    """Give a verb ``-o`` and ``--theme`` for a picture of its timeline."""
+def draws(what: str) -> Callable[[_Verb], _Verb]:
+    """Give a verb ``-o`` and ``--theme`` for a picture of something."""
     theme = choice("--theme", THEMES, "Of the picture.")
     output = click.option(
         "-o",
         "--output",
         metavar="FILE",
-        help="Draw who runs when as well: FILE.svg, .png, .pdf, .dot or .drawio.",
+        help=f"Draw {what} as well: FILE.svg, .png, .pdf, .dot or .drawio.",
     )
-    return output(theme(verb))
+    return lambda verb: output(theme(verb))
+
+
+draws_timeline = draws("who runs when")
 
 
 def lists(values: Iterable[str]) -> tuple[str, ...]:

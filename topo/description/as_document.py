@@ -317,7 +317,12 @@ def _figure_value(
 
     `kind` and `source` are what the mapping around it says of all its figures.
     """
-    return _sourced(quantity.spelled(figure.value), figure.source, figure.kind, (source, kind))
+    value = _sourced(quantity.spelled(figure.value), figure.source, figure.kind, (source, kind))
+    if figure.range is None:
+        return value
+    low, high = map(quantity.spelled, figure.range)
+    entries = value if isinstance(value, dict) else {"value": value}
+    return {**entries, "range": f"{low} - {high}"}
 
 
 def _sourced(text: Any, source: str, kind: FigureKind, usual: Usual) -> Any:

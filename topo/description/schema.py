@@ -118,15 +118,17 @@ WORDS: Final[Mapping[str, Callable[[Schema], Schema]]] = {
 }
 
 
-def _figure(plain: Schema, *words: str) -> Schema:
-    """Return a value that may be unknown and may stand with its source."""
+def _figure(plain: Schema, *words: str, ranged: bool = False) -> Schema:
+    """Return a value that may be unknown and may stand with its source; a number with a range."""
     value = _either(plain, _words("unknown", *words))
+    means = "the least and the most that it may be, `60-75 %`: `topo doubt` asks what that does"
     sourced = {
         "type": "object",
         "properties": {
             "value": value,
             "source": {"type": "string", "description": "where it comes from"},
             "kind": _FIGURE_KIND,
+            **({"range": {"type": "string", "description": means}} if ranged else {}),
         },
         "required": ["value"],
         "additionalProperties": False,
@@ -138,7 +140,8 @@ def _field(field: fields.Field) -> Schema:
     if field.quantity is fields.CAPS:
         return _either(fields.FLAG.schema, _words("unknown"), _ref("caps"))
     plain = _words(*field.words) if field.words else field.quantity.schema
-    return _figure(plain, "unlimited") if field.unlimited else _figure(plain)
+    words = ("unlimited",) if field.unlimited else ()
+    return _figure(plain, *words, ranged=bool(field.quantity.unit))
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -256,7 +259,7 @@ def _definitions() -> Schema:
             "description": "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`",
             "examples": ["pcie 5 x16", "2x infiniband ndr", "ethernet 400 Gb/s", "memory-bus"],
         },
-        "ratio-figure": _figure(fields.RATIO.schema),
+        "ratio-figure": _figure(fields.RATIO.schema, ranged=True),
         "caps": _mapping(
             {
                 "posted": {"description": "a device writes into a GPU: storage reads", **cap},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
 from topo.flows.ends import paired_ends
@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 
-# What one core copies when neither the file nor its part says: a guess between the 8 and 15 GB/s
-# that single-threaded copies reach on current servers.
-_GUESSED_CORE_COPY = 10e9
+GUESSED_CORE_COPY: Final = Figure(
+    10e9,
+    "guess",
+    "single-threaded copies reach 8 to 15 GB/s on current servers",
+    range=(8e9, 15e9),
+)
+"""What one core copies when neither the file nor its part says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,8 @@ def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:
 def core_copy_rate(topology: Topology, host: str) -> float:
     """Return bytes/s that one core of `host` copies: its part's figure, or a guess of 10 GB/s."""
     figure = topology[host].part.figure("core-copy") if host in topology else None
-    return figure.value if figure and figure.value else _GUESSED_CORE_COPY
+    stated = figure.value if figure is not None else None
+    return stated or GUESSED_CORE_COPY.value or 0.0
 
 
 def _stage_rate(topology: Topology, route: Route, transfer: Transfer, basis: Basis) -> float:

@@ -314,7 +314,7 @@ class _FlowNetwork:
         for side in filter(None, sides):
             figure = side.capacity.at(self.basis)
             if figure.value is not None:
-                together = replace(figure, value=figure.value * len(names))
+                together = replace(figure, value=figure.value * len(names), range=None)
                 yield replace(side, capacity=Capacity(together))
 
     def _add_device(self, device: Device) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -20,7 +20,7 @@ from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
 from topo.topology.capacities import cable_capacity, device_resources
 from topo.topology.joint import quadrant_resources
-from topo.topology.topology import Layer, Link, Resource, ResourceClass, Topology
+from topo.topology.topology import Capacity, Layer, Link, Resource, ResourceClass, Topology
 
 if TYPE_CHECKING:
     import os
@@ -145,27 +145,12 @@ def _with_resources(
     links: Iterable[Link], described: Topology, measured: _MeasuredRates
 ) -> Iterator[Link]:
     """Yield the links with a resource for each direction; a memory's link has none of its own."""
-    devices, own_media = described.devices, described.description.media
+    devices, medium_of = described.devices, media_of(described)
     namesakes: Counter[str] = Counter()
-
-    def medium_of(name: str) -> Medium | None:
-        return own_media.get(name) or catalogue().media.get(name)
 
     def resource(link: Link, source: End, target: End) -> Resource:
         ends = [devices[end.device] for end in (source, target)]
-        plugs: list[tuple[str, Ports | None]] = []
-        if link.layer == "network":
-            plugs = [(end.name, end.part.ports) for end in ends]
-        elif link.layer == "gpu":
-            plugs = [(end.name, end.part.fabric) for end in ends]
-        elif slower_end := fastest_pcie(link, described, medium_of):
-            plugs = [slower_end]
-        cable = link.cable
-        if link.layer == "gpu" and cable.efficiency is None:
-            ratios = filter(None, (end.part.figure("fabric-efficiency") for end in ends))
-            least = min(ratios, key=lambda ratio: ratio.value or 1.0, default=None)
-            cable = replace(cable, efficiency=least)
-        capacity, limited_by = cable_capacity(cable, plugs, medium_of)
+        capacity, limited_by = link_capacity(link, (source, target), described, medium_of)
         name, direction, owner = f"{source.device} -> {target.device}", "", source.device
         if link.layer == "network":  # a card's is named by its port
             for end, towards_end in ((source, "out"), (target, "in")):
@@ -192,6 +177,32 @@ def _with_resources(
             continue
         forward = resource(link, link.a, link.b)
         yield replace(link, forward=forward, backward=resource(link, link.b, link.a))
+
+
+def media_of(topology: Topology) -> Callable[[str], Medium | None]:
+    """Return what finds a medium by its name: the file's own, else that of the catalogue."""
+    own_media = topology.description.media
+    return lambda name: own_media.get(name) or catalogue().media.get(name)
+
+
+def link_capacity(
+    link: Link, ends: tuple[End, End], topology: Topology, medium_of: Callable[[str], Medium | None]
+) -> tuple[Capacity, str]:
+    """Return what a link carries from the first of its ends to the other, and what sets it."""
+    devices = [topology.devices[end.device] for end in ends]
+    plugs: list[tuple[str, Ports | None]] = []
+    if link.layer == "network":
+        plugs = [(device.name, device.part.ports) for device in devices]
+    elif link.layer == "gpu":
+        plugs = [(device.name, device.part.fabric) for device in devices]
+    elif slower_end := fastest_pcie(link, topology, medium_of):
+        plugs = [slower_end]
+    cable = link.cable
+    if link.layer == "gpu" and cable.efficiency is None:
+        ratios = filter(None, (device.part.figure("fabric-efficiency") for device in devices))
+        least = min(ratios, key=lambda ratio: ratio.value or 1.0, default=None)
+        cable = replace(cable, efficiency=least)
+    return cable_capacity(cable, plugs, medium_of)
 
 
 def _class(link: Link, source: Device, target: Device) -> ResourceClass:
@@ -263,6 +274,7 @@ class _MeasuredRates:
         return replace(
             rate,
             value=rate.value * count / cables,
+            range=None,
             source=f"{count} of {cables} cables: {rate.source}",
         )
 

@@ -131,7 +131,7 @@ def cable_capacity(
             efficiency = medium.efficiency if medium else cable.efficiency
     if cable.count > 1 and rate.value is not None and not math.isinf(rate.value):
         source = f"{cable.count} x ({rate.source})"
-        rate = replace(rate, value=rate.value * cable.count, source=source)
+        rate = replace(rate, value=rate.value * cable.count, source=source, range=None)
     return Capacity(theoretical=rate, achievable=_scaled(rate, efficiency)), limited_by
 
 

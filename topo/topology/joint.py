@@ -23,17 +23,22 @@ def both_ways(topology: Topology) -> dict[str, Resource]:
     """
     shared: dict[str, Resource] = {}
     for link in topology.links:
-        duplex = link.cable.duplex
-        if link.cable.family == "pcie":
-            parts = (topology.devices[end.device].part for end in (link.a, link.b))
-            stated = filter(None, (part.figure("duplex") for part in parts))
-            duplex = min(stated, key=lambda ratio: ratio.value or 1.0, default=duplex)
-        if duplex is None or link.forward is None or link.backward is None:
-            continue
-        resource = _both_ways(link.forward, link.backward, duplex)
-        if resource is not None:
+        resource = link_both_ways(link, topology.devices)
+        if resource is not None and link.forward is not None and link.backward is not None:
             shared |= dict.fromkeys((link.forward.id, link.backward.id), resource)
     return shared
+
+
+def link_both_ways(link: Link, devices: Mapping[str, Device]) -> Resource | None:
+    """Return what a link carries in both directions at once, `None` where that is twice one."""
+    duplex = link.cable.duplex
+    if link.cable.family == "pcie":
+        parts = (devices[end.device].part for end in (link.a, link.b))
+        stated = filter(None, (part.figure("duplex") for part in parts))
+        duplex = min(stated, key=lambda ratio: ratio.value or 1.0, default=duplex)
+    if duplex is None or link.forward is None or link.backward is None:
+        return None
+    return _both_ways(link.forward, link.backward, duplex)
 
 
 def _both_ways(forward: Resource, backward: Resource, duplex: Figure) -> Resource | None:

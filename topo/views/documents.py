@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from topo.phrases import ranges
 from topo.sweeps.rows import row_of
 from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import networks
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from topo.routes.route import Route
     from topo.study.affinity import Affinities
     from topo.study.answers import Comparison, Ladder, PathRoutes, RoutedPath, WorkloadAnswer
+    from topo.study.bands import Band
     from topo.study.check import Judgement
     from topo.study.diff import Diff
+    from topo.study.doubt import Doubt, PathDoubt, Swing
     from topo.study.failures import Failures
     from topo.study.front import Swept
     from topo.study.prediction import Reading
@@ -348,6 +351,74 @@ def sweep_document(swept: Swept) -> Document:
         "front": [each.number for each in swept.front],
         "best": [each.number for each in swept.best[:1]],
         "designs": [row_of(sweep, number, each) for number, each in swept.outcomes.items()],
+    }
+
+
+def doubt_document(doubt: Doubt) -> Document:
+    """Return ``topo.doubt/1``: each answer's range, what each band does, what to measure first.
+
+    The range holds `level` of `draws` draws of all bands at once, or more.
+    """
+    from topo.study.doubt import DRAWS, LEVEL
+
+    return {
+        "schema": "topo.doubt/1",
+        **keys_of(doubt, "topology basis"),
+        "level": LEVEL,
+        "draws": DRAWS,
+        "bands": [_band(band) for band in doubt.bands],
+        "answers": [_path_doubt(answer) for answer in doubt.answers],
+    }
+
+
+def _band(band: Band) -> Document:
+    from topo.views.bands import band_name, band_origin
+
+    unit = band.quantity.unit
+    return {
+        "name": band_name(band),
+        **keys_of(band, "key owners"),
+        f"value_{unit}": band.figure.value,
+        f"low_{unit}": band.low,
+        f"high_{unit}": band.high,
+        **keys_of(band, "figure.kind figure.source stated"),
+        "width": band_origin(band),
+    }
+
+
+def _path_doubt(doubt: PathDoubt) -> Document:
+    from topo.views.bands import band_name, measurement_of
+
+    def swing(swing: Swing) -> Document:
+        return {
+            "band": band_name(swing.band),
+            **keys_of(swing, "low_rate high_rate"),
+            "low_bottlenecks": ranges(resource.id for resource in swing.low_binds),
+            "high_bottlenecks": ranges(resource.id for resource in swing.high_binds),
+            **keys_of(swing, "settles"),
+        }
+
+    best = doubt.best
+    how = measurement_of(best) if best else None
+    return {
+        **keys_of(doubt, "workload.name:workload answer.name:data_path answer.verdict"),
+        **keys_of(doubt, "answer.rate answer.time at_most"),
+        "rate_range_bytes_per_s": doubt.rate_range,
+        "time_range_s": doubt.time_range,
+        "extremes_bytes_per_s": doubt.extremes,
+        "swings": [swing(each) for each in doubt.swings],
+        "without_effect": [band_name(band) for band in doubt.idle],
+        "unknown": [
+            {"resource": unknown.resource.id, "matters_below_bytes_per_s": unknown.load}
+            for unknown in doubt.unknown
+        ],
+        "measure_first": best
+        and {
+            "band": band_name(best.band),
+            "settles": best.settles,
+            "command": how and how.command,
+            "then": how and how.then,
+        },
     }
 
 

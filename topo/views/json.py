@@ -139,6 +139,8 @@ def figure_keys(figure: Figure, unit: str = "bytes_per_s") -> Document:
         document["unlimited"] = True
     if figure.at_most:
         document["at_most"] = True
+    if figure.range is not None:
+        document["range"] = figure.range
     return document
 
 

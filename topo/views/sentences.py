@@ -513,8 +513,11 @@ def pair_sentence(pair: AnswerPair) -> str:
         return f"{still}: {limits[0]} before, now {limits[1]}."
     ratio = pair.times_as_fast or 0.0
     least = "at least " * (before.at_most and ratio > 1)
-    words = f"{start} is {known}{least}{ratio:.3g} times as fast"
     timed = pair.alike and before.time is not None
+    words = f"{start} is {known}{least}{ratio:.3g} times as fast"
+    if ratio < 1:
+        slower = f"takes {1 / ratio:.3g} times as long" if timed else f"has {ratio:.3g} of the rate"
+        words = f"{start} {known}{slower}"
     figures = [time_words(path) if timed else rate_words(path) for path in (before, after)]
     words += f", {figures[1]} instead of {figures[0]}"
     if limits[0] == limits[1]:

@@ -9,9 +9,9 @@ from topo.errors import DrawError, Finding
 from topo.phrases import counted
 from topo.study.front import COST
 from topo.units import format_duration, format_rate
+from topo.views.diagram.chart import round_up, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
-from topo.views.diagram.timeline import round_up, ticks
 from topo.views.text.sweep import design_words
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from topo.phrases import shortened
 from topo.records import dataclass
 from topo.units import format_duration, format_rate, format_size
+from topo.views.diagram.chart import Chart, round_up, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
-from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
+from topo.views.diagram.picture import Picture, Theme, theme_named
 from topo.views.sentences import classes_of, done_words
 
 if TYPE_CHECKING:
@@ -169,37 +170,6 @@ def panel_title(simulation: Simulation) -> str:
     return f"{by}: all done {done_words(simulation.end, at_most=simulation.at_most)}"
 
 
-def round_up(value: float) -> float:
-    """Return the next of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-
-    Examples
-    --------
-    >>> round_up(97e9), round_up(126.03e9), round_up(0.0)
-    (100000000000.0, 150000000000.0, 1.0)
-    """
-    if value <= 0:
-        return 1.0
-    unit = 10.0 ** math.floor(math.log10(value))
-    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
-    return next(step * unit for step in steps if step * unit >= value * (1 - _SAME))
-
-
-def ticks(end: float, most: int = 10) -> tuple[float, ...]:
-    """Return round times from 0 to at most `end`, no more than `most` and one.
-
-    Examples
-    --------
-    >>> ticks(7.8)
-    (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-    """
-    rough = end / most
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough * (1 - _SAME))
-    return tuple(
-        float(f"{number * step:.12g}") for number in range(int(end / step * (1 + _SAME)) + 1)
-    )
-
-
 # --- how it is painted ----------------------------------------------------------------------------
 
 
@@ -223,7 +193,7 @@ class _Panel:
         self.height = _HEADER + _NUMBERS + lanes + _AXIS + _NOTE * len(self.lines)
 
 
-class _Sheet:
+class _Sheet(Chart):
     """Paints panels one below the other; all share the scale of time and of rate."""
 
     def __init__(self, simulations: tuple[Simulation, ...], theme: Theme) -> None:
@@ -233,37 +203,34 @@ class _Sheet:
         (self.title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
         panels = sum(panel.height + _BETWEEN for panel in self.panels) - _BETWEEN
         self.height = _TITLE + _LEGEND + 2 * _MARGIN + panels
-        self.theme = theme
-        self.canvas = Canvas((_WIDE, self.height), theme, f"{name} timeline")
+        super().__init__((_WIDE, self.height), theme, f"{name} timeline")
         self.end = max(simulation.end for simulation in simulations) or 1.0
         moments = [moment for simulation in simulations for moment in simulation.moments]
         rates = [rate.rate for moment in moments for rate in moment.rates]
         self.most = round_up(max(rates, default=0.0))
         self.left, self.right = _MARGIN + _LABEL + _SCALE, _WIDE - _MARGIN - _AFTER
-        self._count = 0
 
     def paint(self) -> None:
         """Paint title, panels and legend from top to bottom."""
-        page = Rect(0, 0, _WIDE, self.height)
-        self.canvas.frame(page, fill=self.theme.paper, border=self.theme.paper)
-        self._write((_MARGIN, _MARGIN + 8), Line(self.title, 16.0, bold=True))
+        self.paper()
+        self.write((_MARGIN, _MARGIN + 8), Line(self.title, 16.0, bold=True))
         y = _MARGIN + _TITLE
         for panel in self.panels:
             self._paint_panel(panel, y)
             y += panel.height + _BETWEEN
         x, y = _MARGIN, y - _BETWEEN + _LEGEND / 2 + 6
         fill, border = self.theme.box(_KINDS[0])
-        self._box(Rect(x, y - 4, 15, 10), fillcolor=fill, color=border, style="filled")
-        self._box(Rect(x + 15, y - 8, 15, 14), fillcolor=fill, color=border, style="filled")
+        self.box(Rect(x, y - 4, 15, 10), fillcolor=fill, color=border, style="filled")
+        self.box(Rect(x + 15, y - 8, 15, 14), fillcolor=fill, color=border, style="filled")
         x = self._meaning(x + 36, y, f"height: rate, {format_rate(self.most)} fills a lane")
-        self._rule(Rect(x, y - 8, 3, 16), self.theme.ink)
+        self.rule(Rect(x, y - 8, 3, 16), self.theme.ink)
         x = self._meaning(x + 9, y, "done")
-        self._number(x + 8, y, 1)
+        self.number(x + 8, y, 1)
         self._meaning(x + 22, y, "a span: what binds in it stands below")
 
     def _meaning(self, x: float, y: float, text: str) -> float:
         line = Line(text, tone="soft")
-        self._write((x, y), line)
+        self.write((x, y), line)
         return x + line.width + 26
 
     # --- a panel ----------------------------------------------------------------------------------
@@ -271,14 +238,14 @@ class _Sheet:
     def _paint_panel(self, panel: _Panel, top: float) -> None:
         simulation, theme = panel.simulation, self.theme
         (title,) = wrapped(panel_title(simulation), _WIDE - 3 * _MARGIN, 14.0, lines=1)
-        self._write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
+        self.write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
         first = top + _HEADER + _NUMBERS
         bottom = first + len(simulation.runs) * (_LANE + _GAP) - _GAP
         for second in ticks(self.end):  # the axis of time: fine lines over all lanes
             x = self._x(second)
-            self._rule(Rect(x - 0.3, first - 4, 0.6, bottom - first + 9), theme.frame)
-            self._write((x, bottom + 14), Line(format_duration(second), tone="soft"), middle=True)
-        self._rule(Rect(self.left, bottom, self.right - self.left, 1.0), theme.soft)
+            self.rule(Rect(x - 0.3, first - 4, 0.6, bottom - first + 9), theme.frame)
+            self.write((x, bottom + 14), Line(format_duration(second), tone="soft"), middle=True)
+        self.rule(Rect(self.left, bottom, self.right - self.left, 1.0), theme.soft)
         for number, run in enumerate(simulation.runs):
             colours = theme.box(_KINDS[number % len(_KINDS)])
             self._lane(simulation, run, colours, first + number * (_LANE + _GAP))
@@ -286,15 +253,15 @@ class _Sheet:
         for note in panel.notes:  # the number of each span, where there is room for it
             left, right = self._x(note.start), self._x(note.end)
             for x in (left, right):
-                self._rule(Rect(x - 0.5, level - 8, 1.0, 16), theme.soft)
+                self.rule(Rect(x - 0.5, level - 8, 1.0, 16), theme.soft)
             if right - left >= 16:  # noqa: PLR2004  (a number's width)
-                self._number((left + right) / 2, level, note.number)
+                self.number((left + right) / 2, level, note.number)
         for place, (number, when, text) in enumerate(panel.lines):
             y = bottom + _AXIS + _NOTE * place + _NOTE / 2
             if number:
-                self._number(_MARGIN + 9, y, number)
-                self._write((_MARGIN + 26, y), Line(when))
-            self._write((_MARGIN + _LABEL + 24, y), Line(text))
+                self.number(_MARGIN + 9, y, number)
+                self.write((_MARGIN + 26, y), Line(when))
+            self.write((_MARGIN + _LABEL + 24, y), Line(text))
 
     def _lane(self, simulation: Simulation, run: Run, colours: tuple[str, str], top: float) -> None:
         """Paint a workload's lane: its name, the scale of its rate, its bars, its end."""
@@ -304,36 +271,36 @@ class _Sheet:
         lines = [Line(text, 12.0, bold=True) for text in names]
         lines += [Line(text, tone="soft") for text in wrapped(summary, _LABEL, lines=2)]
         for place, line in enumerate(lines):
-            self._write((_MARGIN, top + 14 + 15 * place), line)
-        self._rule(Rect(self.left, bottom - 0.4, self.right - self.left, 0.8), self.theme.soft)
+            self.write((_MARGIN, top + 14 + 15 * place), line)
+        self.rule(Rect(self.left, bottom - 0.4, self.right - self.left, 0.8), self.theme.soft)
         for level, words in ((top, format_rate(self.most)), (bottom, "0")):
-            self._rule(Rect(self.left - 5, level - 0.4, 5, 0.8), self.theme.soft)
+            self.rule(Rect(self.left - 5, level - 0.4, 5, 0.8), self.theme.soft)
             line = Line(words, tone="soft")
-            self._write((self.left - 8 - line.width, level), line)
+            self.write((self.left - 8 - line.width, level), line)
         bars = bars_of(simulation, run, self.end / (self.right - self.left))
         for bar in bars:
             x, high = self._x(bar.start), max(bar.rate / self.most * _LANE, 1.0)
             rect = Rect(x, bottom - high, max(self._x(bar.end) - x, 1.0), high)
             fill, border = colours
-            self._box(rect, fillcolor=fill, color=border, penwidth="1.4", style="filled")
+            self.box(rect, fillcolor=fill, color=border, penwidth="1.4", style="filled")
         for bar in bars:
             self._words(bar, bottom)
         # when it is done, and when it starts if that is later than the others
         x = self._x(run.finish)
-        self._rule(Rect(x - 1.5, top - 3, 3.0, _LANE + 3), self.theme.ink)
+        self.rule(Rect(x - 1.5, top - 3, 3.0, _LANE + 3), self.theme.ink)
         done = Line(format_duration(run.finish), 12.0, bold=True)
-        self._rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
-        self._write((x + 6, top + 6), done)
+        self.rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
+        self.write((x + 6, top + 6), done)
         if run.at_most:
             line = Line("at least", tone="soft")
-            self._rule(Rect(x + 5, top + 14, line.width, 14), self.theme.paper)
-            self._write((x + 6, top + 21), line)
+            self.rule(Rect(x + 5, top + 14, line.width, 14), self.theme.paper)
+            self.write((x + 6, top + 21), line)
         if run.start > 0:
             start = self._x(run.start)
-            self._rule(Rect(start - 0.7, top - 3, 1.4, _LANE + 3), self.theme.ink)
+            self.rule(Rect(start - 0.7, top - 3, 1.4, _LANE + 3), self.theme.ink)
             line = Line(f"from {format_duration(run.start)}")
             if start - self.left > line.width + 8:
-                self._write((start - 5 - line.width, top + 6), line)
+                self.write((start - 5 - line.width, top + 6), line)
 
     def _words(self, bar: Bar, bottom: float) -> None:
         """Write rate and reason into a bar, above a low one, or nowhere where they do not fit."""
@@ -349,29 +316,11 @@ class _Sheet:
         middle = (self._x(bar.start) + self._x(bar.end)) / 2
         if not inside:  # hide the axis' lines behind the text
             wide = max(line.width for line in shown)
-            self._rule(Rect(middle - wide / 2, top, wide, block), self.theme.paper)
+            self.rule(Rect(middle - wide / 2, top, wide, block), self.theme.paper)
         for place, line in enumerate(shown):
-            self._write((middle, top + 7 + 14 * place), line, middle=True)
+            self.write((middle, top + 7 + 14 * place), line, middle=True)
 
     # --- pieces -----------------------------------------------------------------------------------
 
     def _x(self, second: float) -> float:
         return self.left + second / self.end * (self.right - self.left)
-
-    def _box(self, rect: Rect, **attributes: str) -> None:
-        self._count += 1
-        self.canvas.box(f"box {self._count}", rect, **attributes)
-
-    def _rule(self, rect: Rect, colour: str) -> None:
-        self._box(rect, fillcolor=colour, color=colour, style="filled", penwidth="0")
-
-    def _number(self, x: float, y: float, number: int) -> None:
-        line = Line(str(number), bold=True)
-        wide = max(line.width + 7, 15.0)
-        rect = Rect(x - wide / 2, y - 6.5, wide, 13)
-        self._box(rect, fillcolor=self.theme.paper, color=self.theme.soft)
-        self._write((x, y), line, middle=True)
-
-    def _write(self, at: tuple[float, float], line: Line, *, middle: bool = False) -> None:
-        self._count += 1
-        self.canvas.words(f"words {self._count}", at, (line,), left=not middle)

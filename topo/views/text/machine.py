@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT
+from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT, Quantity
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
 from topo.topology.capacities import ram_headline, ram_rate
@@ -528,13 +528,22 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         if ports is not None:
             yield key, *ports_text(ports)
     for key, figure in part.figures.items():
-        yield key, figure_text(figure, FIELDS[key].quantity), sourced(figure)
+        yield key, _with_range(figure, FIELDS[key].quantity), sourced(figure)
     for key, flag in part.flags.items():
         yield key, FLAG.text(flag), part.sources.get(key, part.source)
     for key, fact in part.facts.items():
         yield key, fact, part.sources.get(key, part.source)
     for direction, rate, source in _peer_caps(part.peer_caps):
         yield f"p2p {direction}", rate, source
+
+
+def _with_range(figure: Figure, quantity: Quantity) -> str:
+    """Return a figure, and between what it may lie where its source says that."""
+    text = figure_text(figure, quantity)
+    if figure.range is None:
+        return text
+    low, high = map(quantity.text, figure.range)
+    return f"{text} ({low} to {high})"
 
 
 def ports_text(ports: Ports) -> tuple[str, str]:
@@ -562,6 +571,6 @@ def _medium_facts(medium: Medium) -> Iterator[Row]:
     ):
         if figure is not None:
             quantity = MEDIUM_FIELDS[name].quantity
-            yield Cell(name), figure_text(figure, quantity), sourced(figure)
+            yield Cell(name), _with_range(figure, quantity), sourced(figure)
         elif name == "encoding" and medium.encoding:
             yield Cell(name), medium.encoding, medium.source

@@ -1,0 +1,151 @@
+"""`topo doubt`: its page, its JSON, its picture."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.machines import ONE_SOCKET
+
+
+def test_the_range_the_tornado_and_what_to_measure(topo):
+    done = topo("doubt", "l40s-two-switches", "--workload", "load", "--via", "legacy")
+    assert done.code == 0
+    said = " ".join(done.out.split())
+    assert "At 90 %: 88.28 to 98.04 GB/s, 3.917 to 4.35 s; as figures are, 98.04 GB/s" in said
+    assert "------------------------| 68 %" in said
+    assert "Measure first: duplex of pcie 5, on the uplinks" in said
+    assert "`nvbandwidth --json -t host_to_device_bidirectional_memcpy_ce" in said
+    assert "efficiency of pcie 5, 84 to 90 %: guess, the range its source says" in said
+
+
+def test_a_width_that_nobody_states_is_said(topo):
+    done = topo("doubt", "dgx-h100", "--workload", "load", "--via", "direct")
+    assert "a guess without a range, taken for half to one and a half of itself" in " ".join(
+        done.out.split()
+    )
+
+
+def test_nothing_is_a_guess(topo):
+    done = topo("doubt", "gds-textbook", "--at", "theoretical")
+    assert "Nothing here is a guess" in done.out
+    assert "tornado" not in done.out
+
+
+def test_a_refused_path_is_refused_however_the_guesses_turn_out(topo):
+    done = topo("doubt", "workstation-4gpu", "--via", "direct")
+    assert (
+        "It is refused, however the guesses turn out: rtx-4090 has no PCIe peer-to-peer"
+        in (" ".join(done.out.split()))
+        or "Nothing here is a guess" in done.out
+    )
+    document = topo("doubt", "workstation-4gpu", "--via", "direct", "--json").document
+    (answer,) = document["answers"]
+    assert (answer["verdict"], answer["rate_range_bytes_per_s"]) == ("refused", None)
+
+
+def test_the_document(topo):
+    document = topo(
+        "doubt", "dgx-a100", "--workload", "local", "--via", "legacy", "--json"
+    ).document
+    assert (document["schema"], document["level"], document["draws"]) == ("topo.doubt/1", 0.9, 400)
+    names = [band["name"] for band in document["bands"]]
+    assert "read of nvme-gen4-3.84tb" in names
+    band = document["bands"][names.index("efficiency of pcie 4")]
+    assert (band["low_ratio"], band["value_ratio"], band["high_ratio"]) == (0.76, 0.88, 0.89)
+    (answer,) = document["answers"]
+    low, high = answer["rate_range_bytes_per_s"]
+    assert low < answer["rate_bytes_per_s"] < high
+    assert answer["time_range_s"] == [pytest.approx(320e9 / high), pytest.approx(320e9 / low)]
+    assert answer["measure_first"]["band"] == answer["swings"][0]["band"] == "efficiency of pcie 4"
+    assert answer["measure_first"]["command"].startswith("fio ")
+
+
+def test_what_is_asked_and_changed_is_as_of_other_verbs(topo):
+    words = ("doubt", "dgx-h100", "--via", "legacy", "--from", "storage", "--to", "gpu", "--json")
+    (answer,) = topo(*words).document["answers"]
+    assert answer["time_range_s"] is None
+    (stated,) = topo(*words, "--set", "ram.efficiency=70 %").document["answers"]
+    assert stated["swings"] == []  # what the caller says is no guess
+    (left,) = topo(*words, "--without", "slot1").document["answers"]
+    assert left["rate_bytes_per_s"] == 50e9
+
+
+@pytest.mark.parametrize("name", ["svg", "png", "dot", "drawio"])
+def test_the_picture(topo, tmp_path, name):
+    done = topo("doubt", "dgx-a100", "--workload", "local", "-o", f"doubt.{name}")
+    assert done.code == 0
+    content = (tmp_path / f"doubt.{name}").read_bytes()
+    assert len(content) > 1000
+    if name == "svg":
+        assert b"efficiency of pcie 4" in content
+        assert b"90 % of all draws" in content
+        topo("doubt", "dgx-a100", "--workload", "local", "-o", "again.svg")
+        assert (tmp_path / "again.svg").read_bytes() == content
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_of_what_is_certain_or_refused(topo, tmp_path, theme):
+    assert topo("doubt", "workstation-4gpu", "-o", "w.svg", "--theme", theme).code == 0
+    assert "However the guesses turn out" in (tmp_path / "w.svg").read_text("utf-8")
+    assert topo("doubt", "gds-textbook", "-o", "t.svg", "--at", "theoretical").code == 0
+    assert "No guess is on its way" in (tmp_path / "t.svg").read_text("utf-8")
+
+
+def test_the_same_question_gives_the_same_bytes(tmp_path):
+    """Whatever order Python's sets have: another seed of its hashes, another process."""
+    outputs = set()
+    for seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-m", "topo", "doubt", "dgx-a100", "--json"],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+def test_ranges_of_a_file(topo, tmp_path):
+    text = ONE_SOCKET.replace(
+        "ram0: dram", "ram0: {part: dram, bus: {value: 40 GB/s, range: 20-50 GB/s, source: me}}"
+    )
+    (tmp_path / "box.yaml").write_text(text, "utf-8")
+    document = topo("doubt", "box.yaml", "--workload", "load", "--via", "legacy", "--json").document
+    (swing,) = document["answers"][0]["swings"]
+    assert (swing["low_rate_bytes_per_s"], swing["high_rate_bytes_per_s"]) == (5e9, 12.5e9)
+
+
+@pytest.mark.parametrize(
+    ("figure", "code"),
+    [
+        ("{value: 40 GB/s, range: 50-60 GB/s}", "range-beside-value"),
+        ("{value: 40 GB/s, range: 60-20 GB/s}", "bad-number"),
+        ("{value: 40 GB/s, range: 0-50 GB/s}", "bad-number"),
+        ("{value: 40 GB/s, range: about 40 GB/s}", "bad-number"),
+        ("{value: 40 GB/s, range: 20-50}", "bare-number"),
+        ("{value: 40 GB/s, range: 20-50 GB}", "wrong-quantity"),
+        ("{value: 40 GB/s, range: [20, 50]}", "wrong-shape"),
+        ("{value: 40 GB/s, rang: 20-50 GB/s}", "unknown-key"),
+    ],
+)
+def test_a_wrong_range(topo, tmp_path, figure, code):
+    text = ONE_SOCKET.replace("ram0: dram", f"ram0: {{part: dram, bus: {figure}}}")
+    (tmp_path / "box.yaml").write_text(text, "utf-8")
+    done = topo("doubt", "box.yaml", "--json")
+    assert done.code == 1
+    assert [finding["code"] for finding in done.document["findings"]] == [code]
+    assert done.document["findings"][0]["line"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("gds-textbook", "--via", "dirct"), ("gds-textbook", "--workload", "lod"), ("nowhere",)],
+)
+def test_a_name_that_is_not_there(topo, words):
+    done = topo("doubt", *words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err
