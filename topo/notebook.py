@@ -25,7 +25,7 @@ from topo.study.upgrade import Upgrades
 from topo.topology.topology import Topology
 from topo.views import documents
 from topo.views.diagram.front import draw_front
-from topo.views.diagram.sheet import draw
+from topo.views.diagram.sheet import draw, draw_loss
 from topo.views.diagram.timeline import draw_timeline
 from topo.views.diagram.tornado import draw_tornado
 from topo.views.json import plain
@@ -196,7 +196,9 @@ def _upgrades_picture(upgrades: Upgrades) -> Picture:
 
 
 def _failures_picture(failures: Failures) -> Picture:
-    """Return the machine with what stops the workload when nothing fails."""
+    """Return the worst that can fail; where nothing can, the machine with what binds."""
+    if failures.losses:
+        return draw_loss(failures, failures.losses[0])
     path = failures.answer
     bound = tuple(resource.id for resource in path.bound)
     return draw(failures.topology, routes={path.name: path.route}, bottlenecks={path.name: bound})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import topo
-from topo.study.failures import Failures, failures, parts_of
+from topo.routes.route import Policy
+from topo.study.failures import Failures, answer_after, failures, parts_of
 from topo.study.question import ask
 from topo.topology.build import build_topology
 
@@ -141,3 +142,14 @@ def test_ends_that_no_workload_has_are_told_apart_all_the_same() -> None:
     result = failures(machine, workload=ask(machine, "filer", "node5.gpu2"), via="direct")
     stopping = [loss for loss in result.losses if loss.stopped == ("node5.gpu2",)]
     assert {loss.parts[0].first for loss in stopping} >= {"node5.nic2", "node5.nic2 -- node5.cpu0"}
+
+
+def test_what_is_left_answers_as_the_loss_says():
+    machine = topo.load("dgx-a100")
+    result = failures(machine, via="direct", policy=Policy(nics="stripe"))
+    for loss in result.losses[:6]:
+        left, answer = answer_after(result, loss)
+        assert left.description.lost == tuple(part.first for part in loss.parts)
+        path = answer["direct"]
+        assert (path.rate or 0.0) == pytest.approx(loss.rate)
+        assert path.stopped_count == (loss.stopped_count if path.rate else 0)

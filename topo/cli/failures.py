@@ -68,26 +68,10 @@ def command(
             **how.arguments(topology),
         )
     if output and result.losses:
-        from topo.study.compare import compare
-        from topo.views.diagram.sheet import draw
-        from topo.views.sentences import caption_after
+        from topo.views.diagram.sheet import draw_loss
 
         spare_inputs(output, machine.files)
-        worst = result.variants(result.losses[0])
-        answer, captions = None, {}
-        if worst.description.workloads:
-            via = (result.answer.name,)
-            answer = compare(worst, via=via, **how.arguments(worst)).workloads[0]
-            captions = {path.name: caption_after(path, result.answer) for path in answer.paths}
-        picture = draw(
-            worst,
-            answer=answer,
-            captions=captions,
-            theme=theme,
-            at=how.at,
-            whole=result.topology,
-        )
-        picture.write(output)
+        draw_loss(result, result.losses[0], theme=theme).write(output)
     if as_json:
         from topo.views.documents import failures_document
 

@@ -112,7 +112,8 @@ class Loss:
 class Failures(Displayed):
     """What each failure leaves, worst first, beside the answer with nothing failed.
 
-    `variants` builds the topology that a loss is of, to look further or to draw it.
+    `variants` builds the topology that a loss is of, to look further; `policy` is how cards and
+    walks were chosen.
     """
 
     topology: Topology
@@ -121,6 +122,7 @@ class Failures(Displayed):
     basis: Basis
     losses: tuple[Loss, ...]
     variants: Callable[[Loss], Topology]
+    policy: Policy
 
     def __repr__(self) -> str:
         asked = f"{self.topology.name}: {self.workload.name} by {self.answer.outcome}"
@@ -207,7 +209,16 @@ def failures(
     if pairs:
         losses = [loss for loss in losses if len(loss.parts) > 1]
     losses.sort(key=lambda loss: (-loss.stopped_count, float(f"{loss.rate:.9g}")))
-    return Failures(base, asked, answer, at, tuple(losses), lambda loss: variants(loss.parts))
+    return Failures(
+        base, asked, answer, at, tuple(losses), lambda loss: variants(loss.parts), policy
+    )
+
+
+def answer_after(failures: Failures, loss: Loss) -> tuple[Topology, WorkloadAnswer]:
+    """Return the topology that a loss is of, and what it answers by the same data path."""
+    left = failures.variants(loss)
+    via = (failures.answer.name,)
+    return left, compare(left, via=via, at=failures.basis, policy=failures.policy).workloads[0]
 
 
 # --- what can fail --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from topo.datapaths.registry import count
 from topo.description.description import Basis
@@ -22,6 +22,9 @@ from topo.views.diagram.outage import Outage, with_outage
 from topo.views.diagram.paint import Painter, cross, sample
 from topo.views.diagram.picture import Canvas, Picture, Theme, looks_of, theme_named
 from topo.views.diagram.scene import Scene, lay_out, scene_of
+
+if TYPE_CHECKING:
+    from topo.study.failures import Failures, Loss
 
 # So many points wide a picture may be before more is drawn as one: the smallest text is then 10
 # pixels high on a page or a screen that is 1600 pixels wide.
@@ -108,6 +111,30 @@ def draw(  # noqa: PLR0913  (everything after the machine is by keyword)
         topology, routes, bottlenecks, captions, at, side_by_side=side_by_side, outage=outage
     )
     return sheet.picture(sheet.panels(collapse), colours, legend=legend)
+
+
+def draw_loss(failures: Failures, loss: Loss, *, theme: str = "light") -> Picture:
+    """Return a picture of what is left when parts fail: these marked, and who stops.
+
+    Parameters
+    ----------
+    failures, loss
+        The answer, and one of its losses.
+    theme
+        ``light`` or ``dark``.
+    """
+    from topo.study.failures import answer_after  # a picture of a machine does without the study
+    from topo.views.sentences import caption_after
+
+    left, answer = answer_after(failures, loss)
+    return draw(
+        left,
+        answer=answer,
+        captions={path.name: caption_after(path, failures.answer) for path in answer.paths},
+        theme=theme,
+        at=failures.basis,
+        whole=failures.topology,
+    )
 
 
 def _usual_answer(topology: Topology, at: Basis) -> WorkloadAnswer | None:
