@@ -36,6 +36,17 @@ def test_a_page_of_a_server_is_small_and_the_same_every_time(name):
     assert html == page_of(name)
 
 
+def test_the_page_of_a_thousand_gpus_is_folded():
+    from bench.report_page import CLUSTER
+
+    whole = report(topo.loads(CLUSTER))
+    html = report_page(whole, command=("cluster.yaml",))
+    assert len(html.encode()) < 400_000, "kinds of servers count, not servers"
+    document = document_in(html)
+    assert {sum(matrix["counts"]) for matrix in document["matrices"]} == {1000}
+    assert len(document["resources"]) < 500
+
+
 def test_the_page_and_json_are_one_document():
     whole = report(topo.load("gds-textbook"))
     html = report_page(whole, command=("gds-textbook",))

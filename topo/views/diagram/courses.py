@@ -8,9 +8,10 @@ it takes the one with the least way to the side and the fewest turns.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from itertools import chain, pairwise, product
+from itertools import accumulate, chain, pairwise, product
 
 from topo.records import dataclass
 
@@ -117,7 +118,7 @@ class Courses:
         before: list[list[int]] = []  # where each place of a row is reached from
         for row in between:
             costs, origins = _moved(xs, costs)
-            tolls = (self._toll(row, x, breadth, mates[row]) for x in xs)
+            tolls = self._tolls(row, xs, breadth, mates[row])
             costs = [cost + toll for cost, toll in zip(costs, tolls, strict=True)]
             before.append(origins)
         totals = [cost + _away(x, stop) for x, cost in zip(xs, costs, strict=True)]
@@ -192,21 +193,37 @@ class Courses:
         walls += [(x - _CLEAR / 2, x + _CLEAR / 2) for x in self.edges]
         return {x for left, right in walls for x in (left - breadth / 2, right + breadth / 2)}
 
-    def _toll(self, row: int, x: float, breadth: float, mates: Sequence[float]) -> float:
-        """Return how bad it is to pass a row at an x, infinite where something stands."""
-        if x in mates[_ALONGSIDE - 1 :]:
-            return -_TURN / 2
+    def _tolls(
+        self, row: int, xs: Sequence[float], breadth: float, mates: Sequence[float]
+    ) -> Iterator[float]:
+        """Yield how bad it is to pass a row at each x, infinite where something stands."""
         room = _CLEAR + breadth / 2 - _SMALL
-        sides = [distance for box in self.rows[row] for distance in (box[0] - x, x - box[1])]
-        if any(max(pair) < room for pair in zip(sides[::2], sides[1::2], strict=True)):
-            return math.inf
-        if any(abs(post.x - x) < (post.breadth + breadth) / 2 - _SMALL for post in self.posts[row]):
-            return math.inf
-        near = [distance for distance in sides if 0 <= distance < room + breadth]
-        narrow = len(near) > 1 or any(abs(x - edge) < breadth / 2 for edge in self.edges)
+        reach = room + breadth + _CLEAR  # what is further away is not looked at
+        boxes = sorted(self.rows[row])
+        lefts = [left for left, _ in boxes]
+        rights = list(accumulate((right for _, right in boxes), max))
+        posts = sorted((post.x, post.breadth) for post in self.posts[row])
+        wide = (max((each for _, each in posts), default=0.0) + breadth) / 2 + _CLEAR
+        post_xs = [x for x, _ in posts]
         spans = [*self.labels.get(row, []), *self.labels.get(row + 1, [])]
-        crossed = sum(left < x < right for left, right in spans)
-        return _OVER_LABEL * crossed + _NARROW * narrow
+        spans = [(left, right) for left, right in spans if left < right]
+        starts, ends = sorted(left for left, _ in spans), sorted(right for _, right in spans)
+        for x in xs:
+            if x in mates[_ALONGSIDE - 1 :]:
+                yield -_TURN / 2
+                continue
+            around = boxes[bisect_left(rights, x - reach) : bisect_right(lefts, x + reach)]
+            sides = [(left - x, x - right) for left, right in around]
+            beside = posts[bisect_left(post_xs, x - wide) : bisect_right(post_xs, x + wide)]
+            if any(max(pair) < room for pair in sides) or any(
+                abs(at - x) < (its + breadth) / 2 - _SMALL for at, its in beside
+            ):
+                yield math.inf
+                continue
+            near = sum(0 <= distance < room + breadth for pair in sides for distance in pair)
+            narrow = near > 1 or any(abs(x - edge) < breadth / 2 for edge in self.edges)
+            crossed = bisect_left(starts, x) - bisect_right(ends, x)
+            yield _OVER_LABEL * crossed + _NARROW * narrow
 
 
 # --- lanes ----------------------------------------------------------------------------------------
