@@ -44,9 +44,10 @@ lock:  ## write the newest versions that fit into requirements-dev.lock, for `ma
 	mv $(LOCK).new $(LOCK)
 	@touch $(READY)
 
-setup-browser:  ## install Debian's Chromium and (by npm, if it is there) axe-core: the page is tested in both
+setup-browser:  ## install Debian's Chromium and (by npm, if it is there) axe-core and mermaid: views are tested in them
 	apt-get install --yes --no-install-recommends chromium fonts-liberation
 	-npm install --silent --no-save --prefix $(VENV)/axe axe-core@4
+	-npm install --silent --no-save --prefix $(VENV)/mermaid mermaid@11 jsdom@26
 
 demo: setup  ## compare the legacy path with the direct one on the textbook server, and draw it
 	$(TOPO) compare $(DEMO)

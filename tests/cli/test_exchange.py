@@ -69,6 +69,16 @@ def test_export(topo):
     assert topo("export", "mermaid", "gds-textbook", "-o", "x.mmd").out == ""
 
 
+def test_a_flowchart_marks_what_binds_the_asked_workload(topo):
+    assert "bottleneck" not in topo("export", "mermaid", "gds-textbook").out
+    asked = ("export", "mermaid", "gds-textbook", "--workload", "load")
+    assert "class d1,d2 bottleneck" in topo(*asked, "--via", "direct").out
+    assert "class d1,d2,d5,d6 bottleneck" in topo(*asked, "--via", "legacy").out
+    done = topo("export", "csv", "gds-textbook", "--via", "direct")
+    assert done.code == 2
+    assert "are for mermaid" in done.err
+
+
 def test_matrix_by_other_rules(topo):
     done = topo("matrix", "dgx-h100", "--rules", "nccl")
     assert "PXB 48" in done.out

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +13,8 @@ import topo
 from topo.description.locating import builtin_names
 from topo.views.mermaid import mermaid
 
-# A folder with `npm install mermaid jsdom` in it: Mermaid's own parser judges as well.
-NODE_MODULES = os.environ.get("TOPO_MERMAID", "")
+# A folder with npm's mermaid and jsdom in it: Mermaid's own parser judges as well.
+NODE_MODULES = Path(topo.__file__).parents[1] / ".venv/mermaid"
 PARSE = """
 import {createRequire} from 'module'; import {pathToFileURL} from 'url';
 import {readFileSync} from 'fs';
@@ -22,7 +22,9 @@ const require = createRequire(process.argv[2] + '/');
 const {JSDOM} = require('jsdom'); const window = new JSDOM('').window;
 globalThis.window = window; globalThis.document = window.document;
 const {default: mermaid} = await import(pathToFileURL(require.resolve('mermaid')).href);
-console.log((await mermaid.parse(readFileSync(process.argv[3], 'utf8'))).diagramType);
+for (const chart of process.argv.slice(3)) {
+  console.log((await mermaid.parse(readFileSync(chart, 'utf8'))).diagramType);
+}
 """
 TEXT = r'"([^"`&]|&#?\w+;)+"'
 STATEMENTS = {
@@ -92,19 +94,22 @@ def test_a_flowchart_of_every_machine_is_well_formed(name, tmp_path):
 
 
 @pytest.mark.skipif(
-    not (NODE_MODULES and shutil.which("node")),
-    reason="TOPO_MERMAID names no folder with npm's mermaid and jsdom: its parser is not asked",
+    not (NODE_MODULES.is_dir() and shutil.which("node")),
+    reason="no mermaid: `make setup-browser` gets its parser where npm is",
 )
 @pytest.mark.parametrize("name", [*builtin_names(), "hostile"])
 def test_mermaid_itself_reads_it(name, tmp_path):
     machine = topo.loads(HOSTILE) if name == "hostile" else topo.load(name)
-    script, chart = tmp_path / "parse.mjs", tmp_path / "chart.mmd"
+    workloads = machine.description.workloads
+    answer = topo.compare(machine, workload=workloads[0].name).workloads[0] if workloads else None
+    script, chart, marked = (tmp_path / name for name in ("parse.mjs", "chart.mmd", "marked.mmd"))
     script.write_text(PARSE)
     chart.write_text(mermaid(machine))
+    marked.write_text(mermaid(machine, answer))
     done = subprocess.run(
-        ["node", script, NODE_MODULES, chart], capture_output=True, text=True, check=False
+        ["node", script, NODE_MODULES, chart, marked], capture_output=True, text=True, check=False
     )
-    assert done.stdout.strip() == "flowchart-v2", done.stderr
+    assert done.stdout.split() == ["flowchart-v2"] * 2, done.stderr
 
 
 def test_the_textbook_shows_its_sockets_and_rates():

@@ -133,6 +133,8 @@ def test_a_slide_has_native_shapes(name, tmp_path):
     picture = topo.draw(topo.load(name))
     slide = library.Presentation(picture.write(tmp_path / "x.pptx")).slides[0]
     assert len(slide.shapes) == len(picture.shapes)
+    effects = [each for each in slide.element.iter() if each.tag.endswith("}effectRef")]
+    assert {each.get("idx") for each in effects} == {"0"}, "no shadow of the theme's"
     texts = [run.text for shape in picture.shapes for run in shape.text]
     shown = [
         paragraph.text

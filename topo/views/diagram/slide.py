@@ -72,7 +72,7 @@ class _Slide:
             drawn = self.shapes.add_shape(form, *place)
             if rounded:
                 drawn.adjustments[0] = min(0.5, _ROUND / max(min(rect.w, rect.h), 1.0))
-            drawn.shadow.inherit = False
+            _without_shadow(drawn)
             drawn.fill.solid()
             drawn.fill.fore_color.rgb = _colour(words.get("fillcolor", "#FFFFFF"))
             self._pen(drawn.line, shape)
@@ -88,7 +88,7 @@ class _Slide:
         builder.add_line_segments(others, close=False)
         drawn = builder.convert_to_shape()
         drawn.fill.background()
-        drawn.shadow.inherit = False
+        _without_shadow(drawn)
         self._pen(drawn.line, shape)
         if shape.attributes.get("dir") == "forward":
             pen = drawn.line._get_or_add_ln()  # noqa: SLF001  (the library has no arrows)
@@ -126,7 +126,17 @@ class _Slide:
         written.font.color.rgb = _colour(run.ground or run.colour)
 
 
+def _without_shadow(drawn: Any) -> None:
+    """Take the shadow off that the presentation's theme gives, for programs that read either."""
+    from pptx.oxml.ns import qn
+
+    drawn.shadow.inherit = False
+    for reference in drawn.element.iter(qn("a:effectRef")):
+        reference.set("idx", "0")
+
+
 def _colour(text: str) -> Any:
     from pptx.dml.color import RGBColor
 
-    return RGBColor.from_string(text.removeprefix("#")[:6].upper() or "000000")
+    colour: Any = RGBColor  # whose methods have no types
+    return colour.from_string(text.removeprefix("#")[:6].upper() or "000000")
