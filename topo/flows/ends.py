@@ -50,7 +50,10 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     sources, targets = workload.sources, workload.targets
     words = [END_OF_KIND[topology[names[0]].kind] for names in (sources, targets)]
     order = [
-        (list(ENDS).index(word), all(topology[name].kind != "storage" for name in names))
+        (
+            list(ENDS).index(word),
+            word != "storage" or all(topology[name].kind != "storage" for name in names),
+        )
         for word, names in zip(words, (sources, targets), strict=True)
     ]
     emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")

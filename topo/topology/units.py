@@ -231,9 +231,9 @@ class Cluster:
     def _cables_left(self, description: Description) -> tuple[list[DescribedLink], Cables]:
         """Return the links, those of which a cable is left anew, and the cables that are left."""
         number_of = self._number_of
-        left = set(map(id, description.links))
-        gone = [number for identity, number in number_of.items() if identity not in left]
-        anew = left - number_of.keys()
+        left = np.fromiter(map(id, description.links), np.int64, len(description.links))
+        gone = np.flatnonzero(~np.isin(self._identities, left)).tolist()
+        anew = left.size > len(self.links) - len(gone)
         by_ends: dict[tuple[End, End], list[int]] = {}
         for number in gone:
             by_ends.setdefault((self.links[number].a, self.links[number].b), []).append(number)
@@ -266,6 +266,11 @@ class Cluster:
             ports=tuple(ports),
         )
         return links, left_over
+
+    @cached_property
+    def _identities(self) -> Ints:
+        """The identity of each link, by its number."""
+        return np.fromiter(map(id, self.links), np.int64, len(self.links))
 
     @cached_property
     def _number_of(self) -> dict[int, int]:
