@@ -90,9 +90,15 @@ def test_without_network_storage_the_drives_are_meant():
     assert ask(built(LOCAL_DRIVES), "", "gpu0").sources == ("nvme0", "nvme1")
 
 
-@pytest.mark.parametrize(("source", "target"), [("cpu0", "gpu0"), ("nic0", "nic0")])
-def test_data_goes_between_things_that_it_rests_in(source, target):
-    with pytest.raises(DescriptionError, match="between storage, RAM, GPUs and network cards"):
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("cpu0", "gpu0", "between storage, RAM, GPUs and network cards"),
+        ("nic0", "nic0", "copies from nic0 to itself"),
+    ],
+)
+def test_data_goes_between_things_that_it_rests_in(source, target, said):
+    with pytest.raises(DescriptionError, match=said):
         compare(built(TWO_SOCKETS), source=source, target=target)
 
 

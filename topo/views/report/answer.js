@@ -123,6 +123,7 @@ export class CompareView {
     const facts = [
       ["hops", path.logical_hops], ["links", path.physical_links],
       ["RAM traversals", path.ram_traversals], ["CPU memory copies", path.cpu_memory_copies],
+      ["RAM traversals, other server", path.target ? path.target.ram_traversals : null],
       ["DRAM bytes", path.dram_bytes === null ? null : path.dram_bytes === 0 ? "0" : sizeText(path.dram_bytes)],
       ["cores busy copying", path.cores_needed ? (path.cores_needed * solved.rate / path.rate_bytes_per_s).toFixed(1) : "0"],
     ].filter(([, value]) => value !== null && value !== undefined);
