@@ -229,6 +229,7 @@ def test_on_a_terminal_the_bar_has_rate_and_time_left(topo, box, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("topo.cli.verb._PATIENCE", -1.0)
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("topo.study.designs._BATCH", 1)
     assert topo("sweep", box, *VARY).code == 0
     assert "designs" in terminal.written
     assert "designs/s" in terminal.written

@@ -340,6 +340,25 @@ def test_the_cost_is_the_sum_of_all_prices():
     assert outcome.cost is None
 
 
+def test_so_does_a_machine_inside_another():
+    text = """
+topo: 1
+devices:
+  node[0-1]: {use: gds-textbook, set: {gpu.price: 5}}
+  storage: {part: nvme-of-target, ports: 4, read: 90 GB/s, write: 60 GB/s, price: 1}
+  leaf: quantum-2
+links:
+  - node.slot1 -- leaf: 2x infiniband ndr
+  - storage -- leaf: 4x infiniband ndr
+workloads:
+  load: {read: 80 GB each, from: storage, to: node.gpu}
+"""
+    vary = {"node1.gpu.part": ["h100-sxm-80gb"], "node1.slot1.part": ["connectx-7-dual-port"]}
+    gpus, cards = (plan(built(text), {key: value}) for key, value in vary.items())
+    assert [outcome.cost for outcome in answered(gpus).values()] == [81.0]
+    assert [outcome.cost for outcome in answered(cards).values()] == [None]
+
+
 def test_a_part_without_a_price_leaves_the_cost_open():
     text = PRICED.replace("{part: card, price: 100}", "priced").replace(
         "parts:", "parts:\n  priced: {like: connectx-7, price: 7}\n  open: {like: connectx-7}"

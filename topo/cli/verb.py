@@ -433,12 +433,15 @@ def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], Non
     """
     began, shown = time.monotonic(), ExitStack()
     bars: list[Any] = []
+    start: dict[str, tuple[int, float]] = {}  # how much was done when it was told first
 
     def tell(done: int, total: int) -> None:
         if sys.stderr is None or not sys.stderr.isatty():
             return
-        elapsed = time.monotonic() - began
-        if not bars and elapsed > _PATIENCE:
+        now = time.monotonic()
+        first, since = start.setdefault("told", (done, now))
+        rate_words = f"{(done - first) / (now - since):,.0f} {unit}/s" if now > since else ""
+        if not bars and now - began > _PATIENCE:
             rate = (lambda words: words) if unit else None
             bar = click.progressbar(
                 length=total, label=label, file=sys.stderr, item_show_func=rate, show_pos=bool(unit)
@@ -446,7 +449,7 @@ def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], Non
             bars.append(shown.enter_context(bar))
         for bar in bars:
             bar.length = total
-            bar.update(done - bar.pos, f"{done / elapsed:,.0f} {unit}/s" if unit else None)
+            bar.update(done - bar.pos, rate_words if unit else None)
 
     with shown:
         yield tell

@@ -82,10 +82,13 @@ class Sweep:
 
     @cached_property
     def priced(self) -> tuple[str, ...]:
-        """Names and patterns of the devices that an axis puts another part in."""
+        """Names and patterns of what an axis puts another part in, or makes a copy.
+
+        Of other keys as well, which are no device's name.
+        """
         targets = (key for axis in self.axes for choice in axis.choices for key in choice.changes)
-        patterns = (key.removesuffix(".part") for key in targets if key not in QUESTIONS)
-        return tuple(dict.fromkeys(name for name in patterns if not set(name) & set("./ ")))
+        machine = (key for key in targets if key not in QUESTIONS and " -- " not in key)
+        return tuple(dict.fromkeys(key.removesuffix(".part") for key in machine))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -113,11 +113,16 @@ def processes(workers: int) -> Engine:
 
 
 def _end_with_parent() -> None:
-    """End this worker once the process that started it is gone, which tells nobody."""
+    """End this worker with the process that started it: where that is killed, it tells nobody.
+
+    An interrupt at the terminal comes to all, and is that process' own to answer.
+    """
     import os
+    import signal
     from multiprocessing import parent_process
     from threading import Thread
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
         return
