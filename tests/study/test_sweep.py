@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.machines import ONE_SOCKET, built, shipped
 from tests.random_machines import sketches
+from topo.description.description import Axis, Choice
 from topo.errors import TopoError
 from topo.routes.route import Policy
 from topo.study.compare import compare
@@ -206,6 +207,12 @@ def test_the_quick_way_is_the_full_way_to_the_last_digit(drawn, data):
         },
         {"ram.dimms-per-channel": ["1", "2"], "ram.transfer-rate-2dpc": ["1 GT/s", "4 GT/s"]},
         {"slot1.chip": ["1 GB/s", "50 GB/s"], "slot1 -- cpu1": ["slot1 -- cpu0", "slot1 -- cpu1"]},
+        # of two changes of one thing the later axis' holds, whichever changes more
+        {
+            "slot1.chip": ["1 GB/s", "50 GB/s"],
+            "slot.label": ["a"],
+            "slot.chip": ["2 GB/s", "9 GB/s"],
+        },
         {"slot1.chip": ["1 GB/s", "50 GB/s"], "nics": ["nearest", "best", "stripe"]},
     ],
     ids=" and ".join,
@@ -213,6 +220,17 @@ def test_the_quick_way_is_the_full_way_to_the_last_digit(drawn, data):
 def test_so_it_is_where_axes_meet(vary):
     sweep = plan(shipped("dgx-h100"), {**vary, "via": ["legacy", "direct"]})
     assert answered(sweep) == answered(sweep, quick=False)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_later_of_two_axes_holds(first):
+    rates = Axis("one", tuple(Choice(f"{n}", {"slot1.chip": f"{n} GB/s"}) for n in (5, 40)))
+    more = Axis("more", (Choice("x", {"slot.chip": "20 GB/s", "slot.duplex": "80 %"}),))
+    axes = [rates, more] if first else [more, rates]
+    sweep = planned(shipped("dgx-h100"), axes, Question(via="direct"))
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert len({outcome.rate for outcome in outcomes.values()}) == (1 if first else 2)
 
 
 def test_two_memories_of_one_cpu_have_its_channels_together():

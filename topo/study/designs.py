@@ -20,7 +20,6 @@ together: a value of one may be illegal beside a value of another, or hide it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -43,7 +42,6 @@ from topo.study.variants import (
 )
 
 if TYPE_CHECKING:
-    from topo.flows.demands import UseMatrix
     from topo.study.sweep import Sweep
     from topo.topology.topology import Resource, Topology
 
@@ -68,11 +66,11 @@ _BATCH: Final = 2_000
 class _Change:
     """What some values of a group of axes change beside a machine.
 
-    `touched` are the devices, `resources` the new ones by their column in the use matrix.
+    `touched` are the devices; `resources` are the new ones, by their ids.
     """
 
     touched: frozenset[str]
-    resources: tuple[tuple[int, Resource], ...]
+    resources: Mapping[str, Resource]
     prices: Mapping[str, float | None]
 
 
@@ -94,7 +92,7 @@ class Designs:
         self._of_rates = tuple(changes and quick and not folded for changes in rates_only)
         # Designs come in the order of `batches`: the last ones are enough.
         self._anchor: tuple[tuple[int, ...], _Anchor | None] = ((), None)
-        self._machine: tuple[Mapping[str, str] | None, _Machine | None] = (None, None)
+        self._machine: _Machine | None = None
 
     def batches(self, numbers: Iterable[int]) -> Iterator[tuple[int, ...]]:
         """Yield designs that are best answered together, what shares a use matrix first."""
@@ -169,54 +167,81 @@ class Designs:
         """
         sweep = self._sweep
         question = sweep.asked_of(choices)
-        pairs = list(zip(sweep.axes, choices, self._of_rates, strict=True))
-        changes: dict[str, str] = {}
-        for axis, choice, of_rates in pairs:
-            if not is_question(axis) and not of_rates:
-                changes |= choice.changes
+        places = [place for place, only in enumerate(self._of_rates) if only]
+        fixed = {
+            place: choice.changes
+            for place, (axis, choice) in enumerate(zip(sweep.axes, choices, strict=True))
+            if not is_question(axis) and place not in places
+        }
+        axes = {place: sweep.axes[place] for place in places}
         try:
-            if self._machine[0] != changes:
-                topology = sweep.topology.replace(changes) if changes else sweep.topology
-                self._machine = (changes, _Machine(topology))
-            machine = self._machine[1]
-            assert machine is not None, "it was made for these changes"
+            if self._machine is None or self._machine.fixed != fixed:
+                self._machine = _Machine(sweep.topology, fixed)
+            machine = self._machine
             laid = lay(machine.topology, question)
+            if not _follows_from_rates_only(laid, question, axes.values()):
+                return None
+            touched = {place: _devices(machine.topology, axis) for place, axis in axes.items()}
         except TopoError:
             return None
-        if not _follows_from_rates_only(laid, question, [axis for axis, _, only in pairs if only]):
-            return None
-        places = [place for place, only in enumerate(self._of_rates) if only]
-        groups = _groups(machine.topology, [(place, sweep.axes[place]) for place in places])
-        varied = {
-            device.name
-            for axis, _, only in pairs
-            for key in _keys(axis)
-            if only
-            for device in machine.topology.select(key.rpartition(".")[0])
-        }
-        solutions = Solutions(laid.matrix, varied)
-        return _Anchor(machine, laid, groups, _priced(sweep, machine.topology), solutions)
+        solutions = Solutions(laid.matrix, frozenset().union(*touched.values()))
+        priced = _priced(sweep, machine.topology)
+        return _Anchor(machine, laid, _groups(axes, touched), priced, solutions)
 
 
 class _Machine:
-    """A machine and its variants in which rates alone are others, each built once."""
+    """A machine, and what each change of rates alone makes of it, found once.
 
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self.prices = prices_of(topology)
-        self._variants: dict[tuple[tuple[str, str], ...], Topology | None] = {}
+    Parameters
+    ----------
+    topology
+        Before anything is varied.
+    fixed
+        What is changed in it for good, by the place of the axis: of two changes of one thing the
+        later axis' holds.
+    """
 
-    def variant(self, changes: Mapping[str, str]) -> Topology | None:
-        """Return a variant, `None` where it is illegal, or differs in more than rates."""
-        key = tuple(changes.items())
-        if key not in self._variants:
-            variant: Topology | None = None
-            with suppress(TopoError):
-                variant = self.topology.replace(changes)
-                if not _differ_in_rates_only(self.topology, variant):
-                    variant = None
-            self._variants[key] = variant
-        return self._variants[key]
+    def __init__(self, topology: Topology, fixed: Mapping[int, Mapping[str, str]]) -> None:
+        self._base = topology
+        self.fixed = fixed
+        self.topology = self._changed(fixed)
+        self.prices = prices_of(self.topology)
+        self._known: dict[tuple[tuple[int, str], ...], _Change | None] = {}
+
+    def _changed(self, by_place: Mapping[int, Mapping[str, str]]) -> Topology:
+        changes = {
+            key: text for _, changes in sorted(by_place.items()) for key, text in changes.items()
+        }
+        return self._base.replace(changes) if changes else self._base
+
+    def change(self, choices: Mapping[int, Choice]) -> _Change | None:
+        """Return what values change, by the places of their axes.
+
+        `None` where it is illegal, or more than rates.
+        """
+        label = tuple([(place, choice.label) for place, choice in choices.items()])
+        if label not in self._known:
+            self._known[label] = self._change(choices)
+        return self._known[label]
+
+    def _change(self, choices: Mapping[int, Choice]) -> _Change | None:
+        of_choices = {place: choice.changes for place, choice in choices.items()}
+        before = self.topology
+        try:
+            after = self._changed({**self.fixed, **of_choices})
+        except TopoError:
+            return None
+        if not _differ_in_rates_only(before, after):
+            return None
+        return _Change(
+            frozenset(name for name in before.devices if before[name] != after[name]),
+            {
+                name: resource
+                for name, resource in after.resources.items()
+                if resource.capacity != before.resources[name].capacity
+            },
+            {name: price for name, price in prices_of(after).items() if price != self.prices[name]},
+        )
 
 
 class _Anchor:
@@ -231,8 +256,9 @@ class _Anchor:
         solutions: Solutions,
     ) -> None:
         self._machine, self._laid, self._priced = machine, laid, priced
-        self._solutions = solutions
-        self._groups = [(group, _Changes(machine, laid.matrix)) for group in groups]
+        self._groups, self._solutions = groups, solutions
+        resources = laid.matrix.resources if laid.matrix is not None else ()
+        self._columns = {each.id: column for column, each in enumerate(resources)}
 
     def outcome(self, choices: Sequence[Choice]) -> Outcome | None:
         """Return what a design gives; `None` where it has to be asked in full.
@@ -244,8 +270,8 @@ class _Anchor:
         """
         changes: list[_Change] = []
         touched: set[str] = set()
-        for group, known in self._groups:
-            change = known.of(tuple([choices[place] for place in group]))
+        for group in self._groups:
+            change = self._machine.change({place: choices[place] for place in group})
             if change is None or not touched.isdisjoint(change.touched):
                 return None
             touched |= change.touched
@@ -254,7 +280,12 @@ class _Anchor:
         for change in changes:
             prices = {**prices, **change.prices} if change.prices else prices
         cost = cost_of(prices, self._priced)
-        changed = {column: each for change in changes for column, each in change.resources}
+        changed = {
+            self._columns[name]: resource
+            for change in changes
+            for name, resource in change.resources.items()
+            if name in self._columns
+        }
         known_outcome = self._solutions.known(changed)
         if known_outcome is not None:
             same = known_outcome.cost == cost
@@ -273,43 +304,6 @@ class _Anchor:
         if solved is not None:
             self._solutions.keep(changed, solved, outcome)
         return outcome
-
-
-class _Changes:
-    """What the values of one group of axes change, each combination found once."""
-
-    def __init__(self, machine: _Machine, matrix: UseMatrix | None) -> None:
-        self._machine = machine
-        self._columns = (
-            {} if matrix is None else {each.id: n for n, each in enumerate(matrix.resources)}
-        )
-        self._known: dict[tuple[str, ...], _Change | None] = {}
-
-    def of(self, choices: tuple[Choice, ...]) -> _Change | None:
-        """Return what some values change; `None` where they have to be asked in full."""
-        labels = tuple([choice.label for choice in choices])
-        if labels not in self._known:
-            self._known[labels] = self._change(choices)
-        return self._known[labels]
-
-    def _change(self, choices: Iterable[Choice]) -> _Change | None:
-        before = self._machine.topology
-        texts = {key: text for choice in choices for key, text in choice.changes.items()}
-        after = self._machine.variant(texts)
-        if after is None:
-            return None
-        resources = [
-            (column, after.resources[name])
-            for name, column in self._columns.items()
-            if name in after.resources
-            and after.resources[name].capacity != before.resources[name].capacity
-        ]
-        prices, old = prices_of(after), self._machine.prices
-        return _Change(
-            frozenset(name for name in before.devices if before[name] != after[name]),
-            tuple(resources),
-            {name: price for name, price in prices.items() if price != old[name]},
-        )
 
 
 def _priced(sweep: Sweep, topology: Topology) -> tuple[str, ...]:
@@ -376,20 +370,30 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
     )
 
 
-def _groups(topology: Topology, axes: Iterable[tuple[int, Axis]]) -> tuple[tuple[int, ...], ...]:
-    """Return the places of axes in groups that touch no device in common."""
-    groups: list[tuple[set[str], list[int]]] = []
-    for place, axis in axes:
-        touched: set[str] = set()
-        for key in _keys(axis):
-            pattern, _, figure = key.rpartition(".")
-            touched.update(device.name for device in topology.select(pattern))
-            if figure == "channels":  # a CPU has a number of them for all of its memories
-                touched.add("channels")
-        joined = [group for group in groups if group[0] & touched]
+def _devices(topology: Topology, axis: Axis) -> frozenset[str]:
+    """Return the devices that an axis changes rates of."""
+    patterns = dict.fromkeys(key.rpartition(".")[0] for key in _keys(axis))
+    return frozenset(device.name for each in patterns for device in topology.select(each))
+
+
+def _groups(
+    axes: Mapping[int, Axis], touched: Mapping[int, frozenset[str]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the places of axes in groups that have no device in common.
+
+    Nor the channels of memories: a CPU has a number of them for all of its.
+    """
+    groups: list[tuple[frozenset[str], list[int]]] = []
+    for place, axis in axes.items():
+        names = touched[place]
+        if any(key.endswith(".channels") for key in _keys(axis)):
+            names |= {".channels"}
+        joined = [group for group in groups if group[0] & names]
         groups = [group for group in groups if group not in joined]
-        names = touched.union(*(names for names, _ in joined))
-        groups.append((names, [*(at for _, places in joined for at in places), place]))
-    return tuple(
-        tuple(sorted(places)) for _, places in sorted(groups, key=lambda each: min(each[1]))
-    )
+        groups.append(
+            (
+                names.union(*(known for known, _ in joined)),
+                [*(at for _, places in joined for at in places), place],
+            )
+        )
+    return tuple(sorted(tuple(sorted(places)) for _, places in groups))

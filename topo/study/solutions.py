@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _FILLED_ENTRIES: Final = 5_000  # up to so many a system is filled one by one (`topo.solve.maxmin`)
+_MOST_KEPT: Final = 10_000  # of one sort: what differs in more is looked up less often
 _ABOVE: Final = 1 + 1e-8  # what is so far above a level is above it, whatever was rounded
 
 
@@ -129,4 +130,6 @@ class Solutions:
             tuple(peaks),
         )
         of_columns = self._of_columns.setdefault(tuple(below), {})
+        if len(of_columns) >= _MOST_KEPT:
+            of_columns.clear()
         of_columns[tuple([capacities[place] for place in below])] = solution
