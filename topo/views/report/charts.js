@@ -16,18 +16,23 @@ export class TimelineView {
     });
   }
 
-  show() {
+  /** Show it as wide as there is room, or on paper. */
+  show(paper = false) {
     const { model } = this, { timelines } = model.page;
     byId("timeline-panel").hidden = !timelines.length;
     if (!timelines.length) return;
     this.runs = timelines.map((run) => ({ run, ...model.timeline(run) }));
     this.end = Math.max(...this.runs.map((run) => run.end));
     const names = [...new Set(this.runs.flatMap(({ run }) => run.matrix.workloads))];
-    const rates = this.runs.flatMap((run) => run.spans.flatMap((span) => names.map((name) => this.rateOf(run, span, name))));
-    const most = Math.max(...rates);
-    byId("timeline").replaceChildren(...this.runs.map((run) => this.lanes(run, names, most)));
+    // A lane is as high as its workload's highest rate by any data path.
+    const most = new Map(names.map((name) => [name, Math.max(...this.runs.flatMap((run) => run.spans.map((span) => this.rateOf(run, span, name))))]));
+    this.width = paper ? 720 : Math.max(300, byId("timeline").clientWidth || 1000);
+    this.left = names.length > 1 ? 12 + 7 * Math.max(...names.map((name) => name.length)) : 0; // names of lanes
+    byId("timeline").replaceChildren(...this.runs.map((run) => this.lanes(run, names, most, paper ? 17 : 34)));
     this.scrub();
   }
+
+  placeOf(time) { return this.left + (time / this.end) * (this.width - this.left); }
 
   rateOf({ run }, span, name) {
     let total = 0;
@@ -37,20 +42,22 @@ export class TimelineView {
     return total;
   }
 
-  lanes(run, names, most) {
-    const width = 1000, lane = 46, gap = 8, left = 0;
-    const x = (time) => left + (time / this.end) * (width - left);
+  lanes(run, names, most, lane) {
+    const { width, left } = this, gap = 6;
+    const x = (time) => this.placeOf(time);
     const shapes = [];
     names.forEach((name, row) => {
+      if (left) shapes.push(s("text", { x: 0, y: row * (lane + gap) + lane / 2 + 4, class: "lane-text" }, name));
       const bottom = row * (lane + gap) + lane;
       shapes.push(s("line", { x1: left, x2: width, y1: bottom, y2: bottom, class: "axis" }));
       for (const span of run.spans) {
         const rate = this.rateOf(run, span, name);
         if (!rate) continue;
-        const high = Math.max(2, (rate / most) * (lane - 4)), wide = Math.max(1, x(span.end) - x(span.start) - 1);
+        const high = Math.max(2, (rate / most.get(name)) * lane), wide = Math.max(1, x(span.end) - x(span.start) - 1);
         shapes.push(s("rect", { x: x(span.start), y: bottom - high, width: wide, height: high, class: `lane lane-${row % 6}` },
           s("title", {}, `${name}: ${rateText(rate)} from ${timeText(span.start)} to ${timeText(span.end)}`)));
-        if (wide > 70) shapes.push(s("text", { x: x(span.start) + 6, y: bottom - Math.min(high, lane - 4) / 2 + 4, class: "lane-text" }, rateText(rate)));
+        const words = rateText(rate);
+        if (wide > words.length * 7 + 8) shapes.push(s("text", { x: x(span.start) + 6, y: bottom - Math.max(high, 12) / 2 + 4, class: "lane-text" }, words));
       }
     });
     run.line = s("line", { y1: 0, y2: names.length * (lane + gap), class: "scrub" });
@@ -60,7 +67,7 @@ export class TimelineView {
     });
     return h("div", { class: "run" }, h("h3", {}, `${run.run.data_path}: all done after ${timeText(run.end)}`),
       h("p", { class: "soft" }, finishes.join(" · ")),
-      s("svg", { viewBox: `0 0 ${width} ${names.length * (lane + gap)}`, role: "img", preserveAspectRatio: "none", "aria-label": `${run.run.data_path}: ${finishes.join(", ")}` }, shapes, run.line));
+      s("svg", { viewBox: `0 0 ${width} ${names.length * (lane + gap)}`, role: "img", "aria-label": `${run.run.data_path}: ${finishes.join(", ")}` }, shapes, run.line));
   }
 
   /** Say what runs at the moment of the scrubber. */
@@ -70,8 +77,7 @@ export class TimelineView {
     this.scrubber.setAttribute("aria-valuetext", timeText(time));
     write(byId("moment"), `at ${timeText(time)}`);
     byId("moments").replaceChildren(...this.runs.map((run) => {
-      run.line.setAttribute("x1", this.part * 1000);
-      run.line.setAttribute("x2", this.part * 1000);
+      for (const end of ["x1", "x2"]) run.line.setAttribute(end, this.placeOf(time));
       const span = run.spans.find((each) => each.start <= time && time < each.end);
       if (!span) return h("li", {}, h("b", {}, run.run.data_path), ": nothing runs");
       const names = [...new Set(span.demands.map((demand) => run.run.matrix.workloads[demand]))];

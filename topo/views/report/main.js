@@ -14,9 +14,10 @@ const picture = new PictureView(model, json("drawings"), byId("pictures"), byId(
 const resources = new ResourceView(model, byId("rows"), byId("more"));
 // What a moving slider changes at once, and what may follow when it rests for a moment.
 const views = [new AnswerView(model), picture, resources];
+const timeline = new TimelineView(model);
 const later = [
   new QuestionView(model), new CompareView(model), new LadderView(model), new WorthView(model),
-  new FlowView(model), new PairView(model), new TimelineView(model),
+  new FlowView(model), new PairView(model), timeline,
 ];
 picture.onpick = (places) => resources.pick(places);
 
@@ -35,6 +36,8 @@ function show() {
 function follow() {
   for (const view of later) view.show();
 }
+addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(follow, 100); });
+addEventListener("afterprint", follow);
 
 let writing = 0;
 function remember() {
@@ -95,6 +98,6 @@ function finish() {
 }
 requestAnimationFrame(() => setTimeout(finish));
 setTimeout(finish, 300); // where nothing is painted
-addEventListener("beforeprint", () => { finish(); follow(); });
+addEventListener("beforeprint", () => { finish(); follow(); timeline.show(true); });
 // For those who ask the page itself, as its tests do.
 globalThis.topo = { model, answer, complete, ladder, maxMin };

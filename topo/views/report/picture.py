@@ -154,7 +154,13 @@ def live_picture(
     graph = next(element for element in root if _tag(element) == "g")
     place = _SHIFT.search(graph.get("transform", ""))
     shift = (float(place["x"]), float(place["y"])) if place else (0.0, 0.0)
-    return LivePicture((wide, high), shift, tuple(_parts(graph, table)))
+    parts: list[list[Any]] = []
+    for part in _parts(graph, table):
+        if part[0] == "device" and parts and parts[-1][:3] == part[:3]:  # those alike behind it
+            parts[-1] += part[3:]
+        else:
+            parts.append(part)
+    return LivePicture((wide, high), shift, tuple(parts))
 
 
 def markup(picture: LivePicture, label: str) -> str:
