@@ -8,6 +8,7 @@ import topo
 from topo.description import loading
 from topo.errors import DescriptionError
 from topo.exports.formats import EXPORTS, export_text
+from topo.routes.route import Policy
 from topo.study.affinity import affinities
 from topo.study.check import check
 from topo.study.question import ask
@@ -126,6 +127,8 @@ def test_too_many_to_ask_of_each_is_said() -> None:
     assert large.folding is not None
     with pytest.raises(DescriptionError, match="which topo does for at most"):
         upgrades(large, via="direct")
+    with pytest.raises(DescriptionError, match="a choice of cards or routes is made for each"):
+        topo.compare(large, via=["direct"], policy=Policy(routes="first"))
 
 
 def test_reasons_name_all_that_are_alike(both: tuple[Topology, Topology]) -> None:

@@ -63,7 +63,7 @@ class Router:
         # Only even shares are the same for all that is alike.
         of_each = self.policy.pairing in ("nearest", "in-order")
         if self.policy.nics == "best" or self.policy.routes == "first" or of_each:
-            topology = topology.written_out()
+            topology = topology.written_out("a choice of cards or routes is made for")
         self.topology = topology
         for buffer, place in self.policy.buffers:
             if place not in ("near-gpu", "near-nic") and not topology[place].is_memory:

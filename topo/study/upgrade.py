@@ -15,7 +15,7 @@ from topo.datapaths.registry import count, data_path
 from topo.description.description import Basis, DataPath, Workload
 from topo.description.flat import flat
 from topo.display import Displayed
-from topo.errors import DescriptionError, Finding, NoRouteError, TopoError
+from topo.errors import Finding, NoRouteError, TopoError
 from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.routes.route import Policy
@@ -253,7 +253,7 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     >>> round(upgrades.now.time, 3), round(upgrades.ranked[0].outcome.time, 3)
     (6.4, 5.078)
     """
-    topology = _each_for_itself(topology)
+    topology = topology.written_out("what to change is asked of")  # a change names each
     workloads = chosen_workloads(topology, None if together else workload)
     if not together:
         workloads = workloads[:1]
@@ -289,23 +289,6 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         unasked=unasked,
         notes=notes,
     )
-
-
-def _each_for_itself(topology: Topology) -> Topology:
-    """Return the topology with each device written out: a change names each that it changes."""
-    whole = topology.description.folded
-    if topology.folding is None or whole is None:
-        return topology
-    if whole.device_count > _MOST_DEVICES:
-        message = (
-            f"{topology.name} has {whole.device_count:,} devices, and what to change is asked of "
-            f"each by itself, which topo does for at most {_MOST_DEVICES:,}"
-        )
-        advice = (
-            "ask about a part of it, such as one group of its servers with its share of storage"
-        )
-        raise DescriptionError(Finding("too-large", message, help=advice))
-    return topology.written_out()
 
 
 def _in_use(

@@ -14,7 +14,7 @@ from topo.catalogue.part import (
     Figure,
 )
 from topo.display import Displayed
-from topo.errors import Finding, Place, UnknownNameError
+from topo.errors import DescriptionError, Finding, Place, UnknownNameError
 from topo.graph import components
 from topo.phrases import brief, counted
 from topo.records import dataclass
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from topo.description.names import Names
     from topo.topology.folding import AlikeResources, Folding
     from topo.topology.locality import Tree
+
+_MOST_ASKED: Final = 40_000  # devices of a folded cluster of which each is asked by itself
 
 
 Layer = Literal["host", "memory", "network", "gpu"]
@@ -263,13 +265,18 @@ class Topology(Displayed):
         assert self.build is not None, "only what was built from a description is built again"
         return self.build(without(self.description.folded or self.description, texts))
 
-    def written_out(self) -> Topology:
+    def written_out(self, asked: str = "") -> Topology:
         """Return the topology with each device for itself, whatever is alike.
+
+        Parameters
+        ----------
+        asked
+            What is asked of each of them, where that is more than to list them.
 
         Raises
         ------
         DescriptionError
-            If they are too many (`topo.description.flat.flat`).
+            If they are too many, for what is `asked` or for any (`topo.description.flat.flat`).
         """
         if self.folding is None:
             return self
@@ -278,6 +285,13 @@ class Topology(Displayed):
         whole = self.description.folded
         assert self.build is not None, "only what was built from a description is built again"
         assert whole is not None, "it knows what it was folded from"
+        if asked and whole.device_count > _MOST_ASKED:
+            message = (
+                f"{self.name} has {whole.device_count:,} devices, and {asked} each by itself, "
+                f"which topo does for at most {_MOST_ASKED:,}"
+            )
+            advice = "ask about a part of it: one group of its servers, its share of the storage"
+            raise DescriptionError(Finding("too-large", message, help=advice))
         return self.build(flat(whole))
 
     def telling_apart(self, workloads: tuple[Workload, ...]) -> Topology:
