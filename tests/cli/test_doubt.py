@@ -47,6 +47,13 @@ def test_a_refused_path_is_refused_however_the_guesses_turn_out(topo):
     assert (answer["verdict"], answer["rate_range_bytes_per_s"]) == ("refused", None)
 
 
+def test_a_workloads_own_efficiency_is_said_beside(topo):
+    for changes in ((), ("--set", "slot.chip={value: 50 GB/s, kind: guess}")):
+        words = ("--workload", "checkpoint", "--via", "direct", "--at", "theoretical", *changes)
+        said = " ".join(topo("doubt", "gds-textbook", *words).out.split())
+        assert "own efficiency, 60 to 80 %, is not among the bands: 1.75 to 2.333 s." in said
+
+
 def test_the_document(topo):
     document = topo(
         "doubt", "dgx-a100", "--workload", "local", "--via", "legacy", "--json"
@@ -117,6 +124,16 @@ def test_ranges_of_a_file(topo, tmp_path):
     document = topo("doubt", "box.yaml", "--workload", "load", "--via", "legacy", "--json").document
     (swing,) = document["answers"][0]["swings"]
     assert (swing["low_rate_bytes_per_s"], swing["high_rate_bytes_per_s"]) == (5e9, 12.5e9)
+
+
+def test_the_range_of_a_cap(topo, tmp_path):
+    cap = "p2p: {posted: {value: 30 GB/s, range: 20-40 GB/s, source: two runs}}"
+    text = ONE_SOCKET.replace("cpu0: socket", f"cpu0: {{part: socket, {cap}}}")
+    (tmp_path / "box.yaml").write_text(text, "utf-8")
+    words = ("--workload", "load", "--via", "direct", "--json")
+    (answer,) = topo("doubt", "box.yaml", *words).document["answers"]
+    assert [swing["low_rate_bytes_per_s"] for swing in answer["swings"]] == [20e9]
+    assert answer["rate_bytes_per_s"] == 30e9
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,18 @@ def test_ranges_come_back(value, below, above):
             "topo": 1,
             "parts": {"drive": {"like": "nvme-gen4-3.84tb", "read": ranged}},
             "media": {"pcie 4": {"like": "pcie 4", "efficiency": ratio}},
-            "devices": {"a": "drive", "b": {"part": "drive", "write": {**ranged, "source": "us"}}},
+            "devices": {
+                "a": "drive",
+                "b": {"part": "drive", "write": {**ranged, "source": "us"}},
+                "c": {"part": "xeon-8480c", "p2p": {"posted": ranged, "non-posted": "1 GB/s"}},
+            },
         }
     )
     assert description.devices[0].part.figures["read"].range == pytest.approx(
         (low * 1e9, high * 1e9)
     )
+    caps = description.devices[2].part.peer_caps
+    assert caps.posted.rate.range == description.devices[0].part.figures["read"].range
     assert description.devices[1].part.figures["write"].range is not None
     assert_document_comes_back(description)
 

@@ -92,6 +92,14 @@ def test_a_figure_of_the_file_is_said_by_its_key() -> None:
     assert _told(result) == {"ram0": ("changed", ["channels"])}
 
 
+def test_a_range_is_a_difference() -> None:
+    ranged = "channels: 8, efficiency: {value: 70 %, range: 60-72 %, kind: guess}"
+    wider = _BOX.replace("channels: 8", ranged.replace("60-72", "50-72"))
+    result = diff(topo.loads(_BOX.replace("channels: 8", ranged)), topo.loads(wider))
+    assert _told(result) == {"ram0": ("changed", ["efficiency"])}
+    assert not any(pair.differs for pair in result.answers)
+
+
 def test_what_is_alike_is_said_once() -> None:
     result = _edited(("gpu[0-1]: h100-pcie-80gb", "gpu[0-1]: h100-sxm-80gb"))
     (change,) = [change for change in result.changes if change.section == "devices"]
@@ -204,6 +212,20 @@ def test_a_workload_that_only_one_has_is_asked_of_that_one() -> None:
     assert {pair.outcome for pair in result.answers} == {"after"}
     with pytest.raises(topo.TopoError, match="no workload lod"):
         diff(topo.load("dgx-h100"), topo.load("dgx-a100"), workload="lod")
+
+
+def test_a_data_path_that_only_one_has_is_asked_of_that_one() -> None:
+    own = "data-paths:\n  mine: {moves: [storage -> gpu by nic], stages: pipelined}\nworkloads:"
+    result = diff(
+        topo.loads(_BOX), topo.loads(_BOX.replace("workloads:", own)), via=["mine", "direct"]
+    )
+    assert [(pair.data_path, pair.outcome) for pair in result.answers] == [
+        ("direct", "same"),
+        ("mine", "after"),
+    ]
+    assert _told(result, "data paths")["mine"][0] == "added"
+    with pytest.raises(topo.TopoError, match="yours"):
+        diff(topo.loads(_BOX), topo.loads(_BOX), via=["yours"])
 
 
 _SETS = {

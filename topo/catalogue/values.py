@@ -130,8 +130,13 @@ def read_figure(
         origin=origin,
         keys=_FIGURE_KEYS,
     )
+    return figure and _with_range(node, figure, quantity, report)
+
+
+def _with_range(node: Node, figure: Figure, quantity: Quantity, report: Report) -> Figure:
+    """Return a figure with the range that stands beside it, if one does."""
     stated = node.get("range") if isinstance(node, Mapping) else None
-    if stated is None or figure is None:
+    if stated is None:
         return figure
     least_and_most = read_value(
         stated, lambda scalar, _: _range(scalar.text, quantity, figure), report=report
@@ -309,6 +314,9 @@ def read_caps(node: Node, *, report: Report, origin: Origin = HERE) -> PeerCaps 
             return PeerCap(rate, bool(per_flow))
 
         stated = node.get(name)
-        return None if stated is None else read_value(stated, parse, report=report, origin=origin)
+        if stated is None:
+            return None
+        cap = read_value(stated, parse, report=report, origin=origin, keys=_FIGURE_KEYS)
+        return cap and replace(cap, rate=_with_range(stated, cap.rate, RATE, report))
 
     return PeerCaps(*map(cap, _DIRECTIONS))

@@ -263,11 +263,15 @@ def _ports(ports: Ports, base: Ports | None, usual: Usual) -> Any:
 
 def _caps(caps: PeerCaps, usual: Usual = _QUOTED) -> Plain:
     return {
-        name: _sourced(
-            str(fields.RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
-            cap.rate.source,
-            cap.rate.kind,
-            usual,
+        name: _ranged(
+            _sourced(
+                str(fields.RATE.spelled(cap.rate.value)) + " per flow" * cap.per_flow,
+                cap.rate.source,
+                cap.rate.kind,
+                usual,
+            ),
+            cap.rate,
+            fields.RATE,
         )
         for name, cap in (("posted", caps.posted), ("non-posted", caps.non_posted))
         if cap is not None
@@ -318,6 +322,11 @@ def _figure_value(
     `kind` and `source` are what the mapping around it says of all its figures.
     """
     value = _sourced(quantity.spelled(figure.value), figure.source, figure.kind, (source, kind))
+    return _ranged(value, figure, quantity)
+
+
+def _ranged(value: Any, figure: Figure, quantity: fields.Quantity) -> Any:
+    """Return the value of a figure with the range that it has, if it has one."""
     if figure.range is None:
         return value
     low, high = map(quantity.spelled, figure.range)

@@ -232,7 +232,9 @@ def _definitions() -> Schema:
         for name in _PART_WORDS_OF_DEVICE
     }
     directions = [{"required": [direction]} for direction in get_args(Direction)]
-    cap = _figure(_text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"))
+    cap = _figure(
+        _text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"), ranged=True
+    )
     move = _either(VALUES["worker-rate"], _object(MOVE))
     scalar: Schema = {"type": ["string", "number", "boolean"]}
     changes: Schema = {"type": "object", "additionalProperties": scalar}

@@ -114,7 +114,6 @@ class Uncertain:
         self._varying = Varying(topology, resources)
         self._basis = basis
         self.classes = self._varying.classes
-        self._firsts = [self.classes.index(number) for number in range(max(self.classes) + 1)]
         bands = _met(self._varying)
         found = {(band.key, band.figure): place for place, band in enumerate(bands)}
         middle = [band.middle for band in bands]

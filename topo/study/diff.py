@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias, get_args
 
 from topo.catalogue.values import Word
+from topo.datapaths.registry import data_path, data_paths
 from topo.description.description import Basis, Workload
 from topo.display import Displayed
 from topo.errors import Finding
@@ -200,7 +201,7 @@ def diff(
     Raises
     ------
     UnknownNameError
-        For a workload that neither has, a device or a data path that one of them has not.
+        For a workload or data path that neither has, a device that one of them has not.
 
     Examples
     --------
@@ -219,13 +220,18 @@ def diff(
     ]
     if workload is not None and not any(known):
         chosen_workloads(before, workload)  # which says that it is not there
-    for side, has_any in zip((before, after), known, strict=True):
+    paths = [{path.name for path in data_paths(side.description)} for side in (before, after)]
+    for name in via:
+        if not any(name in names for names in paths):
+            data_path(before.description, name)  # which says so as well
+    for side, has_any, names in zip((before, after), known, paths, strict=True):
         asked = None
-        if by_ends or has_any:
+        own_via = tuple(name for name in via if name in names)
+        if (by_ends or has_any) and (own_via or not via):
             asked = compare(
                 side,
                 workload=workload,
-                via=via,
+                via=own_via,
                 source=source,
                 target=target,
                 at=at,

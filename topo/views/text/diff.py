@@ -10,7 +10,7 @@ from topo.catalogue.part import Figure, PeerCap, Ports, Slot
 from topo.phrases import counted, listed
 from topo.views.sentences import pair_sentence, rate_words, time_words
 from topo.views.text.answers import basis_note, limits_text
-from topo.views.text.machine import ports_text
+from topo.views.text.machine import figure_and_range, ports_text
 from topo.views.text.page import (
     Block,
     Bullets,
@@ -134,7 +134,7 @@ def _texts(field: FieldChange) -> list[str]:
 def fact_words(key: str, fact: Fact) -> tuple[str, str]:
     """Return the value of a fact for people, and its kind and source."""
     if isinstance(fact, Figure):
-        return figure_text(fact, quantity_of(key)), sourced(fact)
+        return figure_and_range(fact, quantity_of(key)), sourced(fact)
     if isinstance(fact, Slot):
         return SLOT.text(fact), origin(fact.kind, fact.source)
     if isinstance(fact, Ports):

@@ -46,7 +46,7 @@ def doubt_page(doubt: Doubt) -> Iterator[Block]:
     if not doubt.bands:
         yield Text("Nothing here is a guess: no figure on the way of any answer is uncertain.")
         for answer in doubt.answers:
-            if answer.unknown or answer.rate_range is None:
+            if answer.unknown or answer.rate_range is None or answer.answer.time_range:
                 yield Heading(f"{answer.workload.name} by {answer.answer.name}")
                 yield from _answer(answer)
         yield basis_note(doubt.basis)
@@ -90,6 +90,10 @@ def _answer(answer: PathDoubt) -> Iterator[Block]:
         if answer.idle:
             idle = listed(map(band_name, answer.idle), most=_MOST)
             yield Text(f"Nothing changes with {idle}, within the band.", dim=True)
+    if path.time_range is not None and answer.workload.efficiency is not None:
+        ratios = between(*map(format_ratio, answer.workload.efficiency))
+        times = between(*map(format_duration, path.time_range))
+        yield Text(f"The workload's own efficiency, {ratios}, is not among the bands: {times}.")
     yield from _unknown(answer)
 
 

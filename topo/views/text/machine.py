@@ -528,7 +528,7 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         if ports is not None:
             yield key, *ports_text(ports)
     for key, figure in part.figures.items():
-        yield key, _with_range(figure, FIELDS[key].quantity), sourced(figure)
+        yield key, figure_and_range(figure, FIELDS[key].quantity), sourced(figure)
     for key, flag in part.flags.items():
         yield key, FLAG.text(flag), part.sources.get(key, part.source)
     for key, fact in part.facts.items():
@@ -537,7 +537,7 @@ def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
         yield f"p2p {direction}", rate, source
 
 
-def _with_range(figure: Figure, quantity: Quantity) -> str:
+def figure_and_range(figure: Figure, quantity: Quantity) -> str:
     """Return a figure, and between what it may lie where its source says that."""
     text = figure_text(figure, quantity)
     if figure.range is None:
@@ -571,6 +571,6 @@ def _medium_facts(medium: Medium) -> Iterator[Row]:
     ):
         if figure is not None:
             quantity = MEDIUM_FIELDS[name].quantity
-            yield Cell(name), _with_range(figure, quantity), sourced(figure)
+            yield Cell(name), figure_and_range(figure, quantity), sourced(figure)
         elif name == "encoding" and medium.encoding:
             yield Cell(name), medium.encoding, medium.source
