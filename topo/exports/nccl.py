@@ -19,7 +19,7 @@ from topo.errors import ExchangeError, Finding
 from topo.exports.formats import Exported, not_held
 from topo.phrases import counted
 from topo.records import dataclass
-from topo.topology.locality import Attachment, linked_hosts, socket_of
+from topo.topology.locality import Attachment, socket_of
 from topo.topology.rules import cpu_numbers, is_interface
 from topo.topology.topology import Link, Topology
 
@@ -177,7 +177,7 @@ class _Writer:
             message = "NCCL's XML begins at CPUs, and this machine has none"
             raise ExchangeError(Finding("not-held", message))
 
-        joined = linked_hosts(topology, hosts[0].name)
+        joined = topology.tree.linked_hosts(hosts[0].name)
         apart = [host.name for host in hosts if host.name not in joined]
         if apart:
             message = f"NCCL's XML holds one host, and {apart[0]} is of another"

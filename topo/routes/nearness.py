@@ -11,7 +11,7 @@ from topo.description.description import Device
 from topo.records import dataclass
 from topo.routes.search import Search, passes_host
 from topo.topology.hosts import host_numbers
-from topo.topology.locality import linked_hosts, locality, rank, socket_of
+from topo.topology.locality import locality, rank, socket_of
 from topo.topology.topology import Topology
 
 
@@ -99,7 +99,7 @@ def _sockets_apart(topology: Topology, endpoint: str, device: str) -> float:
     of_endpoint, of_device = socket_of(topology, endpoint), socket_of(topology, device)
     if not of_endpoint or not of_device:
         return 0.0
-    hops = linked_hosts(topology, of_endpoint).get(of_device, 0)
+    hops = topology.tree.linked_hosts(of_endpoint).get(of_device, 0)
     return hops / (hops + 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Device
@@ -64,6 +64,7 @@ class Search:
         *,
         spread: bool = True,
     ) -> None:
+        self._devices = topology.devices
         self._spread = spread
         # A network's switch sends nothing over a slower cable beside a faster one; hosts do.
         self._adds_up = "network" not in layers
@@ -72,21 +73,50 @@ class Search:
             name: tuple(step for step in steps if step.link.layer in layers)
             for name, steps in topology.steps.items()
         }
+        self._inward: dict[str, tuple[Step, ...]] = {}  # steps back to what can be passed
         self._cell_size = topology.cell_size
         self._distances: dict[str, Mapping[str, int]] = {}
+        self._around: dict[tuple[str, ...], Mapping[str, int]] = {}
         self._paths: dict[tuple[str, str], EqualCostPaths | None] = {}
 
     def distances(self, source: str) -> Mapping[str, int]:
         """Return the number of links from `source` to everything that can be reached."""
         if source not in self._distances:
+            around = self._distances_around(self.neighbours(source))
+            self._distances[source] = _Distances(source, around)
+        return self._distances[source]
 
-            def neighbours(name: str) -> list[str]:
-                if name != source and name not in self._passing:
+    def neighbours(self, source: str) -> tuple[str, ...]:
+        """Return what is one link from `source`: of the same neighbours all else is as far."""
+        return tuple(dict.fromkeys(step.target for step in self._steps[source]))
+
+    def standing(self, name: str) -> Hashable:
+        """Return what is the same for devices that all others are as near to, by as wide a way.
+
+        Of what is passed, and of a card, the name: others lie behind it, or it is one of them.
+        """
+        device = self._devices[name]
+        if name in self._passing or device.kind in CARDS:
+            return name
+        return tuple(
+            (step.target, step.entry_side, _rate(Step(step.link, step.target, name)))
+            for step in self._steps[name]
+        )
+
+    def _distances_around(self, neighbours: tuple[str, ...]) -> Mapping[str, int]:
+        """Return the number of links to everything from a device with these neighbours.
+
+        It is searched for once for all such devices: no shortest walk comes back to its source.
+        """
+        if neighbours not in self._around:
+
+            def onward(name: str) -> list[str]:
+                if name not in self._passing:
                     return []
                 return [step.target for step in self._steps[name]]
 
-            self._distances[source] = breadth_first([source], neighbours)
-        return self._distances[source]
+            self._around[neighbours] = breadth_first(neighbours, onward)
+        return self._around[neighbours]
 
     def paths(self, source: str, target: str) -> EqualCostPaths | None:
         """Return the best walks from `source` to `target`, `None` when there is none."""
@@ -95,7 +125,7 @@ class Search:
         paths: EqualCostPaths | None = None
         distances = self.distances(source)
         if target in distances:
-            steps = self._shortest(distances, target)
+            steps = self._shortest(distances, source, target)
             widths = {source: math.inf}  # of the best bottleneck on the way to each device
             for step in steps:
                 through = min(widths.get(step.source, 0.0), _rate(step))
@@ -117,21 +147,27 @@ class Search:
         self._paths[source, target] = paths
         return paths
 
-    def _shortest(self, distances: Mapping[str, int], target: str) -> list[Step]:
+    def _shortest(self, distances: Mapping[str, int], source: str, target: str) -> list[Step]:
         """Return every step of every shortest walk, nearest to the source first."""
+        leading_out: dict[str, list[Step]] = {}
+        for step in self._steps[source]:
+            leading_out.setdefault(step.target, []).append(step)
         steps: list[Step] = []
         front = [target]
         while front:
             before: dict[str, None] = {}
             for name in front:
-                for back in self._steps[name]:
+                if name in leading_out:
+                    steps.extend(leading_out[name])
+                    continue
+                if name not in self._inward:
+                    back_steps = self._steps[name]
+                    self._inward[name] = tuple(s for s in back_steps if s.target in self._passing)
+                for back in self._inward[name]:
                     nearer = back.target
-                    if distances.get(nearer, -1) != distances[name] - 1:
-                        continue
-                    if distances[nearer] > 0 and nearer not in self._passing:
-                        continue
-                    before[nearer] = None
-                    steps.append(Step(back.link, nearer, name))
+                    if nearer in distances and distances[nearer] == distances[name] - 1:
+                        before[nearer] = None
+                        steps.append(Step(back.link, nearer, name))
             front = list(before)
         return steps[::-1]
 
@@ -159,6 +195,26 @@ class Search:
             for step in steps
             if (walks := walks_to.get(step.source, 0) * walks_from.get(step.target, 0))
         ), count
+
+
+class _Distances(Mapping[str, int]):
+    """Links from a source to everything: none to itself, the rest as all with its neighbours."""
+
+    def __init__(self, source: str, around: Mapping[str, int]) -> None:
+        self._source, self._others = source, around
+
+    def __getitem__(self, name: str) -> int:
+        return 0 if name == self._source else self._others[name] + 1
+
+    def __contains__(self, name: object) -> bool:
+        return name == self._source or name in self._others
+
+    def __iter__(self) -> Iterator[str]:
+        yield self._source
+        yield from (name for name in self._others if name != self._source)
+
+    def __len__(self) -> int:
+        return len(self._others) + (self._source not in self._others)
 
 
 def _rate(step: Step) -> float:
@@ -233,7 +289,8 @@ class Placement:
     ) -> None:
         self._topology = topology
         self._host, self._network, self._fabric = host, network, fabric
-        self._nearest: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = {}
+        self._cards: dict[tuple[tuple[str, ...], ...], tuple[str, ...]] = {}
+        self._nearest: dict[tuple[tuple[str, ...], Hashable], tuple[str, ...]] = {}
         self._memories: dict[str, tuple[str, ...]] = {}
         self._card_order = self._order(*CARDS)
         self._memory_order = self._order("memory")
@@ -244,9 +301,14 @@ class Placement:
 
     def cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards that both the storage and the GPU reach, in the order of their names."""
-        on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
-        cards = (name for name in in_host if name in self._card_order and name in on_network)
-        return tuple(sorted(cards, key=self._card_order.__getitem__))
+        # Neighbours tell devices apart, and a card from the others beside it.
+        own = tuple(name for name in (storage, gpu) if name in self._card_order)
+        key = (self._network.neighbours(storage), self._host.neighbours(gpu), own)
+        if key not in self._cards:
+            on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
+            cards = (name for name in in_host if name in self._card_order and name in on_network)
+            self._cards[key] = tuple(sorted(cards, key=self._card_order.__getitem__))
+        return self._cards[key]
 
     def nearest_cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards nearest to `gpu`: by locality class, then fewest links, then widest.
@@ -266,7 +328,8 @@ class Placement:
         return self._nearest_of(self.target_cards(drive, endpoint), drive)
 
     def _nearest_of(self, cards: tuple[str, ...], device: str) -> tuple[str, ...]:
-        if (cards, device) not in self._nearest:
+        key = (cards, self._host.standing(device))
+        if key not in self._nearest:
             distances: dict[str, tuple[int, int, float]] = {}
             for card in cards:
                 paths = self._host.paths(card, device)
@@ -274,8 +337,8 @@ class Placement:
                 locality_rank = rank(locality(self._topology, card, device))
                 distances[card] = (locality_rank, len(paths.example), -paths.width)
             nearest = min(distances.values(), default=None)
-            self._nearest[cards, device] = tuple(c for c in cards if distances[c] == nearest)
-        return self._nearest[cards, device]
+            self._nearest[key] = tuple(c for c in cards if distances[c] == nearest)
+        return self._nearest[key]
 
     def memories_near(self, device: str) -> tuple[str, ...]:
         """Return the memories on the socket of `device`; without one there, on the nearest socket.

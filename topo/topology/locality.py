@@ -61,6 +61,11 @@ class Tree:
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._attachments: dict[str, tuple[Attachment, ...]] = {}
+        self._climbs: dict[str, tuple[Step, tuple[str, ...]]] = {}
+        self._sockets: dict[str, tuple[str, str]] = {}
+        self._reaching: dict[str, bool] = {}
+        self._linked: dict[str, Mapping[str, int]] = {}
+        self._numa: dict[str, tuple[int, ...]] = {}
 
     def attachments(self, name: str) -> tuple[Attachment, ...]:
         """Return how `name` hangs on its hosts: a card cabled to two sockets has two."""
@@ -68,13 +73,27 @@ class Tree:
             is_host = self._topology[name].is_host
             attachments = [self._at_root(name, (), "")] if is_host else []
             for first in () if is_host else self._upward(name, {name}):
-                step, bridges = first, list[str]()
-                while not self._topology[step.target].is_host:
-                    bridges.append(step.target)
-                    step = self._upward(step.target, {name, *bridges})[0]
-                attachments.append(self._at_root(step.target, tuple(bridges), _node(step)))
+                step, bridges = first, tuple[str, ...]()
+                if not self._topology[step.target].is_host:
+                    step, bridges = self._climb(name, step.target)
+                attachments.append(self._at_root(step.target, bridges, _node(step)))
             self._attachments[name] = tuple(attachments)
         return self._attachments[name]
+
+    def _climb(self, name: str, bridge: str) -> tuple[Step, tuple[str, ...]]:
+        """Return the step to the root, and the bridges up to it, from `bridge` above `name` on."""
+        if bridge not in self._climbs:  # once for all that hang on it
+            self._climbs[bridge] = self._way_up(bridge, set())
+        step, bridges = self._climbs[bridge]
+        return self._way_up(bridge, {name}) if name in bridges else (step, bridges)
+
+    def _way_up(self, bridge: str, passed: set[str]) -> tuple[Step, tuple[str, ...]]:
+        bridges = [bridge]
+        step = self._upward(bridge, {*passed, bridge})[0]
+        while not self._topology[step.target].is_host:
+            bridges.append(step.target)
+            step = self._upward(step.target, {*passed, *bridges})[0]
+        return step, tuple(bridges)
 
     def attachment(self, name: str) -> Attachment | None:
         """Return how `name` hangs on its (first) host, `None` when it does not."""
@@ -109,8 +128,48 @@ class Tree:
     def servers(self) -> Mapping[str, int]:
         """The number of the server that each CPU and root complex is in: linked ones are in one."""
         hosts = [host.name for host in self._topology.of_kind(*HOSTS)]
-        parts = components(hosts, lambda name: _hosts_beside(self._topology, name))
+        parts = components(hosts, self._hosts_beside.__getitem__)
         return {host: number for number, part in enumerate(parts) for host in part}
+
+    @cached_property
+    def _hosts_beside(self) -> Mapping[str, list[str]]:
+        """The CPUs and root complexes that each is linked to."""
+        topology = self._topology
+        return {
+            host.name: [
+                step.target for step in topology.steps[host.name] if topology[step.target].is_host
+            ]
+            for host in topology.of_kind(*HOSTS)
+        }
+
+    def linked_hosts(self, host: str) -> Mapping[str, int]:
+        """Return how many links away each CPU and root complex of one machine is from `host`."""
+        if host not in self._linked:
+            self._linked[host] = breadth_first([host], self._hosts_beside.__getitem__)
+        return self._linked[host]
+
+    def numa_of(self, socket: str) -> tuple[int, ...]:
+        """Return the NUMA nodes of a socket, or those that a root complex of no one CPU is near."""
+        if self._topology[socket].kind != "root-complex":
+            return self._topology[socket].numa
+        if socket not in self._numa:
+            beside = [step.target for step in self._topology.steps[socket]]
+            near, all_nodes = (
+                {node for name in names for node in self._topology[name].numa}
+                for names in (beside, self.linked_hosts(socket))
+            )
+            self._numa[socket] = tuple(sorted(near)) if near != all_nodes else ()
+        return self._numa[socket]
+
+    @cached_property
+    def gpu_links(self) -> Mapping[str, Mapping[str, list[Cable]]]:
+        """The cables between GPUs and their switches, by the names of both ends."""
+        cables: dict[str, dict[str, list[Cable]]] = {}
+        for link in self._topology.links:
+            if link.layer == "gpu":
+                for a, b in ((link.a.device, link.b.device), (link.b.device, link.a.device)):
+                    cables.setdefault(a, {}).setdefault(b, []).append(link.cable)
+        return cables
 
     def server_of(self, name: str) -> int | None:
         """Return the number of the server that a device hangs in, `None` where it is in none."""
@@ -122,15 +181,18 @@ class Tree:
 
         One that is joined to several CPUs is in none of them: which is its own is not known.
         """
-        if self._topology[root].kind == "root-complex":
-            steps = self._topology.steps[root]
-            cpus = {
-                step.target: step for step in steps if self._topology[step.target].kind == "cpu"
-            }
-            if len(cpus) == 1:
-                ((cpu, step),) = cpus.items()
-                return Attachment(bridges, root, cpu, _node(step))
-        return Attachment(bridges, root, root, node)
+        if root not in self._sockets:
+            self._sockets[root] = root, ""
+            if self._topology[root].kind == "root-complex":
+                steps = self._topology.steps[root]
+                cpus = {
+                    step.target: step for step in steps if self._topology[step.target].kind == "cpu"
+                }
+                if len(cpus) == 1:
+                    ((cpu, step),) = cpus.items()
+                    self._sockets[root] = cpu, _node(step)
+        socket, own_node = self._sockets[root]
+        return Attachment(bridges, root, socket, node if socket == root else own_node)
 
     def _upward(self, name: str, passed: set[str]) -> list[Step]:
         """Return the steps towards a host: to hosts if there are, else to what leads there."""
@@ -140,19 +202,30 @@ class Tree:
             if step.link.layer in ("host", "memory") and step.target not in passed
         ]
         to_hosts = [step for step in steps if self._topology[step.target].is_host]
-        return to_hosts or [step for step in steps if self._reaches_host(step.target, passed)]
+        if to_hosts:
+            return to_hosts
+        if forwards(self._topology[name]):
+            return [step for step in steps if self._reaches_host(step.target, passed)]
+        for step in steps:  # nothing comes back by what cannot be passed: it is the same for all
+            if step.target not in self._reaching:
+                self._reaching[step.target] = self._reaches_host(step.target, set())
+        return [step for step in steps if self._reaching[step.target]]
 
     def _reaches_host(self, name: str, passed: set[str]) -> bool:
         """Whether a host can be reached through `name` without going back."""
-        device = self._topology[name]
-        return device.is_host or (
-            forwards(device)
-            and any(
-                self._reaches_host(step.target, {*passed, name})
-                for step in self._topology.steps[name]
-                if step.link.layer == "host" and step.target not in passed
-            )
-        )
+        front, met = [name], {*passed, name}
+        while front:
+            bridge = front.pop()
+            if self._topology[bridge].is_host:
+                return True
+            if forwards(self._topology[bridge]):
+                onward = (s.target for s in self._topology.steps[bridge] if s.link.layer == "host")
+                beyond = [target for target in onward if target not in met]
+                if any(self._topology[target].is_host for target in beyond):
+                    return True
+                met.update(beyond)
+                front += beyond
+        return False
 
 
 def forwards(device: Device) -> bool:
@@ -177,25 +250,7 @@ def numa_nodes(topology: Topology, name: str) -> tuple[int, ...]:
         return ()
     if attachment.node:
         return (int(attachment.node.removeprefix(_NODE)),)
-    if topology[attachment.socket].kind == "root-complex":
-        near, all_nodes = (
-            {node for host in hosts for node in topology[host].numa}
-            for hosts in (
-                [step.target for step in topology.steps[attachment.socket]],
-                linked_hosts(topology, attachment.socket),
-            )
-        )
-        return tuple(sorted(near)) if near != all_nodes else ()
-    return topology[attachment.socket].numa
-
-
-def linked_hosts(topology: Topology, host: str) -> Mapping[str, int]:
-    """Return the CPUs and root complexes of one machine, by links between them from `host` on."""
-    return breadth_first([host], lambda name: _hosts_beside(topology, name))
-
-
-def _hosts_beside(topology: Topology, host: str) -> list[str]:
-    return [step.target for step in topology.steps[host] if topology[step.target].is_host]
+    return topology.tree.numa_of(attachment.socket)
 
 
 def _node(step: Step) -> str:
@@ -247,19 +302,17 @@ def rank(locality_class: str) -> int:
 
 def _fabric_class(topology: Topology, a: str, b: str) -> str:
     """Return ``NV<links>`` when GPU links join the pair, directly or through one switch."""
-
-    def cables(source: str, target: str) -> list[Cable]:
-        steps = (step for step in topology.steps[source] if step.target == target)
-        return [step.link.cable for step in steps if step.link.layer == "gpu"]
-
-    direct = [cable for cable in cables(a, b) if cable.family.startswith(("nvlink", "xgmi"))]
+    links = topology.tree.gpu_links
+    of_a = links.get(a, {})
+    direct = [cable for cable in of_a.get(b, ()) if cable.family.startswith(("nvlink", "xgmi"))]
     if direct and all(cable.family == "xgmi" for cable in direct):
         return "XGMI"
     count = sum(cable.count for cable in direct)
-    for step in () if direct else topology.steps[a]:
-        if topology[step.target].kind == "nvswitch" and step.link.layer == "gpu":
-            onward = sum(cable.count for cable in cables(step.target, b))
-            count += min(step.link.cable.count, onward)
+    if not direct and b in links:
+        for switch, cables in of_a.items():
+            if topology[switch].kind == "nvswitch":
+                onward = sum(cable.count for cable in links[switch].get(b, ()))
+                count += sum(min(cable.count, onward) for cable in cables)
     return f"NV{count}" if count else ""
 
 

@@ -28,7 +28,7 @@ from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
 from topo.graph import components
 from topo.records import dataclass
-from topo.topology.locality import linked_hosts, matrix_devices, numa_nodes
+from topo.topology.locality import matrix_devices, numa_nodes
 from topo.topology.topology import Topology
 
 # --- NCCL: the numbers of a release ---------------------------------------------------------------
@@ -391,7 +391,7 @@ def _add_sockets(
         if device.name not in sockets.values():
             graph.add_node(device.name, "CPU")
             sockets[device.name] = device.name
-    hosts = {name: linked_hosts(topology, name) for name in dict.fromkeys(sockets.values())}
+    hosts = {name: topology.tree.linked_hosts(name) for name in dict.fromkeys(sockets.values())}
     rates = {name: numbers.sockets(*cpu_numbers(topology, topology[name])) for name in hosts}
     for (a, socket), (b, other_socket) in combinations(sockets.items(), 2):
         if other_socket in hosts[socket]:
