@@ -26,6 +26,7 @@ ROOMS = [
     "records",
     "display",
     "errors",
+    "limits",
     "units",
     "phrases",
     "graph",

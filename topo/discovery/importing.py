@@ -17,6 +17,7 @@ from topo.catalogue.kinds import CARDS
 from topo.discovery.describe import larger_slot, part_of
 from topo.errors import DescriptionError, ExchangeError, Finding, Severity
 from topo.files import LARGEST
+from topo.limits import MOST_IN_A_SERVER
 from topo.phrases import and_more
 from topo.records import dataclass
 
@@ -38,7 +39,6 @@ KINDS: Final = {
     "rocm-smi": "topo.discovery.rocm_smi",
     "infragraph": "topo.discovery.infragraph",
 }
-_MOST_DEVICES: Final = 4096
 _MOST_CPUS: Final = 128
 
 
@@ -252,9 +252,9 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
     hosts = Counter(device.host for device in machine.devices)
     host, count = max(hosts.items(), key=itemgetter(1), default=("", 0))
     cpus = sum(device.host == host for device in machine.of_kind("cpu"))
-    if count > _MOST_DEVICES or cpus > _MOST_CPUS:
+    if count > MOST_IN_A_SERVER or cpus > _MOST_CPUS:
         message = f"`{machine.file}` has {count} devices and {cpus} NUMA nodes"
-        help = f"a machine has at most {_MOST_DEVICES} and {_MOST_CPUS}"
+        help = f"a machine has at most {MOST_IN_A_SERVER} and {_MOST_CPUS}"
         raise ExchangeError(Finding("import-too-big", message, help=help))
     return machine
 

@@ -93,6 +93,7 @@ def demands_of(
     pairs = [
         ends for ends in paired_ends(router, workload) if topology.is_representative(ends.endpoint)
     ]
+    router.expect(workload, path, ((ends.far, ends.endpoint) for ends in pairs))
     total = sum(topology.class_size(ends.endpoint) for ends in pairs)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if total == 1 else (math.inf, stated)

@@ -59,16 +59,19 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")
     direction: Direction = "write" if emptied else "read"
     near, far = (sources, targets) if emptied else (targets, sources)
-    if words == ["storage", "storage"]:
-        return _moving(workload, (Ends(name, _but(name, far), direction) for name in near))
-    if "storage" in words or "ram" in words:
-        return tuple(Ends(endpoint, far, direction) for endpoint in near)
-    pairs = len(sources) * len(targets)
-    if pairs > MOST and (len(sources) != len(targets) or set(sources) & set(targets)):
+    pairs, overlap = len(sources) * len(targets), set(sources) & set(targets)
+    between_drives = words == ["storage", "storage"]
+    of_stores = not between_drives and ("storage" in words or "ram" in words)
+    if pairs > MOST and not of_stores and (overlap or len(sources) != len(targets)):
         message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
         advice = "name fewer devices"
         raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
-    return _moving(workload, (Ends(name, _peers(name, far, near), direction) for name in near))
+    if between_drives:
+        return _moving(workload, (Ends(name, _but(name, far), direction) for name in near))
+    if of_stores:
+        return tuple(Ends(endpoint, far, direction) for endpoint in near)
+    peers = zip(near, _peers(near, far), strict=True)
+    return _moving(workload, (Ends(name, names, direction) for name, names in peers))
 
 
 def _moving(workload: Workload, ends: Iterable[Ends]) -> tuple[Ends, ...]:
@@ -84,13 +87,13 @@ def _but(endpoint: str, far: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in far if name != endpoint)
 
 
-def _peers(endpoint: str, far: tuple[str, ...], near: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what `endpoint`, one of `near`, exchanges data with among `far`."""
+def _peers(near: tuple[str, ...], far: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return what each of `near` exchanges data with among `far`."""
     if set(far) & set(near):
-        return _but(endpoint, far)
+        return [_but(endpoint, far) for endpoint in near]
     if len(far) == len(near):
-        return (far[near.index(endpoint)],)
-    return far
+        return [(name,) for name in far]
+    return [far] * len(near)
 
 
 # --- pairing --------------------------------------------------------------------------------------

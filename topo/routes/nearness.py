@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from topo.description.description import Device
@@ -106,8 +106,18 @@ def _sockets_apart(topology: Topology, endpoint: str, device: str) -> float:
 def by_class(topology: Topology) -> Measure:
     """Return how near two devices are by nvidia-smi's classes, those of other sockets apart."""
     search = Search(topology, ("host", "memory"), passes_host)
+    known: dict[tuple[Hashable, Hashable], Nearness | None] = {}
 
     def measure(endpoint: str, device: str) -> Nearness | None:
+        gpu_links = topology.tree.gpu_links
+        if endpoint == device or (endpoint in gpu_links and device in gpu_links):
+            return between(endpoint, device)
+        key = (search.standing(endpoint), search.standing(device))
+        if key not in known:
+            known[key] = between(endpoint, device)
+        return known[key]
+
+    def between(endpoint: str, device: str) -> Nearness | None:
         label = locality(topology, endpoint, device)
         walks = search.paths(device, endpoint)
         if not label or walks is None:

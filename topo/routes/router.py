@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise, product
 from math import prod
 
 from topo.datapaths.registry import data_path, halves, is_buffer
-from topo.description.description import DataPath, Move, Target
+from topo.description.description import DataPath, Move, Target, Workload
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
+from topo.limits import MOST_SPLIT, MOST_WAYS, refuse_more
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import (
@@ -25,7 +26,7 @@ from topo.routes.route import (
     waypoints,
 )
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
-from topo.routes.usage import UseBuilder, measured_pairs, total_use
+from topo.routes.usage import UseBuilder, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
 from topo.topology.topology import Step, Topology
@@ -78,8 +79,33 @@ class Router:
         self._placement = Placement(
             topology, host=self._host, network=self._network, fabric=self._fabric
         )
-        self._measured = measured_pairs(topology)
+        self._uses = UseBuilder(topology)
+        self._asked = 0
         self._halves: dict[tuple[str, str, tuple[str, ...]], list[_Half]] = {}
+
+    def expect(
+        self, workload: Workload, path: DataPath, pairs: Iterable[tuple[tuple[str, ...], str]]
+    ) -> None:
+        """Refuse more ways than topo lays for one question, before they are laid.
+
+        Raises
+        ------
+        DescriptionError
+            If they are too many with those that were laid before.
+        """
+        self._asked += sum(
+            max(len(self._cards(far, endpoint)), 1)
+            for far_ends, endpoint in pairs
+            for far in far_ends
+        )
+        best = self.policy.nics == "best"
+        refuse_more(
+            self._asked,
+            MOST_SPLIT if best else MOST_WAYS,
+            f"ways of data are asked for, with those of {workload.name} by {path.name}",
+            f"name fewer devices, {'leave out --nics best, ' * best}or ask about one path alone",
+            place=workload.place,
+        )
 
     def route(
         self,
@@ -154,8 +180,7 @@ class Router:
         verdict = verdict_of(reasons)
         if verdict == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
-        builder = UseBuilder(self.topology, path, self._measured)
-        used = tuple(builder.with_use(subflow) for subflow in subflows)
+        used, extra = self._uses.counted(path, subflows)
         return Route(
             data_path=path,
             direction=direction,
@@ -164,7 +189,7 @@ class Router:
             reasons=reasons,
             subflows=used,
             use=total_use(used),
-            extra=tuple(builder.extra.values()),
+            extra=extra,
             waypoints=waypoints(self.topology, used[0]),
             target_path=target_path,
         )

@@ -74,6 +74,7 @@ class Search:
             for name, steps in topology.steps.items()
         }
         self._inward: dict[str, tuple[Step, ...]] = {}  # steps back to what can be passed
+        self._outward: dict[str, dict[str, list[Step]]] = {}
         self._cell_size = topology.cell_size
         self._distances: dict[str, Mapping[str, int]] = {}
         self._around: dict[tuple[str, ...], Mapping[str, int]] = {}
@@ -99,7 +100,15 @@ class Search:
         if name in self._passing or device.kind in CARDS:
             return name
         return tuple(
-            (step.target, step.entry_side, _rate(Step(step.link, step.target, name)))
+            (
+                step.target,
+                step.entry_side,
+                *(
+                    resource.capacity.theoretical.value
+                    for resource in (step.resource, Step(step.link, step.target, name).resource)
+                    if resource is not None
+                ),
+            )
             for step in self._steps[name]
         )
 
@@ -149,9 +158,11 @@ class Search:
 
     def _shortest(self, distances: Mapping[str, int], source: str, target: str) -> list[Step]:
         """Return every step of every shortest walk, nearest to the source first."""
-        leading_out: dict[str, list[Step]] = {}
-        for step in self._steps[source]:
-            leading_out.setdefault(step.target, []).append(step)
+        if source not in self._outward:
+            self._outward[source] = {}
+            for step in self._steps[source]:
+                self._outward[source].setdefault(step.target, []).append(step)
+        leading_out = self._outward[source]
         steps: list[Step] = []
         front = [target]
         while front:

@@ -18,7 +18,7 @@ from topo.description.description import Basis, DataPath, Device, Measurement
 from topo.routes.route import Route, Subflow, Transfer
 from topo.topology.joint import quadrant_of
 from topo.topology.locality import socket_of
-from topo.topology.topology import Capacity, Resource, Topology
+from topo.topology.topology import Capacity, Resource, Step, Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {
@@ -313,32 +313,31 @@ def _posted_to_root(topology: Topology, transfer: Transfer) -> Iterator[tuple[st
 
 
 class UseBuilder:
-    """Counts the use of one route's transfers and gathers the resources that only routes have.
+    """Counts the use of routes' transfers and gathers the resources that only routes have.
 
     Parameters
     ----------
     topology
         The machine.
-    path
-        What is laid.
-    pairs
-        What `measured_pairs` gives.
     """
 
-    def __init__(
-        self,
-        topology: Topology,
-        path: DataPath,
-        pairs: Mapping[tuple[str, str], Measurement],
-    ) -> None:
+    def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._path = path
-        self._pairs = pairs
-        self.extra: dict[str, Resource] = {}
+        self._pairs = measured_pairs(topology)
+        self._extra: dict[str, Resource] = {}
+        self._drives: dict[str, dict[str, tuple[str, ...]]] = {}
         cpus = topology.of_kind("cpu")
         self._by_quadrants = any(cpu.part.figure("quadrant") for cpu in cpus)
 
-    def with_use(self, subflow: Subflow) -> Subflow:
+    def counted(
+        self, path: DataPath, subflows: Iterable[Subflow]
+    ) -> tuple[tuple[Subflow, ...], tuple[Resource, ...]]:
+        """Return the subflows of a route with their use, and the resources that only it has."""
+        self._path, self._extra = path, {}
+        used = tuple(map(self._with_use, subflows))
+        return used, tuple(self._extra.values())
+
+    def _with_use(self, subflow: Subflow) -> Subflow:
         """Return `subflow` with the use of each of its transfers filled in."""
         transfers: list[Transfer] = []
         for transfer in subflow.transfers:
@@ -349,7 +348,7 @@ class UseBuilder:
             if self._by_quadrants:
                 use |= _quadrant_use(self._topology, transfer)
             for resource, weight in self._weights(transfer):
-                known = self._topology.resources.get(resource) or self.extra.get(resource)
+                known = self._topology.resources.get(resource) or self._extra.get(resource)
                 if known is not None:  # where the device stands for several, one of them
                     each = weight / self._topology.cell_size(known.device)
                     use[resource] = use.get(resource, 0.0) + each
@@ -406,12 +405,15 @@ class UseBuilder:
         """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""
         if device.kind != "hba":
             return
-        drives = drives_behind(self._topology, device.name)
+        if device.name not in self._drives:
+            self._drives[device.name] = drives_behind(self._topology, device.name)
+        drives = self._drives[device.name]
         for drive, bridges in drives.items():
             yield f"{drive}/{direction}", 1.0 / len(drives)
             for below, above in pairwise((drive, *bridges)):
-                start, end = (below, above) if direction == "read" else (above, below)
-                steps = [step for step in self._topology.steps[start] if step.target == end]
+                steps = [step for step in self._topology.steps[below] if step.target == above]
+                if direction == "write":
+                    steps = [Step(step.link, above, below) for step in steps]
                 for step in steps:
                     if step.resource is not None:
                         yield step.resource.id, 1.0 / len(drives) / len(steps)
@@ -431,7 +433,7 @@ class UseBuilder:
             yield self._add(_measured_pair(measured)), 1.0
 
     def _add(self, resource: Resource) -> str:
-        self.extra.setdefault(resource.id, resource)
+        self._extra.setdefault(resource.id, resource)
         return resource.id
 
 

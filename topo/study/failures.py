@@ -13,6 +13,7 @@ from topo.description.without import without
 from topo.display import Displayed
 from topo.flows.demands import demands_of, use_matrix
 from topo.graph import numbered, refine
+from topo.limits import MOST_IN_PAIRED_VARIANTS, MOST_IN_VARIANTS, refuse_more
 from topo.phrases import brief, ranges, shortened
 from topo.records import dataclass
 from topo.routes.route import Policy
@@ -193,6 +194,15 @@ def failures(
     if answer.verdict != "refused":
         study = _Study(asked, answer, at, policy)
         parts = parts_of(base)
+        in_each = len(base.devices) + sum(len(route.subflows) for route in answer.routes)
+        count = in_each * (len(parts) ** 2 // 2 if pairs else len(parts))
+        refuse_more(
+            count,
+            MOST_IN_PAIRED_VARIANTS if pairs else MOST_IN_VARIANTS,
+            f"devices and ways are in the variants in which one of {len(parts):,} parts "
+            f"{'and then another ' * pairs}fails",
+            f"{'leave out --pairs, or ' * pairs}ask about fewer devices: --from and --to",
+        )
         order = {part.first: place for place, part in enumerate(parts)}
         for done, part in enumerate(parts):
             if progress is not None:

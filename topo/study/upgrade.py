@@ -16,6 +16,7 @@ from topo.description.description import Basis, DataPath, Workload
 from topo.description.flat import flat
 from topo.display import Displayed
 from topo.errors import Finding, NoRouteError, TopoError
+from topo.limits import MOST_IN_VARIANTS, refuse_more
 from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.routes.route import Policy
@@ -263,9 +264,23 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     via = in_use[leading.name].name
     question = _Question(topology, workloads, via, together, at, policy, progress)
     now = question.ask(()).outcome
-    singles, rejected, unasked = question.all_of(
-        [(candidate,) for candidate in candidates(topology, now.stops, via, workloads)]
+    in_each = len(topology.devices) + sum(
+        len(route.subflows)
+        for answered in in_use.values()
+        if together or answered is in_use[leading.name]
+        for route in answered.routes
     )
+    refuse_more(
+        in_each * _FEWEST_ASKED,
+        MOST_IN_VARIANTS,
+        f"devices and ways are in the {_FEWEST_ASKED} variants that are asked at least",
+        "ask about one workload, or about fewer devices",
+    )
+    question.asks_at_most(MOST_IN_VARIANTS // in_each)
+    every = candidates(topology, now.stops, via, workloads)
+    first = every[: MOST_IN_VARIANTS // in_each]
+    singles, rejected, unasked = question.all_of([(candidate,) for candidate in first])
+    unasked += len(every) - len(first)
     ranked = list(singles)
     helps = any(single.outcome.time < now.time * (1 - TIE) for single in singles)
     level = singles
@@ -348,6 +363,10 @@ class _Question:
         self._asked: dict[tuple[frozenset[tuple[str, str]], str], Outcome] = {}
         self._done = self._total = 0
         self._left = max(_FEWEST_ASKED, _MOST_DEVICES // len(topology.devices))
+
+    def asks_at_most(self, variants: int) -> None:
+        """Ask so few variants of a machine with many ways."""
+        self._left = min(self._left, max(_FEWEST_ASKED, variants))
 
     def all_of(self, groups: Sequence[tuple[Candidate, ...]]) -> _Asked:
         """Return what each group of candidates does, and those that are not possible, with why."""

@@ -10,6 +10,7 @@ Reference: the legend that `nvidia-smi topo -m` prints.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.kinds import CARDS, HOSTS
 from topo.errors import Finding
 from topo.graph import breadth_first, components
+from topo.limits import LARGEST_MATRIX, MOST_PAIRS, refuse_more
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 CLASSES: Final = ("X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS")
 
-LARGEST_MATRIX: Final = 256  # rows: more are no table that anybody reads
 _NODE: Final = "numa"  # what the name of a NUMA node begins with
 
 
@@ -112,10 +113,10 @@ class Tree:
     def leads_up(self, step: Step) -> bool:
         """Whether a step leads towards a host: to what is fewer PCIe links away from one."""
         far = len(self._topology.devices)
-        return self._depths.get(step.target, far) < self._depths.get(step.source, far)
+        return self.depths.get(step.target, far) < self.depths.get(step.source, far)
 
     @cached_property
-    def _depths(self) -> Mapping[str, int]:
+    def depths(self) -> Mapping[str, int]:
         """How many PCIe links away from its host each device is; what has no host is not there."""
         steps = self._topology.steps
         hosts = [host.name for host in self._topology.of_kind(*HOSTS)]
@@ -379,6 +380,8 @@ def matrix_rows(
         All rows, however many they are.
     """
     devices = matrix_devices(topology)
+    if every:
+        refuse_matrix(len(devices))
     if every or len(devices) <= LARGEST_MATRIX:
         return devices, ()
     tree = topology.tree
@@ -391,6 +394,19 @@ def matrix_rows(
     )
     note = Finding("matrix-cut", message, severity="note", help="--all shows every device")
     return tuple(rows), (note,)
+
+
+def refuse_matrix(rows: int) -> None:
+    """Refuse a matrix of more pairs than topo looks at.
+
+    Raises
+    ------
+    DescriptionError
+        If they are more than `MOST_PAIRS`.
+    """
+    most = math.isqrt(MOST_PAIRS)
+    advice = f"leave out --all, or some of the devices: {most:,} rows are the most"
+    refuse_more(rows**2, MOST_PAIRS, f"pairs in a matrix of {rows:,} devices", advice)
 
 
 def pci_functions(device: Device) -> tuple[str, ...]:
@@ -426,6 +442,7 @@ def matrix(
         for device in devices
         for name in (pci_functions(device) if functions else (device.name,))
     ]
+    refuse_matrix(len(rows))
     classes: dict[tuple[str, str], str] = {}
     for done, a in enumerate(devices, 1):
         classes |= {(a.name, b.name): locality(topology, a.name, b.name) for b in devices}

@@ -16,6 +16,7 @@ from topo.description.names import stem_of
 from topo.document.nodes import Report
 from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
+from topo.limits import MOST_IN_A_SERVER, refuse_more
 from topo.phrases import counted, listed
 from topo.topology.cabling import check_cabling, has, names_by_cause, names_of, noun_of
 from topo.topology.topology import Link, Topology
@@ -23,6 +24,10 @@ from topo.topology.topology import Link, Topology
 # What data passes through; never RAM, GPUs or storage.
 _PASSED: Final[tuple[Kind, ...]] = (*CARDS, "hba", "pcie-switch", "network-switch", *HOSTS)
 _NAMES_OF_REACHED: Final = 6
+# PCIe numbers its buses with 8 bits (PCI Express Base Specification, 2.2.4.2): bus 0 is the root's,
+# a link is one, and so is the inside of each switch. So many links follow each other at most.
+_MOST_BUSES: Final = 256
+_DEEPEST: Final = _MOST_BUSES // 2
 
 
 def check(topology: Topology) -> tuple[Finding, ...]:
@@ -41,11 +46,13 @@ def check(topology: Topology) -> tuple[Finding, ...]:
     description = topology.description
     assert description.document is not None, "only what was read has places to blame"
     report = Report(description.document, description.findings)
+    _refuse_crowd(topology)
     sound = check_cabling(topology, report)
     if not description.lost:
         _check_buses(topology, report)
     _check_memories(topology, report)
     _check_loops(sound, report)
+    _check_depth(topology, report)
     if description.lost:
         pass  # what is cut off is an answer, not a mistake
     elif topology.links:
@@ -204,6 +211,48 @@ def _check_loops(topology: Topology, report: Report) -> None:
             notes=[
                 f"{step.a.device} -- {step.b.device} is on line {step.place.line}" for step in loop
             ],
+        )
+
+
+def _check_depth(topology: Topology, report: Report) -> None:
+    """Report what hangs below more switches than PCIe has numbers for, once a switch too many."""
+    if len(topology.of_kind("pcie-switch", "hba", *CARDS)) < _DEEPEST:
+        return
+    depths = topology.tree.depths
+    if max(depths.values(), default=0) <= _DEEPEST:
+        return
+    first = next(name for name, depth in depths.items() if depth == _DEEPEST + 1)
+    report.add(
+        topology[first].place,
+        "pcie-too-deep",
+        f"{first} hangs below {_DEEPEST} PCIe links one after the other, and with switches between "
+        f"them that takes more than the {_MOST_BUSES} buses that PCIe has numbers for",
+        help=f"put at most {_DEEPEST - 1} switches one below the other",
+    )
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+
+def _refuse_crowd(topology: Topology) -> None:
+    """Refuse a server of more devices than topo looks at, before each is held against the others.
+
+    Raises
+    ------
+    DescriptionError
+        Naming its first device.
+    """
+    if len(topology.devices) <= MOST_IN_A_SERVER:
+        return
+    host = max(topology.hosts, key=lambda host: len(host.devices), default=None)
+    if host is not None:
+        first = topology[host.devices[0]]
+        refuse_more(
+            len(host.devices),
+            MOST_IN_A_SERVER,
+            f"devices are joined to one server, that of {first.name}",
+            "name fewer; of many servers write one, and `use:` it",
+            place=first.place,
         )
 
 
