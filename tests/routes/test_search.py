@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import PARTS, TWO_SOCKETS, built, shipped
+from tests.random_machines import sketches
+from topo.graph import breadth_first
+from topo.routes.nearness import by_class
+from topo.routes.router import Router
 from topo.routes.search import Search, by_name, passes_host, passes_network
 from topo.study.compare import compare
+from topo.topology.locality import Tree
 
 
 def network(edges: list[tuple[int, int, int]], switches: int) -> str:
@@ -172,3 +177,38 @@ def test_one_walk_taken_whole_is_one_of_the_widest():
     paths = Search(machine, ("host", "memory"), passes_host, spread=False).paths("cpu0", "cpu1")
     ((step, share),) = paths.shares
     assert (step.resource.capacity.rate("theoretical"), share) == (32e9, 1.0)
+
+
+# --- what devices share ---------------------------------------------------------------------------
+
+
+@given(sketches())
+def test_what_is_searched_for_once_is_what_each_device_would_find(sketch):
+    machine = built(sketch.text())
+    for layers, passes in ((("host", "memory"), passes_host), (("network",), passes_network)):
+        search = Search(machine, layers, passes)
+        for name in machine.devices:
+
+            def neighbours(at, *, start=name, layers=layers, passes=passes):
+                steps = machine.steps[at] if at == start or passes(machine[at]) else ()
+                return [step.target for step in steps if step.link.layer in layers]
+
+            found = search.distances(name)
+            assert list(found.items()) == list(breadth_first([name], neighbours).items())
+            assert len(found) == len(list(found))
+
+
+@given(sketches())
+def test_the_first_to_ask_has_the_same_answer(sketch):
+    """The way up to the root, and the nearest cards, depend on nobody who asked before."""
+    machine = built(sketch.text())
+    together, storages = Router(machine), [device.name for device in machine.of_kind("storage")]
+    measure = by_class(machine)
+    for gpu in (device.name for device in machine.of_kind("gpu")):
+        assert machine.tree.attachments(gpu) == Tree(machine).attachments(gpu)
+        alone = Router(machine)
+        for storage in storages:
+            nearest = together.nearest_cards(storage, gpu)
+            assert nearest == alone.nearest_cards(storage, gpu)
+        for card in (device.name for device in machine.of_kind("nic", "gpu")):
+            assert measure(gpu, card) == by_class(machine)(gpu, card)

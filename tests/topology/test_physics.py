@@ -381,6 +381,17 @@ def test_a_loop_is_shown_whole_with_its_lines():
     assert found.notes == ("sw1 -- cpu0 is on line 7", "sw0 -- cpu0 is on line 6")
 
 
+@pytest.mark.parametrize(("switches", "codes"), [(127, []), (128, ["pcie-too-deep"])])
+def test_pcie_numbers_256_buses(switches, codes):
+    """Each link is a bus, and so is the inside of each switch; bus 0 is the root's."""
+    chain = "\n".join(f"sw{n} -- sw{n + 1}: pcie 5 x16" for n in range(switches - 1))
+    links = f"sw0 -- cpu0: pcie 5 x16\n{chain}\ngpu0 -- sw{switches - 1}: pcie 5 x16"
+    text = machine(links).replace("sw[0-3]", f"sw[0-{switches - 1}]")
+    found = [one for one in findings(text) if one.code != "unreached"]
+    assert [one.code for one in found] == codes
+    assert all(one.message.startswith("gpu0 hangs below 128 PCIe links") for one in found)
+
+
 # --- ways -----------------------------------------------------------------------------------------
 
 LOAD = "workloads:\n  load: {read: 1 TB, from: storage0, to: gpu0}\n"

@@ -59,17 +59,16 @@ def ends_of(topology: Topology, workload: Workload) -> tuple[Ends, ...]:
     emptied = order[0] > order[1] or (order[0] == order[1] and workload.direction == "write")
     direction: Direction = "write" if emptied else "read"
     near, far = (sources, targets) if emptied else (targets, sources)
-    pairs, overlap = len(sources) * len(targets), set(sources) & set(targets)
-    between_drives = words == ["storage", "storage"]
-    of_stores = not between_drives and ("storage" in words or "ram" in words)
-    if pairs > MOST and not of_stores and (overlap or len(sources) != len(targets)):
+    if "ram" in words or ("storage" in words and words != ["storage", "storage"]):
+        return tuple(Ends(endpoint, far, direction) for endpoint in near)
+    pairs = len(sources) * len(targets)
+    one_by_one = len(sources) == len(targets) and not set(sources) & set(targets)
+    if pairs > MOST and (not one_by_one or "storage" in words):
         message = f"{workload.name} copies between {pairs} pairs of devices, more than {MOST}"
         advice = "name fewer devices"
         raise DescriptionError(Finding("huge-range", message, workload.place, help=advice))
-    if between_drives:
+    if "storage" in words:
         return _moving(workload, (Ends(name, _but(name, far), direction) for name in near))
-    if of_stores:
-        return tuple(Ends(endpoint, far, direction) for endpoint in near)
     peers = zip(near, _peers(near, far), strict=True)
     return _moving(workload, (Ends(name, names, direction) for name, names in peers))
 

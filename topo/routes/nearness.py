@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from topo.description.description import Device
+from topo.graph import numbered
 from topo.records import dataclass
 from topo.routes.search import Search, passes_host
 from topo.topology.hosts import host_numbers
@@ -56,10 +57,14 @@ def nearest_devices(
     """
     servers = host_numbers(topology)
 
+    by_itself = {  # whether it has RDMA, and its own rate
+        name: (bool(device.rdma) and device.part.flag("gdr") is not False, _own_rate(device))
+        for name, device in ((name, topology[name]) for name in devices)
+    }
+
     def key(name: str, nearness: Nearness) -> tuple[float, bool, float]:
-        device = topology[name]
-        by_rdma = bool(device.rdma) and device.part.flag("gdr") is not False
-        rates = (nearness.rate, _own_rate(device))
+        by_rdma, own_rate = by_itself[name]
+        rates = (nearness.rate, own_rate)
         rate = min((rate for rate in rates if rate is not None), default=0.0)
         return (nearness.order, not by_rdma, -rate)
 
@@ -106,7 +111,7 @@ def _sockets_apart(topology: Topology, endpoint: str, device: str) -> float:
 def by_class(topology: Topology) -> Measure:
     """Return how near two devices are by nvidia-smi's classes, those of other sockets apart."""
     search = Search(topology, ("host", "memory"), passes_host)
-    known: dict[tuple[Hashable, Hashable], Nearness | None] = {}
+    known: dict[tuple[int, int], Nearness | None] = {}
 
     def measure(endpoint: str, device: str) -> Nearness | None:
         gpu_links = topology.tree.gpu_links
@@ -159,12 +164,17 @@ def semi_matching(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """
     dealt: dict[str, str] = {}
     users: dict[str, list[str]] = {name: [] for names in candidates.values() for name in names}
+    wishes = dict(zip(candidates, numbered(list(map(tuple, candidates.values()))), strict=True))
     for asker in candidates:
         # everything that the asker could free or take, with the one who would take it
         takers: dict[str, str] = {}
         front, met = deque([asker]), {asker}
+        looked_through: set[int] = set()
         while front:
             taker = front.popleft()
+            if wishes[taker] in looked_through:  # as one before: nothing in it is new
+                continue
+            looked_through.add(wishes[taker])
             for device in candidates[taker]:
                 if device in takers:
                     continue

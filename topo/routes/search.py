@@ -75,6 +75,8 @@ class Search:
         }
         self._inward: dict[str, tuple[Step, ...]] = {}  # steps back to what can be passed
         self._outward: dict[str, dict[str, list[Step]]] = {}
+        self._standing: dict[str, int] = {}
+        self._sights: dict[Hashable, int] = {}
         self._cell_size = topology.cell_size
         self._distances: dict[str, Mapping[str, int]] = {}
         self._around: dict[tuple[str, ...], Mapping[str, int]] = {}
@@ -91,14 +93,19 @@ class Search:
         """Return what is one link from `source`: of the same neighbours all else is as far."""
         return tuple(dict.fromkeys(step.target for step in self._steps[source]))
 
-    def standing(self, name: str) -> Hashable:
-        """Return what is the same for devices that all others are as near to, by as wide a way.
+    def standing(self, name: str) -> int:
+        """Return a number that devices share to which all others are as near, by as wide a way.
 
-        Of what is passed, and of a card, the name: others lie behind it, or it is one of them.
+        What is passed, and a card, has its own: others lie behind it, or it is one of them.
         """
-        device = self._devices[name]
-        if name in self._passing or device.kind in CARDS:
-            return name
+        if name not in self._standing:
+            own = name in self._passing or self._devices[name].kind in CARDS
+            sight = name if own else self._sight(name)
+            self._standing[name] = self._sights.setdefault(sight, len(self._sights))
+        return self._standing[name]
+
+    def _sight(self, name: str) -> Hashable:
+        """Return where a device's links lead, and how much goes either way."""
         return tuple(
             (
                 step.target,
@@ -301,7 +308,7 @@ class Placement:
         self._topology = topology
         self._host, self._network, self._fabric = host, network, fabric
         self._cards: dict[tuple[tuple[str, ...], ...], tuple[str, ...]] = {}
-        self._nearest: dict[tuple[tuple[str, ...], Hashable], tuple[str, ...]] = {}
+        self._nearest: dict[tuple[tuple[str, ...], int], tuple[str, ...]] = {}
         self._memories: dict[str, tuple[str, ...]] = {}
         self._card_order = self._order(*CARDS)
         self._memory_order = self._order("memory")

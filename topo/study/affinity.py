@@ -7,6 +7,7 @@ from typing import Literal
 
 from topo.catalogue.kinds import CARDS
 from topo.graph import breadth_first
+from topo.limits import MOST_PAIRS, refuse_more
 from topo.records import dataclass
 from topo.routes.nearness import Measure, Nearness, by_class, nearest_devices, semi_matching
 from topo.topology.locality import numa_nodes, socket_of
@@ -114,6 +115,13 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
         users[purpose] = {
             device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
         }
+        sharing_pairs = sum(len(sharing) ** 2 for sharing in users[purpose].values())
+        refuse_more(
+            sharing_pairs,
+            MOST_PAIRS,
+            f"pairs of GPUs share a device for the purpose `{purpose}`",
+            "name fewer GPUs: an affinity lists for each what it shares with which",
+        )
         for gpu, device in dealt.items():
             near, sharing = nearest[gpu], users[purpose][device]
             choices[gpu].append(

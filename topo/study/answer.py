@@ -168,14 +168,14 @@ def running(
     """
     if not topology.description.lost:
         return demands, ()
-    cut_off = tuple(
-        demand
-        for demand in demands
-        if any(
+
+    def stops(demand: Demand) -> bool:
+        return any(
             reason.code in CUT_OFF and reason.effect == "refused" for reason in demand.route.reasons
         )
-    )
-    left = tuple(demand for demand in demands if demand not in cut_off)
+
+    left = tuple(demand for demand in demands if not stops(demand))
+    cut_off = tuple(filter(stops, demands))
     return (left, cut_off) if left else (demands, ())
 
 
