@@ -19,6 +19,7 @@ from topo.study.compare import compare
 from topo.study.failures import failures
 from topo.study.upgrade import upgrades
 from topo.topology.locality import Tree, matrix, matrix_rows
+from topo.topology.rules import gds_ranking
 
 _PATIENCE = 60.0  # seconds of processor for what takes one
 
@@ -107,7 +108,7 @@ def test_what_a_card_of_raid_meets_is_looked_up_once(monkeypatch):
 
 
 def test_each_bound_is_said_with_count_and_advice():
-    assert refuse_more(10, 10, "devices", "name fewer") is None
+    refuse_more(10, 10, "devices", "name fewer")  # as many as the bound are allowed
     with pytest.raises(DescriptionError) as caught:
         refuse_more(1_234_567, 10, "devices", "name fewer")
     (finding,) = caught.value.findings
@@ -215,13 +216,20 @@ def test_of_many_ways_fewer_changes_are_asked(monkeypatch):
     assert some.unasked > whole.unasked
 
 
-def test_a_matrix_has_a_million_cells_at_most():
+def test_a_matrix_has_so_many_cells_at_most():
     topology = built(server(1_200))
     rows, _ = matrix_rows(topology)  # those that can be read
     assert len(rows) == limits.LARGEST_MATRIX
     for ask in (lambda: matrix(topology), lambda: matrix_rows(topology, every=True)):
         with pytest.raises(DescriptionError, match=r"1,444,804 pairs in a matrix of 1,202 devices"):
             ask()
+
+
+def test_a_ranking_of_every_pair_has_so_many_at_most():
+    text = server(900, drives=900)
+    with pytest.raises(DescriptionError, match="811,800 pairs of a GPU and a card or drive"):
+        gds_ranking(built(text))
+    assert len(gds_ranking(built(server(100, drives=100)))) == 100
 
 
 def test_gpus_that_share_one_card_are_pairs():

@@ -27,7 +27,7 @@ MOST_IN_VARIANTS: Final = 250_000
 MOST_IN_PAIRED_VARIANTS: Final = 20 * MOST_IN_VARIANTS
 """The same where what is asked about are all pairs of changes, which takes long by its nature."""
 
-MOST_PAIRS: Final = 1_000_000
+MOST_PAIRS: Final = 500_000
 """Pairs of devices that are looked at one by one, as the cells of a matrix are."""
 
 LARGEST_MATRIX: Final = 256

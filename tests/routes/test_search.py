@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,12 @@ from topo.routes.router import Router
 from topo.routes.search import Search, by_name, passes_host, passes_network
 from topo.study.compare import compare
 from topo.topology.locality import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topo.description.description import Device
+    from topo.topology.topology import Layer
 
 
 def network(edges: list[tuple[int, int, int]], switches: int) -> str:
@@ -185,7 +192,11 @@ def test_one_walk_taken_whole_is_one_of_the_widest():
 @given(sketches())
 def test_what_is_searched_for_once_is_what_each_device_would_find(sketch):
     machine = built(sketch.text())
-    for layers, passes in ((("host", "memory"), passes_host), (("network",), passes_network)):
+    kinds: list[tuple[tuple[Layer, ...], Callable[[Device], bool]]] = [
+        (("host", "memory"), passes_host),
+        (("network",), passes_network),
+    ]
+    for layers, passes in kinds:
         search = Search(machine, layers, passes)
         for name in machine.devices:
 

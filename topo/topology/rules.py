@@ -27,6 +27,7 @@ from topo.document.nodes import plain
 from topo.document.parse import parse
 from topo.errors import Finding, UnknownNameError
 from topo.graph import components
+from topo.limits import MOST_PAIRS, refuse_more
 from topo.records import dataclass
 from topo.topology.locality import matrix_devices, numa_nodes
 from topo.topology.topology import Topology
@@ -485,8 +486,15 @@ def gds_ranking(topology: Topology) -> dict[str, tuple[GdsPeer, ...]]:
     peers: dict[int | None, list[Device]] = {}
     for device in topology.of_kind(*CARDS, "nvme"):
         peers.setdefault(tree.server_of(device.name), []).append(device)
+    gpus = [gpu for gpu in topology.of_kind("gpu") if topology.is_representative(gpu.name)]
+    refuse_more(
+        sum(len(peers.get(tree.server_of(gpu.name), ())) for gpu in gpus),
+        MOST_PAIRS,
+        "pairs of a GPU and a card or drive",
+        "name fewer: each GPU has all of its server ranked",
+    )
     ranking: dict[str, tuple[GdsPeer, ...]] = {}
-    for gpu in filter(lambda gpu: topology.is_representative(gpu.name), topology.of_kind("gpu")):
+    for gpu in gpus:
         beside = peers.get(tree.server_of(gpu.name), ())
         ranked = (_ranked(topology, gpu, peer) for peer in beside)
         of_gpu = [peer for peer in ranked if peer is not None]
