@@ -147,6 +147,16 @@ def test_a_server_beyond_any_is_refused_by_every_verb(tmp_path, capsys, verb):
     assert "`use:`" in said
 
 
+def test_a_server_of_more_links_than_any_is_refused():
+    sockets = [
+        PARTS,
+        "devices: {'cpu[0-199]': {part: socket, p2p: unknown}}",
+        "links: [cpu -- cpu all to all: upi 16 GT/s]",
+    ]
+    with pytest.raises(DescriptionError, match="19,900 links are in one server, host0, more than"):
+        built("\n".join(sockets) + "\n")
+
+
 def test_of_too_many_devices_nothing_is_held_against_all_others(tmp_path, capsys):
     file = tmp_path / "crowd.yaml"
     file.write_text(server(65_536), encoding="utf-8")

@@ -15,6 +15,9 @@ from topo.errors import DescriptionError, Finding, Place
 MOST_IN_A_SERVER: Final = 2_048
 """Devices that host links join; the largest servers have some hundred."""
 
+MOST_LINKS_IN_A_SERVER: Final = 8 * MOST_IN_A_SERVER
+"""Links of those devices to each other; a bundle of equal cables is one."""
+
 MOST_WAYS: Final = 100_000
 """Ways that one question lays: an endpoint, a far end and a network card of each of its paths."""
 
@@ -22,7 +25,7 @@ MOST_SPLIT: Final = 20_000
 """Ways over which a linear program divides the bytes."""
 
 MOST_IN_VARIANTS: Final = 250_000
-"""Devices and ways of all the variants of a machine that a study asks about."""
+"""Devices, links and ways of all the variants of a machine that a study asks about."""
 
 MOST_IN_PAIRED_VARIANTS: Final = 20 * MOST_IN_VARIANTS
 """The same where what is asked about are all pairs of changes, which takes long by its nature."""

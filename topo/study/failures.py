@@ -194,12 +194,16 @@ def failures(
     if answer.verdict != "refused":
         study = _Study(asked, answer, at, policy)
         parts = parts_of(base)
-        in_each = len(base.devices) + sum(len(route.subflows) for route in answer.routes)
+        in_each = (
+            len(base.devices)
+            + len(base.links)
+            + sum(len(route.subflows) for route in answer.routes)
+        )
         count = in_each * (len(parts) ** 2 // 2 if pairs else len(parts))
         refuse_more(
             count,
             MOST_IN_PAIRED_VARIANTS if pairs else MOST_IN_VARIANTS,
-            f"devices and ways are in the variants in which one of {len(parts):,} parts "
+            f"devices, links and ways are in the variants in which one of {len(parts):,} parts "
             f"{'and then another ' * pairs}fails",
             f"{'leave out --pairs, or ' * pairs}ask about fewer devices: --from and --to",
         )

@@ -264,16 +264,20 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     via = in_use[leading.name].name
     question = _Question(topology, workloads, via, together, at, policy, progress)
     now = question.ask(()).outcome
-    in_each = len(topology.devices) + sum(
-        len(route.subflows)
-        for answered in in_use.values()
-        if together or answered is in_use[leading.name]
-        for route in answered.routes
+    in_each = (
+        len(topology.devices)
+        + len(topology.links)
+        + sum(
+            len(route.subflows)
+            for answered in in_use.values()
+            if together or answered is in_use[leading.name]
+            for route in answered.routes
+        )
     )
     refuse_more(
         in_each * _FEWEST_ASKED,
         MOST_IN_VARIANTS,
-        f"devices and ways are in the {_FEWEST_ASKED} variants that are asked at least",
+        f"devices, links and ways are in the {_FEWEST_ASKED} variants that are asked at least",
         "ask about one workload, or about fewer devices",
     )
     question.asks_at_most(MOST_IN_VARIANTS // in_each)

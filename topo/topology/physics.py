@@ -5,6 +5,7 @@ What a cable may join, ports and lanes (`topo.topology.cabling`), and whether da
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
@@ -16,7 +17,7 @@ from topo.description.names import stem_of
 from topo.document.nodes import Report
 from topo.errors import DescriptionError, Finding, Place
 from topo.graph import breadth_first
-from topo.limits import MOST_IN_A_SERVER, refuse_more
+from topo.limits import MOST_IN_A_SERVER, MOST_LINKS_IN_A_SERVER, refuse_more
 from topo.phrases import counted, listed
 from topo.topology.cabling import check_cabling, has, names_by_cause, names_of, noun_of
 from topo.topology.topology import Link, Topology
@@ -242,7 +243,7 @@ def _refuse_crowd(topology: Topology) -> None:
     DescriptionError
         Naming its first device.
     """
-    if len(topology.devices) <= MOST_IN_A_SERVER:
+    if len(topology.devices) <= MOST_IN_A_SERVER and len(topology.links) <= MOST_LINKS_IN_A_SERVER:
         return
     host = max(topology.hosts, key=lambda host: len(host.devices), default=None)
     if host is not None:
@@ -254,6 +255,17 @@ def _refuse_crowd(topology: Topology) -> None:
             "name fewer; of many servers write one, and `use:` it",
             place=first.place,
         )
+    inside = (link for link in topology.links if link.layer != "network")
+    hosts = topology.host_of
+    homes = Counter(hosts[link.a.device].name for link in inside if link.a.device in hosts)
+    name, count = next(iter(homes.most_common(1)), ("", 0))
+    refuse_more(
+        count,
+        MOST_LINKS_IN_A_SERVER,
+        f"links are in one server, {name}",
+        "name fewer devices, or join them by a switch",
+        place=topology.links[-1].place,
+    )
 
 
 # --- whether data gets there ----------------------------------------------------------------------
