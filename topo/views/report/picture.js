@@ -128,7 +128,7 @@ export class PictureView {
         shape.middle = [middle.x, middle.y];
       } else {
         shape.middle = [box.x + box.width / 2, box.y];
-        const gauge = { x: box.x + 7, y: box.y + box.height - 6, height: 3.5 };
+        const gauge = { x: box.x + 7, y: box.y + box.height - 4.4, height: 3 };
         shape.back = s("rect", { class: "gauge-back", ...gauge, width: box.width - 14 });
         shape.gauge = s("rect", { class: "gauge", ...gauge, width: 0 });
         group.append(shape.back, shape.gauge);
