@@ -150,6 +150,8 @@ def test_mistakes_are_said_and_leave_no_file(topo, box, tmp_path):
     failed(swept(*VARY, "--against", "kost"), 1, "did you mean `cost`?")
     failed(swept(*VARY, "--workers", "2", "--engine", "dask://x"), 2, "give one")
     failed(swept(*VARY, "-o", "more.jsonl"), 2, "one file")
+    failed(swept(*VARY, "-o", "rows.txt"), 2, "neither for rows nor a picture")
+    failed(swept(*VARY, "-o", "front.svg"), 1, "no-front")
     failed(swept(*VARY, "--engine", "dsk://host"), 1, "write it like dask://host:8786")
     failed(topo("sweep", box, *VARY, "-o", "box.yaml"), 1, "output-is-input")
     failed(topo("sweep", box, *VARY, "-o", "absent/rows.csv"), 1, "unwritable-file")

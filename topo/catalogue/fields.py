@@ -158,7 +158,7 @@ AMOUNT: Final = Quantity(
     _either({"type": "number", "minimum": 0}, _pattern(f"^{NUMBER_PATTERN}$")),
     lambda amount: int(amount) if float(amount).is_integer() else amount,
     _parse_amount,
-    "{:,.10g}".format,
+    lambda amount: f"{amount:,.2f}".removesuffix(".00"),
     "amount",
 )
 FLAG: Final = Quantity(

@@ -84,7 +84,7 @@ def command(
     Every combination of the values is a design and a row; one that cannot be is a row with the
     reason. Figures are those of `topo compare` with the same --set.
     """
-    from topo.study.front import check_against, swept
+    from topo.study.front import check_against, may_cost, swept
     from topo.study.sweep import planned
     from topo.study.variants import Question
 
@@ -111,6 +111,10 @@ def command(
     sweep = planned(topology, axes, asked)
     if against:
         check_against(sweep, against)
+    if pictures and not against and not may_cost(sweep):
+        from topo.views.diagram.front import no_front
+
+        raise no_front()
     outcomes, notes = _answered(sweep, store_path, _engine(workers, engine_address))
     found = swept(sweep, outcomes, aim=aim, against=against)
     for picture in pictures:
@@ -140,12 +144,18 @@ def _outputs(outputs: Iterable[str], machine: verb.Machine) -> tuple[str, list[s
     """Return the file for rows, if there is one, and those for pictures."""
     from topo.files import spare_inputs
     from topo.sweeps.store import SUFFIXES, require_parquet
+    from topo.views.diagram.picture import FORMATS
 
     store = ""
     pictures: list[str] = []
     for output in outputs:
         spare_inputs(output, machine.files)
-        if PurePath(output).suffix not in SUFFIXES:
+        suffix = PurePath(output).suffix
+        if suffix not in SUFFIXES:
+            if suffix.lower() not in FORMATS:
+                expected = " ".join((*SUFFIXES, *FORMATS))
+                message = f"`{output}` is neither for rows nor a picture: one of {expected}"
+                raise click.BadParameter(message, param_hint="'-o'")
             pictures.append(output)
             continue
         if store:

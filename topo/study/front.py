@@ -18,7 +18,7 @@ from topo.routes.route import Policy
 from topo.solve.system import TIE
 from topo.study.designs import Designs
 from topo.study.sweep import Sweep, axis_of, numbers_of, planned
-from topo.study.variants import Outcome, Question
+from topo.study.variants import Outcome, Question, prices_of
 from topo.topology.topology import Topology
 
 Aim: TypeAlias = Literal["time", "rate"]
@@ -189,6 +189,13 @@ def swept(
         advice = "write `price: 1800` at parts and devices, all of one currency"
         raise UnknownNameError(Finding("no-price", message, help=advice))
     return Swept(sweep, ordered, aim, against)
+
+
+def may_cost(sweep: Sweep) -> bool:
+    """Whether a design may have a cost: something has a price, or may get one."""
+    keys = (key for axis in sweep.axes for choice in axis.choices for key in choice.changes)
+    priced = any(price is not None for price in prices_of(sweep.topology).values())
+    return priced or any(key.endswith((".price", ".part", ".use")) for key in keys)
 
 
 def check_against(sweep: Sweep, against: str) -> None:

@@ -43,12 +43,17 @@ def draw_front(swept: Swept, *, theme: str = "light") -> Picture:
         If there is nothing to hold them against, or no such theme.
     """
     if not swept.front:
-        message = "there is no front to draw: no design has both a rate and a cost"
-        advice = "state prices, or name an axis of numbers: --against ram.channels"
-        raise DrawError(Finding("no-front", message, help=advice))
+        raise no_front()
     sheet = _Sheet(swept, theme_named(theme))
     sheet.paint()
     return Picture(sheet.canvas.text, _WIDE, sheet.height, sheet.canvas.shapes)
+
+
+def no_front() -> DrawError:
+    """Return the error for a picture of nothing."""
+    message = "there is no front to draw: no design has both a rate and a cost"
+    advice = "state prices, or name an axis of numbers: --against ram.channels"
+    return DrawError(Finding("no-front", message, help=advice))
 
 
 class _Sheet:
@@ -78,7 +83,7 @@ class _Sheet:
         page = Rect(0, 0, _WIDE, self.height)
         self.canvas.frame(page, fill=theme.paper, border=theme.paper)
         sweep = swept.sweep
-        title = f"{sweep.topology.name}: {counted(len(self.placed), 'design')}"
+        title = f"{sweep.topology.name}: {len(self.placed):,} of {sweep.count:,} designs"
         (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
         self._write((_MARGIN, _MARGIN + 8), Line(title, 16.0, bold=True))
         what = "time until the last byte" if swept.aim == "time" else "rate of the whole"

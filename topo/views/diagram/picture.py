@@ -37,7 +37,7 @@ Stroke = Literal["hollow", "solid", "dashed", "dotted", "striped", "beaded"]
 # What is drawn inside a line in the paper's colour, by stroke.
 INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "dotted"}
 
-_FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio", ".pptx")
+FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio", ".pptx")
 _SECONDS = 120  # that an engine may take
 _FONT = "Arial"
 SCALE = 1.5  # pixels a point, where nobody asks for more or less: the smallest text has 15 pixels
@@ -152,7 +152,7 @@ class Picture:
                 data = self.pdf(engine=engine)
             case suffix:
                 message = f"no picture format {suffix or 'without a suffix'}"
-                help_text = f"one of {' '.join(_FORMATS)}"
+                help_text = f"one of {' '.join(FORMATS)}"
                 raise DrawError(Finding("unknown-format", message, help=help_text))
         try:
             replace_file(target, data)

@@ -39,7 +39,7 @@ def sweep_page(swept: Swept, *, most: int) -> Iterator[Block]:
     yield Heading(title_of(sweep.topology))
     sizes = " x ".join(f"{len(axis.choices)} {axis.name}" for axis in sweep.axes)
     verdicts = listed(f"{count:,} {verdict}" for verdict, count in swept.verdicts.items())
-    yield Text(f"{counted(len(swept.outcomes), 'design')}: {sizes}; {verdicts}.", hang=2)
+    yield Text(f"{_designs(len(swept.outcomes))}: {sizes}; {verdicts}.", hang=2)
     if swept.front:
         yield Heading(f"{_BEST[swept.aim]} for each {swept.against}")
         yield _table(swept, swept.front[:most])
@@ -61,7 +61,7 @@ def sweep_page(swept: Swept, *, most: int) -> Iterator[Block]:
     if swept.reasons:
         yield Heading("Not possible")
         reasons = _first(swept.reasons, _MOST_REASONS)
-        bullets = [f"{counted(count, 'design')}: {reason}" for reason, count in reasons]
+        bullets = [f"{_designs(count)}: {reason}" for reason, count in reasons]
         if (left := len(swept.reasons) - len(bullets)) > 0:
             bullets.append(f"and {counted(left, 'reason')} more: the rows have them all")
         yield Bullets(tuple(bullets))
@@ -73,6 +73,10 @@ _BEST: Final[Mapping[str, str]] = {"time": "Least time", "rate": "Highest rate"}
 
 def _first(counts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
     return list(counts.items())[:most]
+
+
+def _designs(count: int) -> str:
+    return f"{count:,} design{'s' * (count != 1)}"
 
 
 def _more(count: int, most: int) -> Text:
