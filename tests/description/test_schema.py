@@ -14,9 +14,9 @@ from topo.catalogue.cables import CABLE_KEYS
 from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, PART_WORDS
 from topo.description import keys as tables
 from topo.description.as_document import to_document
-from topo.description.keys import document_of
 from topo.description.loading import build, describe, load
 from topo.description.locating import builtin_names, builtin_text
+from topo.description.python_values import document_of
 from topo.description.schema import VALUES, WORDS, json_schema
 from topo.document.nodes import Mapping, Report, Sequence
 from topo.document.parse import parse

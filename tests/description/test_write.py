@@ -12,9 +12,9 @@ from tests.description.reading import BOX, CABLED, EXAMPLES, SHARED, needs_examp
 from tests.description.strategies import machines
 from topo.description.as_document import to_document
 from topo.description.format import format_text
-from topo.description.keys import document_of
 from topo.description.loading import describe, load, loads
 from topo.description.locating import builtin_names
+from topo.description.python_values import document_of
 from topo.description.write import Comments, to_yaml
 from topo.document.nodes import Report
 from topo.document.parse import parse

@@ -36,7 +36,6 @@ from topo.description.keys import (
     SETTINGS,
     TOP,
     check_commas,
-    document_of,
     entries_of,
     is_extension,
     kind_of,
@@ -67,6 +66,7 @@ from topo.description.overrides import (
     split_copies,
     with_entry,
 )
+from topo.description.python_values import document_of
 from topo.description.sweep import read_axes
 from topo.description.uses import (
     Library,

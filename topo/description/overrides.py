@@ -14,8 +14,8 @@ from typing import Final
 
 from topo.catalogue.fields import FIELDS
 from topo.description.description import Override
-from topo.description.keys import node_of
 from topo.description.names import Names
+from topo.description.python_values import node_of
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.document.parse import parse
 from topo.errors import Finding, Place, UnknownNameError
