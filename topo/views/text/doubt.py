@@ -44,7 +44,8 @@ def doubt_page(doubt: Doubt) -> Iterator[Block]:
     """Yield each answer's range, a tornado of what makes it, and what to measure first."""
     yield Heading(title_of(doubt.topology))
     if not doubt.bands:
-        yield Text("Nothing here is a guess: no figure on the way of any answer is uncertain.")
+        if any(answer.rate_range for answer in doubt.answers):
+            yield Text("Nothing here is a guess: no figure on the way of any answer is uncertain.")
         for answer in doubt.answers:
             if answer.unknown or answer.rate_range is None or answer.answer.time_range:
                 yield Heading(f"{answer.workload.name} by {answer.answer.name}")
