@@ -207,3 +207,68 @@ def test_expectations_are_a_list():
 def test_without_workloads_it_is_said_where_to_define_them():
     finding = only(f"{BOX}expect:\n  - load via direct <= 7 s\n")
     assert finding.help == "define it under `workloads:`"
+
+
+# --- collectives ----------------------------------------------------------------------------------
+
+
+def test_a_collective():
+    found = workload("{all-reduce: 1 GB, over: gpu, via: peer-pcie}")
+    assert (found.collective, found.direction, found.size) == ("all-reduce", "copy", 1e9)
+    assert found.sources == found.targets == tuple(f"gpu{at}" for at in range(8))
+    assert (found.via, found.root) == (("peer-pcie",), "")
+
+
+def test_a_broadcast_begins_at_its_root_or_the_first_gpu():
+    assert workload("{broadcast: 1 GB, over: gpu, root: gpu3}").root == "gpu3"
+    assert workload("{reduce: 1 GB, over: 'gpu[2-5]'}").root == "gpu2"
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "says"),
+    [
+        ("{all-reduce: 1 GB, over: gpu0}", "collective-ends", "over one GPU alone, gpu0"),
+        ("{all-reduce: 1 GB, over: [gpu, storage]}", "collective-ends", "storage is a storage"),
+        ("{all-reduce: 1 GB, over: nvme}", "collective-ends", "over GPUs, and nvme0 is"),
+        ("{all-reduce: 1 GB, over: gpus}", "unknown-name", "no device gpus"),
+        ("{all-reduce: 1 GB}", "missing-key", "needs `over:`"),
+        ("{over: gpu}", "which-collective", "does not say what these GPUs do"),
+        ("{all-reduce: 1 GB, all-gather: 1 GB, over: gpu}", "which-collective", "all-reduce and"),
+        ("{all-reduce: 1 GB, over: gpu, from: gpu}", "unknown-key", "`from`"),
+        ("{allreduce: 1 GB, over: gpu}", "unknown-key", "`allreduce`"),
+        ("{all-reduce: 0 GB, over: gpu}", "bad-number", "zero"),
+        ("{all-reduce: 1 GB each, over: gpu}", "bad-unit", "each"),
+        ("{all-reduce: 1, over: gpu}", "bare-number", "1 GB?"),
+        ("{all-reduce: 1 GB, over: gpu, root: gpu0}", "collective-root", "an all-reduce has none"),
+        ("{broadcast: 1 GB, over: 'gpu[0-3]', root: gpu5}", "collective-root", "not gpu5"),
+        ("{broadcast: 1 GB, over: gpu, root: gpu}", "collective-root", "not gpu0, gpu1"),
+        ("{all-reduce: 1 GB, over: gpu, via: peer-pci}", "unknown-name", "no data path"),
+    ],
+)
+def test_a_mistake_at_a_collective_is_said_once(entries, code, says):
+    finding = wrong(entries)
+    assert finding.code == code
+    assert says in finding.message
+
+
+@pytest.mark.parametrize(
+    ("collective", "count", "says"),
+    [
+        ("all-to-all", 317, "317 GPUs, 100,172 pairs: 316 are the most"),
+        ("all-reduce", 4097, "4,097"),
+    ],
+)
+def test_a_collective_has_bounds(collective, count, says):
+    text = f"topo: 1\nname: many\ndevices:\n  gpu[0-{count - 1}]: h100-sxm-80gb\n"
+    finding = only(f"{text}workloads:\n  it: {{{collective}: 1 GB, over: gpu}}\n")
+    assert finding.code == "collective-ends"
+    assert says in finding.message
+
+
+def test_bandwidths_of_nccl_tests_may_be_expected():
+    more = f"{BOX}workloads:\n  ar: {{all-reduce: 1 GB, over: gpu}}\nexpect:\n  - "
+    found = read(f"{more}ar busbw >= 40 GB/s\n").expectations[0]
+    assert (found.kind, found.what, found.value, found.via) == ("rate", "busbw", 40e9, "")
+    assert read(f"{more}ar via peer-ram algbw < 9 GB/s\n").expectations[0].via == "peer-ram"
+    assert only(f"{more}ar busbw >= 7 s\n").code == "wrong-quantity"
+    assert "a rate of collectives" in wrong_sentence("load via direct busbw >= 40 GB/s").message

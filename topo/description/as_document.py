@@ -150,6 +150,12 @@ def _workload(workload: Workload) -> Plain:
         "from": list(workload.sources),
         "to": list(workload.targets),
     }
+    if workload.collective:
+        entries = {
+            workload.collective: spell_size(workload.size),
+            "over": list(workload.sources),
+            **({"root": workload.root} if workload.root else {}),
+        }
     if workload.via:
         entries["via"] = list(workload.via)
     if workload.efficiency is not None:

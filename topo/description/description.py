@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 Mover = Literal["nic", "drive", "core", "gpu"]
 Over = Literal["gpu-links", "pcie", "network"]
 Direction = Literal["read", "write", "copy"]
+# What all of some GPUs do together, as NCCL calls it.
+Collective = Literal[
+    "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce"
+]
+COLLECTIVES: Final[tuple[Collective, ...]] = get_args(Collective)
 Pairing = Literal["nearest", "all", "in-order"]
 Target = Literal["staged", "p2p"]
 Basis = Literal["theoretical", "achievable", "measured"]
@@ -225,6 +230,11 @@ class Workload:
     sized
         Whether anybody said a size. Where nobody did, `size` stands for any, and only rates mean
         something.
+    collective
+        What GPUs do together; empty for a transfer from here to there. It is a copy from all of
+        them to all of them, and `size` is what nccl-tests calls the size.
+    root
+        Of a collective that begins or ends at one GPU: which one.
     """
 
     name: str
@@ -241,13 +251,16 @@ class Workload:
     sized: bool = True
     pairing: Pairing | Literal[""] = ""
     target: Target = "staged"
+    collective: Collective | Literal[""] = ""
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """One sentence of `expect:`, read.
 
-    `kind` and what it uses: ``time``/``rate`` (`relation`, `value`), ``limited-by`` (`what`),
+    `kind` and what it uses: ``time``/``rate`` (`relation`, `value`; `what` is ``algbw`` or
+    ``busbw`` where it says which of a collective's rates), ``limited-by`` (`what`),
     ``beats`` (`what`: the other data path), ``locality`` (`subject` to `what` is `value_text`),
     ``possible``/``not-possible`` (`subject` to `what`, `via`).
     """

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
 from topo.catalogue.values import SENTENCES, rejoin
-from topo.description.description import FABRIC_KINDS, ROUTING, Pairing, Target
+from topo.description.description import COLLECTIVES, FABRIC_KINDS, ROUTING, Pairing, Target
 from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, near_names
@@ -214,11 +214,7 @@ WORKLOAD: Final = _table(
     Row("copy", "work-size", "bytes from any of storage, RAM, network cards and GPUs to another"),
     Row("from", "selection", "the devices the data comes from", required=True),
     Row("to", "selection", "the devices the data goes to", required=True),
-    Row(
-        "via",
-        "name-list",
-        "the data paths to compare; when not said the usual ones: legacy and direct",
-    ),
+    Row("via", "name-list", "data paths to compare; when not said the usual: legacy and direct"),
     Row("efficiency", "ratio-range", "end-to-end share of theory: `60-80 %`"),
     Row("weight", "weight", "its share when it competes with others; 1 when not said"),
     Row("limit", "rate", "the most it may take in all"),
@@ -235,6 +231,14 @@ WORKLOAD: Final = _table(
         words=get_args(Target),
     ),
     Row("start", "duration", "when it starts; 0 s when not said"),
+)
+
+# A workload that is a collective: no transfer from here to there.
+COLLECTIVE: Final = _table(
+    *(Row(name, "work-size", f"bytes of it ({name}), by nccl-tests") for name in COLLECTIVES),
+    Row("over", "selection", "the GPUs that take part", required=True, example="gpu"),
+    Row("root", "selection", "the GPU at which a broadcast begins or a reduce ends: the first"),
+    *(WORKLOAD[key] for key in ("via", "efficiency", "weight", "limit", "start")),
 )
 
 DATA_PATH: Final = _table(

@@ -11,9 +11,10 @@ from typing import Any, Final, get_args
 
 from topo.catalogue import fields
 from topo.catalogue.parts import part_names
-from topo.description.description import Direction, Mover, Over
+from topo.description.description import COLLECTIVES, Direction, Mover, Over
 from topo.description.keys import (
     CABLE,
+    COLLECTIVE,
     DATA_PATH,
     DEVICE,
     FABRIC,
@@ -232,6 +233,7 @@ def _definitions() -> Schema:
         for name in _PART_WORDS_OF_DEVICE
     }
     directions = [{"required": [direction]} for direction in get_args(Direction)]
+    collectives = [{"required": [collective]} for collective in COLLECTIVES]
     cap = _figure(
         _text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"), ranged=True
     )
@@ -272,7 +274,13 @@ def _definitions() -> Schema:
             description="peer-to-peer caps: a device writes into a GPU, or reads from one",
         ),
         "measured": _lines("->", _either(VALUES["rate"], _object(MEASURED))),
-        "workloads": _named(f"^{_NAME}$", {**_object(WORKLOAD), "oneOf": directions}),
+        "workloads": _named(
+            f"^{_NAME}$",
+            _either(
+                {**_object(WORKLOAD), "oneOf": directions},
+                {**_object(COLLECTIVE), "oneOf": collectives},
+            ),
+        ),
         "sweep": {
             "type": "object",
             "additionalProperties": _either(

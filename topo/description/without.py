@@ -206,6 +206,9 @@ def _still(workload: Workload, devices: frozenset[str]) -> Workload:
         else (workload.targets, targets)
     )
     size = workload.size * len(left) / len(before)
+    if workload.collective:  # each GPU has as much, whoever takes part
+        root = sources[0] if workload.root in devices else workload.root
+        return replace(workload, sources=sources, targets=targets, root=root)
     return replace(workload, sources=sources, targets=targets, size=size)
 
 

@@ -10,17 +10,20 @@ read here and judged by `topo check`::
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 from topo.description import keys
 from topo.description.description import (
     BASES,
+    COLLECTIVES,
     END_OF_KIND,
     ENDS,
+    Collective,
     Direction,
     Expectation,
     Workload,
@@ -39,6 +42,11 @@ _VERBS: Final[dict[Direction, str]] = {"read": "reads", "write": "writes", "copy
 ON_NETWORK_ALONE: Final = "between storage on the network alone: which server moves it is not said"
 BY_A_SERVER: Final = "make it two workloads, into a server's RAM or drives and out of there"
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
+_COLLECTIVE_EXAMPLE: Final = "write it like `{all-reduce: 1 GB, over: gpu}`"
+
+# Those that begin or end at one GPU.
+_ROOTED: Final = ("broadcast", "reduce")
+MOST_IN_RING: Final = 4_096  # GPUs of one collective
 
 _VIA = r"(?P<subject>\S+)(?: via (?P<via>\S+))?"
 _PAIR = r"(?P<subject>\S+) to (?P<what>\S+)"
@@ -49,14 +57,22 @@ _SENTENCES: Final = (
     ("limited-by", re.compile(rf"{_VIA} is limited by (?P<what>.+)")),
     ("beats", re.compile(rf"{_VIA} beats (?P<what>\S+)")),
     ("locality", re.compile(rf"{_PAIR} is (?P<value_text>\S+)")),
-    ("figure", re.compile(rf"{_VIA}\s*(?P<relation><=|>=|<|>)\s*(?P<value_text>.+)")),
+    (
+        "figure",
+        re.compile(
+            rf"{_VIA}(?: (?P<what>algbw|busbw))?\s*(?P<relation><=|>=|<|>)\s*(?P<value_text>.+)"
+        ),
+    ),
 )
 _SENTENCE_EXAMPLE: Final = "write it like `load via direct <= 7 s` or `gpu4 to slot2 is SYS`"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A workload whose devices and data paths are still texts; `values` are its other fields."""
+    """A workload whose devices and data paths are still texts; `values` are its other fields.
+
+    The sources of a `collective` are its targets too; `root` is at most one text.
+    """
 
     name: Scalar
     direction: Direction
@@ -66,6 +82,8 @@ class Draft:
     targets: tuple[Scalar, ...]
     via: tuple[Scalar, ...]
     values: dict[str, Any]
+    collective: Collective | Literal[""] = ""
+    root: tuple[Scalar, ...] = ()
 
 
 # An expectation whose names are not looked up yet, and where it stands.
@@ -86,6 +104,11 @@ def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
         is_name(name, report)
         workload = keys.mapping_of(value, what, report, help=_EXAMPLE)
         if workload is None:
+            continue
+        if any(
+            key.text in keys.COLLECTIVE and key.text not in keys.WORKLOAD for key, _ in workload
+        ):
+            drafts += _collective(name, workload, what, report)
             continue
         entries = keys.entries_of(workload, keys.WORKLOAD, what, report)
         direction = _direction(workload, entries, what, report)
@@ -114,6 +137,35 @@ def _direction(
     advice = "make it two workloads" if stated else _EXAMPLE
     report.add(at or mapping, "read-or-write", message, help=advice)
     return None
+
+
+def _collective(name: Scalar, mapping: Mapping, what: str, report: Report) -> list[Draft]:
+    """Return the draft of what GPUs do together, or nothing where its shape is wrong."""
+    entries = keys.entries_of(mapping, keys.COLLECTIVE, what, report)
+    values = keys.values_of(entries, keys.COLLECTIVE, report, of=what)
+    stated = [collective for collective in COLLECTIVES if collective in entries]
+    if len(stated) != 1:
+        unknown = [key.text for key, _ in mapping if key.text not in keys.COLLECTIVE]
+        if stated or not any(did_you_mean(word, COLLECTIVES) for word in unknown):
+            says = f"says {' and '.join(stated)}" if stated else "does not say what these GPUs do"
+            at = mapping.key(stated[-1]) if stated else None
+            advice = "make it two workloads" if stated else _COLLECTIVE_EXAMPLE
+            report.add(at or mapping, "which-collective", f"{what} {says}", help=advice)
+        return []
+    (collective,) = stated
+    size = keys.value_of(
+        entries[collective],
+        f"`{collective}` of {what}",
+        lambda text: parse_size(text, positive=True),
+        report,
+    )
+    over, via, root = (values.pop(key, ()) for key in ("over", "via", "root"))
+    if root and collective not in _ROOTED:
+        message = f"{what} has a root, and {a_collective(collective)} has none"
+        report.add(entries["root"], "collective-root", message, help="leave `root:` out")
+    if size is None:
+        return []
+    return [Draft(name, "copy", size, False, over, over, via, values, collective, root)]
 
 
 def _work_size(text: str) -> tuple[float, bool]:
@@ -148,15 +200,14 @@ def resolve_workloads(
     """
     workloads = []
     for draft in drafts:
-        sources, targets = (
-            tuple(
-                dict.fromkeys(
-                    name for text in texts for name in names.select(text.text, text, report)
-                )
-            )
-            for texts in (draft.sources, draft.targets)
-        )
-        _check_ends(draft, sources, targets, kind_of, report)
+        sources = _selected(draft.sources, names, report)
+        targets = sources if draft.collective else _selected(draft.targets, names, report)
+        root = ""
+        if draft.collective:
+            root = _root(draft, sources, names, report)
+            _check_gpus(draft, sources, kind_of, report)
+        else:
+            _check_ends(draft, sources, targets, kind_of, report)
         for text in draft.via:
             _check_path(text.text, data_paths, text, report)
         endpoints = _endpoints(draft.direction, sources, targets, kind_of)
@@ -169,10 +220,62 @@ def resolve_workloads(
                 targets=targets,
                 via=tuple(dict.fromkeys(text.text for text in draft.via)),
                 place=draft.name.place,
+                collective=draft.collective,
+                root=root,
                 **draft.values,
             )
         )
     return tuple(workloads)
+
+
+def _selected(texts: Iterable[Scalar], names: Names, report: Report) -> tuple[str, ...]:
+    """Return the devices that some texts mean, each once."""
+    chosen = (name for text in texts for name in names.select(text.text, text, report))
+    return tuple(dict.fromkeys(chosen))
+
+
+def _root(draft: Draft, gpus: tuple[str, ...], names: Names, report: Report) -> str:
+    """Return the GPU at which a collective begins or ends, the first where the file says none."""
+    if not draft.root or draft.collective not in _ROOTED:
+        return gpus[0] if gpus and draft.collective in _ROOTED else ""
+    chosen = [name for text in draft.root for name in names.select(text.text, text, report)]
+    if chosen and gpus and (len(chosen) > 1 or chosen[0] not in gpus):
+        others = listed(chosen, most=4)
+        message = f"the root of workload `{draft.name.text}` is one of its GPUs, not {others}"
+        report.add(draft.root[0], "collective-root", message, help=f"write `root: {gpus[0]}`")
+    return chosen[0] if chosen else ""
+
+
+def _check_gpus(
+    draft: Draft, names: tuple[str, ...], kind_of: Callable[[str], str], report: Report
+) -> None:
+    """Check that a collective is over GPUs, over several, and not over more than can be told."""
+    if not names:  # a name is wrong, and was reported
+        return
+    what = f"workload `{draft.name.text}` is {a_collective(draft.collective)} over"
+    strange = next((name for name in names if kind_of(name) != "gpu"), None)
+    if strange is not None:
+        message = f"{what} GPUs, and {strange} is {a_kind(kind_of(strange))}"
+        report.add(draft.sources[0], "collective-ends", message, help="name GPUs after `over:`")
+    else:
+        for message, advice in too_few_or_many(draft.collective, len(names), names[0]):
+            report.add(draft.sources[0], "collective-ends", f"{what} {message}", help=advice)
+
+
+def too_few_or_many(collective: str, count: int, name: str) -> Iterator[tuple[str, str]]:
+    """Yield why a collective is not told of so many GPUs, of which `name` is one, and advice."""
+    in_pairs = collective == "all-to-all"
+    most = math.isqrt(MOST) if in_pairs else MOST_IN_RING
+    if count == 1:
+        yield f"one GPU alone, {name}", "name at least two"
+    elif count > most:
+        pairs = f", {count * (count - 1):,} pairs" * in_pairs
+        yield f"{count:,} GPUs{pairs}: {most:,} are the most", "name those of fewer servers"
+
+
+def a_collective(name: str) -> str:
+    """Return ``an all-reduce`` or ``a broadcast``."""
+    return f"{'an' if name[0] == 'a' else 'a'} {name}"
 
 
 def _endpoints(
@@ -292,7 +395,7 @@ def _fields(sentence: str) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": kind, **words}
     text = words.get("value_text", "")
     if kind == "figure":
-        is_rate = "/" in text or text.endswith("ps")
+        is_rate = "/" in text or text.endswith("ps") or bool(words["what"])
         fields["kind"] = "rate" if is_rate else "time"
         fields["value"] = parse_rate(text) if is_rate else parse_duration(text)
     elif kind == "locality":
@@ -368,10 +471,13 @@ def _with_path(
         have = f"workloads are {listed(workloads)}" if workloads else "define it under `workloads:`"
         report.add(node, "unknown-name", message, help=advice or have)
         return expectation
+    if expectation.kind == "rate" and expectation.what and not workload.collective:
+        message = f"{expectation.what} is a rate of collectives, and {workload.name} is none"
+        report.add(node, "bad-expectation", message, help="leave the word out")
     if expectation.via:
         return expectation
-    if len(workload.via) == 1:
-        return replace(expectation, via=workload.via[0])
+    if len(workload.via) == 1 or workload.collective:
+        return replace(expectation, via=next(iter(workload.via), ""))
     message = f"`{expectation.text}` does not say by which data path"
     report.add(node, "bad-expectation", message, help=f"write `{workload.name} via direct ...`")
     return expectation

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
+from topo.flows.collectives import Laid, lay_collective
 from topo.flows.ends import paired_ends
+from topo.phrases import shortened
 from topo.records import dataclass
 from topo.routes.usage import joint_resources, joint_use
 from topo.topology.topology import Capacity, Resource
@@ -52,7 +54,9 @@ class Demand:
         The part of `limit` that the workload states, without what its workers can move.
     count, endpoints
         How many endpoints it stands for, each with such a demand, and their names as a range: one,
-        and none, but in a folded topology.
+        and none, but in a folded topology. All GPUs of a collective are one.
+    collective
+        What several GPUs do together, as it is laid; `None` for a transfer from here to there.
     """
 
     workload: str
@@ -66,6 +70,7 @@ class Demand:
     limit_in_all: float = math.inf
     count: int = 1
     endpoints: str = ""
+    collective: Laid | None = None
 
     @property
     def names(self) -> str:
@@ -87,6 +92,8 @@ def demands_of(
     gives a demand as well; the caller looks at its verdict before solving.
     """
     topology = router.topology
+    if workload.collective:
+        return (_collective_demand(router, workload, path, basis),)
     if topology.folding is not None:
         sources, targets = map(topology.standing_for, (workload.sources, workload.targets))
         workload = replace(workload, sources=sources, targets=targets)
@@ -119,6 +126,29 @@ def demands_of(
     )
 
 
+def _collective_demand(router: Router, workload: Workload, path: DataPath, basis: Basis) -> Demand:
+    """Return what GPUs do together as one demand, whose rate is size over time.
+
+    Beside others its fattest flow between two GPUs has the share that any other flow has.
+    """
+    laid, route = lay_collective(router, workload, path)
+    fattest = max((hop.weight for hop in laid.hops), default=1.0)
+    own_limit = math.inf if workload.limit is None else workload.limit
+    demand = Demand(
+        workload=workload.name,
+        endpoint=route.endpoint,
+        route=route,
+        size=workload.size,
+        weight=workload.weight / fattest,
+        limit=own_limit,
+        start=workload.start,
+        own_limit=own_limit,
+        endpoints=shortened(workload.sources),
+        collective=laid,
+    )
+    return at_basis(router.topology, demand, basis)
+
+
 def limit_resource(demand: Demand) -> Resource | None:
     """Return the limit that the demands of a workload share, `None` where they have none."""
     if demand.limit_in_all == math.inf:
@@ -137,7 +167,19 @@ def limit_resource(demand: Demand) -> Resource | None:
 
 def at_basis(topology: Topology, demand: Demand, basis: Basis) -> Demand:
     """Return `demand` with the limit that its workers have at `basis`."""
-    return replace(demand, limit=min(demand.own_limit, worker_limit(topology, demand.route, basis)))
+    return replace(demand, limit=min(demand.own_limit, _workers_limit(topology, demand, basis)))
+
+
+def _workers_limit(topology: Topology, demand: Demand, basis: Basis) -> float:
+    """Return what the workers of an endpoint can move; of a collective's GPUs the slowest ones."""
+    if demand.collective is None:
+        return worker_limit(topology, demand.route, basis)
+    seconds_per_byte: dict[str, float] = {}
+    for hop in demand.collective.hops:
+        seconds = hop.weight / worker_limit(topology, hop.route, basis)
+        seconds_per_byte[hop.target] = seconds_per_byte.get(hop.target, 0.0) + seconds
+    slowest = max(seconds_per_byte.values(), default=0.0)
+    return 1 / slowest if slowest else math.inf
 
 
 def worker_limit(topology: Topology, route: Route, basis: Basis) -> float:

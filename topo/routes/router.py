@@ -238,6 +238,10 @@ class Router:
         """Return the network cards nearest to a device that lead to a storage on the network."""
         return self._placement.nearest_cards(storage, endpoint)
 
+    def nearest_cards_out(self, device: str, endpoint: str) -> tuple[str, ...]:
+        """Return the network cards nearest to a device that lead to one of another server."""
+        return self._placement.nearest_target_cards(device, endpoint)
+
     def nearest_memories(self, memories: tuple[str, ...], endpoint: str) -> tuple[str, ...]:
         """Return those of some memories that are nearest to a device: its own socket's if any."""
         start = socket_of(self.topology, endpoint) or endpoint

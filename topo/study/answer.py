@@ -80,7 +80,7 @@ def answer(
         slow, fast = (float(f"{time / ratio:.15g}") for ratio in workload.efficiency)
         time_range = (fast, slow)
     serial_rate = None
-    if len(path.moves) > 1:  # else nothing would change
+    if len(path.moves) > 1 and routed.collective is None:  # else nothing would change
         serial = replace(path, stages="serial", workers=1)
         serial_rate, _ = _rate_at(
             topology,
@@ -153,6 +153,7 @@ def laid(
         size=_size(workload, going, cut_off),
         stopped=tuple(demand.names for demand in cut_off),
         stopped_count=sum(demand.count for demand in cut_off),
+        collective=demands[0].collective,
     )
     refused = routed.verdict == "refused"
     return routed, None if refused else use_matrix(topology, demands, basis=basis)
@@ -200,7 +201,8 @@ def chosen_split(
     best; without bytes (`timed` is false) the total alone counts.
     """
     refused = any(demand.route.verdict == "refused" for demand in demands)
-    if router.policy.nics != "best" or refused:
+    together = any(demand.collective for demand in demands)
+    if router.policy.nics != "best" or refused or together:
         return demands
     from topo.solve.concurrent_flow import split  # imports the LP solver
     from topo.solve.fluid import complete

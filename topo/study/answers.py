@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topo.catalogue.part import Figure
     from topo.datapaths.registry import Counts
     from topo.description.description import Basis, DataPath, Workload
+    from topo.flows.collectives import Laid
     from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy, Reason, Route, Verdict
     from topo.study.insights import Insight, Refused
@@ -119,6 +120,9 @@ class PathAnswer:
         The endpoints that have no way any more where something is out of order, by name or as
         ranges, and how many they are: all else is about the others. None where all have none: then
         it is refused.
+    collective
+        What several GPUs do together, as it is laid: then `rate` is the algorithm bandwidth of
+        nccl-tests. `None` for a transfer from here to there.
     """
 
     data_path: DataPath
@@ -150,6 +154,7 @@ class PathAnswer:
     certified: bool = False
     stopped: tuple[str, ...] = ()
     stopped_count: int = 0
+    collective: Laid | None = None
 
     def __repr__(self) -> str:
         limits = f", limited by {shortened(full.name for full in self.bound)}" if self.bound else ""
@@ -167,6 +172,13 @@ class PathAnswer:
         if self.rate is None:
             return f"{self.name} {self.verdict}"
         return f"{self.name} {'at most ' * self.at_most}{format_rate(self.rate)}"
+
+    @property
+    def bus_rate(self) -> float | None:
+        """The bus bandwidth of a collective in bytes/s, as nccl-tests counts it."""
+        if self.collective is None or self.rate is None:
+            return None
+        return self.rate * self.collective.bus_factor
 
     @property
     def target_path(self) -> DataPath | None:
@@ -187,7 +199,9 @@ class PathAnswer:
             for subflow in route.subflows
             if subflow.target_card
         )
-        return None if self.size is None else self.size * math.fsum(shares) / len(self.routes)
+        if self.size is None or self.collective is not None:
+            return None
+        return self.size * math.fsum(shares) / len(self.routes)
 
     @property
     def route(self) -> Route:
@@ -215,8 +229,11 @@ class PathAnswer:
         return self._bytes(self.counts.dram_bytes)
 
     def _bytes(self, times: int) -> float | None:
-        """Return so many times the size; `None` when refused, or where there is no size."""
-        refused = self.verdict == "refused"
+        """Return so many times the size; `None` when refused, or where there is no size.
+
+        Of a collective some flows may pass RAM, and others not.
+        """
+        refused = self.verdict == "refused" or self.collective is not None
         return None if refused or self.size is None else times * self.size
 
     @property

@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from topo.datapaths.registry import data_path
-from topo.description.description import Basis, Device, Expectation
+from topo.description.description import Basis, DataPath, Device, Expectation
 from topo.errors import UnknownNameError
 from topo.flows.demands import demands_of
 from topo.phrases import brief
@@ -18,6 +18,7 @@ from topo.routes.verdict import verdict_of
 from topo.solve.system import TIE
 from topo.study import answers
 from topo.study.answer import answer, reasons_of
+from topo.study.compare import usable
 from topo.study.question import ask, chosen_workloads
 from topo.topology.locality import locality
 from topo.topology.topology import Topology
@@ -90,14 +91,19 @@ class _Judge:
         key = (expectation.subject, via, basis)
         if key not in self._answers:
             (workload,) = chosen_workloads(self._topology, expectation.subject)
-            path = data_path(self._topology.description, via)
-            self._answers[key] = answer(self._router, workload, path, basis=basis)
+
+            def by(path: DataPath) -> answers.PathAnswer:
+                return answer(self._router, workload, path, basis=basis)
+
+            self._answers[key], _ = usable(self._topology, workload, by, stated=via)
         return self._answers[key]
 
     def _time_or_rate(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         path = self._answer(expectation, expectation.via)
         time = expectation.kind == "time"
         value = path.time if time else path.rate
+        if expectation.what == "busbw":
+            value = path.bus_rate
         if value is None:
             return False, answers.PathRefused(path.name, path.reasons)
         slack = TIE * abs(expectation.value)

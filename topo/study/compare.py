@@ -343,7 +343,8 @@ def _slower_cards(
     topology = router.topology
     devices = {resource.device for resource in path.bound if resource.device in topology.devices}
     slow = {name for name in devices if topology[name].is_nic}
-    if not slow or router.policy.nics == "best" or topology.folding is not None:
+    chosen = router.policy.nics == "best" or path.collective is not None
+    if not slow or chosen or topology.folding is not None:
         return
     left_out: dict[str, None] = {}
     demands = []
@@ -381,7 +382,7 @@ def _slower_cards(
 def _all_at_once(topology: Topology, path: PathAnswer) -> Iterator[AllAtOnce]:
     """Yield what a host has when all ask at once, where by itself it would have more."""
     matrix = path.matrix
-    if matrix is None or not topology.of_kind("network-switch"):
+    if matrix is None or path.collective or not topology.of_kind("network-switch"):
         return
     host_of = host_numbers(topology)
     by_host: dict[int, list[Demand]] = {}

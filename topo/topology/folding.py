@@ -181,6 +181,8 @@ def folded(description: Description, whole: Cluster | None = None) -> tuple[Desc
     """
     for workload in description.workloads:
         sources, targets = workload.sources, workload.targets
+        if workload.collective:
+            raise NotFolded(f"{workload.name} goes from GPU to GPU")
         in_pairs = len(sources) == len(targets) and not set(sources) & set(targets)
         if workload.pairing in ("nearest", "in-order") or (
             workload.direction == "copy" and in_pairs

@@ -155,6 +155,38 @@ def _ends(names: tuple[str, ...]) -> Sequence[str]:
     return ranges(names) if len(names) > _MOST_NAMES else names
 
 
+def _joined(workload: Workload) -> Document:
+    """Return what a workload joins; of a collective also what the GPUs do together."""
+    ends: Document = {"from": _ends(workload.sources), "to": _ends(workload.targets)}
+    if workload.collective:
+        ends |= {"collective": workload.collective, "root": workload.root or None}
+    return ends
+
+
+def _collective(path: PathAnswer) -> Document:
+    """Return the rates of a collective as nccl-tests counts them, its rings and its hops."""
+    laid = path.collective
+    if laid is None:
+        return {}
+    return {
+        "collective": {
+            "algbw_bytes_per_s": path.rate,
+            "busbw_bytes_per_s": path.bus_rate,
+            "bus_factor": laid.bus_factor,
+            "rings": [{"gpus": ring.order, "share": ring.share} for ring in laid.rings],
+            "hops": [
+                {
+                    "from": hop.source,
+                    "to": hop.target,
+                    "data_path": hop.data_path,
+                    "bytes_per_byte": hop.weight,
+                }
+                for hop in laid.hops
+            ],
+        }
+    }
+
+
 class _Word(NamedTuple):
     """One word of a shape: the attributes that lead to a value, and the key it is written under."""
 
@@ -430,7 +462,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Workload": (
         "name direction",
         size_keys,
-        lambda workload: {"from": _ends(workload.sources), "to": _ends(workload.targets)},
+        _joined,
         "efficiency",
     ),
     "WorkloadAnswer": ("*workload paths", _in_words("insights")),
@@ -455,6 +487,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "serial_rate",
         _cores,
         "unknowns:unknown unlimited",
+        _collective,
     ),
     "Bottleneck": (
         "*resource capacity load figure_basis:basis figure.kind figure.source",

@@ -146,6 +146,11 @@ def rate_words(path: answers.PathAnswer) -> str:
     return "" if path.rate is None else "at most " * path.at_most + format_rate(path.rate)
 
 
+def bus_rate_words(path: answers.PathAnswer) -> str:
+    """Return "at most 46.4 GB/s" for the bus bandwidth of a collective; nothing for another."""
+    return "" if path.bus_rate is None else "at most " * path.at_most + format_rate(path.bus_rate)
+
+
 def time_words(path: answers.PathAnswer) -> str:
     """Return "at least 6.4 s"; nothing for a refused path, or where nobody said a size."""
     return "" if path.time is None else "at least " * path.at_most + format_duration(path.time)

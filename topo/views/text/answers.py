@@ -15,6 +15,7 @@ from topo.views.sentences import (
     ENDPOINT_WORDS,
     at_once_sentence,
     binds,
+    bus_rate_words,
     class_words,
     limit_words,
     limited_by,
@@ -110,11 +111,13 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
             paths = answer.paths[start : start + size]
             columns = [_column(path, answer, comparison.basis) for path in paths]
             rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
+            rate = "algbw" if answer.workload.collective else "rate"
             for label in columns[0]:  # a row of which nothing is known for any is left out
                 texts = [column[label] or _NONE for column in columns]
                 if label == "rate" or any(text != _NONE for text in texts):
-                    strong = label in ("rate", "time")
-                    rows.append((label, *(map(Cell, texts) if strong else texts)))
+                    strong = label in ("rate", "busbw", "time")
+                    name = label.replace("rate", rate)
+                    rows.append((name, *(map(Cell, texts) if strong else texts)))
             yield table(("", *(wide(path.name) for path in paths)), rows)
         yield table(("", wide()), ((path.name, _way(path)) for path in answer.paths))
         if answer.insights:
@@ -149,6 +152,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
         "through RAM buffers": _traffic(path.ram_traffic, path.ram_floor),
         "on the memory buses": _traffic(path.dram_bytes, path.dram_floor),
         "rate": rate_words(path),
+        "busbw": bus_rate_words(path),
         "rate while all run": "",
         f"each {endpoint}": "",
         "time": time_words(path),

@@ -162,7 +162,12 @@ def origin(kind: str, source: str) -> str:
 
 
 def workload_sentence(workload: Workload) -> str:
-    """Return what a workload is: ``read 640 GB, storage to gpu[0-7]``."""
+    """Return what a workload is: ``read 640 GB, storage to gpu[0-7]``, or a collective."""
+    if workload.collective:
+        where = "into" if workload.collective == "reduce" else "from"
+        root = f", {where} {workload.root}" if workload.root else ""
+        size = format_size(workload.size)
+        return f"{workload.collective} of {size} over {shortened(workload.sources)}{root}"
     ends = (shortened(workload.sources), shortened(workload.targets))
     size = f" {format_size(workload.size)}" if workload.sized else ""
     rates = "" if workload.sized else "; rates only, since no size is said"

@@ -1,0 +1,268 @@
+"""The rings in which GPUs pass data on, in the order that NCCL's own search comes to.
+
+NCCL searches a graph of the machine for rings [1]_; topo goes by rules that give what the search
+gives on machines that are regular:
+
+* GPUs that NVSwitches join: one ring over all of them. A GPU's links to the switches carry every
+  hop, so more rings at once share the same links evenly.
+* GPUs that are linked directly, each with each: the rings that use every link alike. Otherwise as
+  many disjoint rings as a search of limited depth finds, both ways round.
+* Over PCIe: one ring in the order of the PCIe tree, so that it enters and leaves each switch once.
+* Over several servers: a ring for each GPU that is the nearest to a network card. It goes through
+  the servers one by one, enters each at that GPU, and leaves by the same card: from a GPU beside
+  it, else, where GPU links lead there, by way of the first one (PXN) [2]_.
+
+References
+----------
+.. [1] NCCL, ``src/graph/search.cc``.
+.. [2] Doubling all2all performance with NVIDIA Collective Communication Library 2.12, NVIDIA
+   developer blog: PXN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from topo.records import dataclass
+from topo.routes.nearness import semi_matching
+from topo.topology.hosts import host_numbers
+from topo.topology.locality import locality, rank
+
+if TYPE_CHECKING:
+    from topo.routes.router import Router
+    from topo.topology.topology import Topology
+
+_PAIR: Final = 2  # GPUs, of which there is one ring
+_MOST_STEPS: Final = 1 << 14  # of a search for rings, as in NCCL
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A cycle over GPUs, and the share of the bytes that goes round it.
+
+    `hops` are the GPUs that data passes from one GPU of the ring to the next: both, with another
+    between them where that one has the network card.
+    """
+
+    hops: tuple[tuple[str, ...], ...]
+    share: float
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The GPUs in the order in which data passes them."""
+        return tuple(hop[0] for hop in self.hops)
+
+    def chain(self, root: str, *, into: bool = False) -> Ring:
+        """Return the ring cut open: from `root` to the last GPU, or from the first `into` it."""
+        at = self.order.index(root)
+        turned = (*self.hops[at:], *self.hops[:at])  # the last hop leads to the root
+        return Ring(turned[1:] if into else turned[:-1], self.share)
+
+
+def rings_of(router: Router, gpus: Sequence[str], *, by_links: bool) -> tuple[Ring, ...]:
+    """Return the rings over some GPUs, with equal shares.
+
+    Parameters
+    ----------
+    router
+        Knows the machine, and which network cards are near.
+    gpus
+        At least two.
+    by_links
+        Whether links between GPUs are used.
+    """
+    topology = router.topology
+    numbers = host_numbers(topology)
+    by_host: dict[int, list[str]] = {}
+    for name in gpus:
+        by_host.setdefault(numbers[name], []).append(name)
+    hosts = list(by_host.values())
+    orders = [_orders(topology, of_host, by_links=by_links) for of_host in hosts]
+    if len(hosts) == 1:
+        cycles = [tuple(pairwise((*order, order[0]))) for order in orders[0]]
+        return tuple(Ring(cycle, 1 / len(cycles)) for cycle in cycles)
+    cards = [_cards(router, of_host, hosts[at - 1][0]) for at, of_host in enumerate(hosts)]
+    firsts = [
+        _firsts(topology, of_host, order[0]) for of_host, order in zip(cards, orders, strict=True)
+    ]
+    count = max(map(len, firsts))
+    rings = []
+    for number in range(count):
+        ways = [
+            _through(topology, order[number % len(order)], first[number % len(first)], of_host)
+            for order, first, of_host in zip(orders, firsts, cards, strict=True)
+        ]
+        hops: list[tuple[str, ...]] = []
+        for at, (order, sender) in enumerate(ways):
+            last, following = order[-1], ways[(at + 1) % len(ways)][0][0]
+            hops += pairwise(order)
+            hops.append((last, following) if sender == last else (last, sender, following))
+        rings.append(Ring(tuple(hops), 1 / count))
+    return tuple(rings)
+
+
+# --- over several servers -------------------------------------------------------------------------
+
+
+def _cards(router: Router, gpus: Sequence[str], elsewhere: str) -> dict[str, tuple[str, ...]]:
+    """Return the network cards nearest to each GPU that lead to another server."""
+    return {name: router.nearest_cards_out(name, elsewhere) for name in gpus}
+
+
+def _firsts(
+    topology: Topology, cards: Mapping[str, tuple[str, ...]], order: Sequence[str]
+) -> tuple[str, ...]:
+    """Return for each network card a GPU nearest to it, each once; the first GPU without cards."""
+    candidates: dict[str, list[str]] = {}
+    for name in order:
+        for card in cards[name]:
+            candidates.setdefault(card, []).append(name)
+    nearest: dict[str, list[str]] = {}
+    for card, names in candidates.items():
+        ranks = {name: rank(locality(topology, card, name)) for name in names}
+        nearest[card] = [name for name in names if ranks[name] == min(ranks.values())]
+    dealt = set(semi_matching(nearest).values())
+    return tuple(name for name in order if name in dealt) or (order[0],)
+
+
+def _through(
+    topology: Topology, order: Sequence[str], first: str, cards: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[str, ...], str]:
+    """Return a server's GPUs in the order of a ring that enters at `first`, and which one sends."""
+    at = order.index(first)
+    _, *others = turned = [*order[at:], *order[:at]]
+    if not others:
+        return (first,), first
+    if rank(locality(topology, others[-1], first)) == rank("NV"):
+        shares_card = not set(cards[others[-1]]).isdisjoint(cards[first])
+        return tuple(turned), others[-1] if shares_card else first
+    beside = [name for name in others if not set(cards[name]).isdisjoint(cards[first])]
+    last = beside[-1] if beside else others[-1]
+    return (first, *(name for name in others if name != last), last), last
+
+
+# --- in one server --------------------------------------------------------------------------------
+
+
+def _orders(topology: Topology, gpus: Sequence[str], *, by_links: bool) -> list[tuple[str, ...]]:
+    """Return the cycles over the GPUs of one server; one at least."""
+    order = _tree_order(topology, gpus)
+    if not by_links or len(order) <= _PAIR:
+        return [order]
+    cables = _direct_cables(topology, order)
+    if cables is None or not cables:
+        return [_linked_together(topology, order)]
+    counts = set(cables.values())
+    if len(cables) == math.comb(len(order), 2) and len(counts) == 1:
+        cycles = list(_zigzags(order))
+    else:
+        cycles = _disjoint_cycles(order, cables)
+    turned = [(first, *reversed(others)) for first, *others in cycles]
+    return [*cycles, *turned] or [_linked_together(topology, order)]
+
+
+def _tree_order(topology: Topology, gpus: Sequence[str]) -> tuple[str, ...]:
+    """Return GPUs with those below the same socket, root and switch next to each other."""
+    paths: dict[str, list[tuple[str, ...]]] = {}
+    first_below: dict[tuple[str, ...], int] = {}
+    for at, name in enumerate(gpus):
+        attachment = topology.tree.attachment(name)
+        above: tuple[str, ...] = ()
+        if attachment is not None:
+            above = (attachment.socket, attachment.node, attachment.root)
+            above += attachment.bridges[::-1]
+        paths[name] = [above[:end] for end in range(1, len(above) + 1)] + [(*above, name)]
+        for prefix in paths[name]:
+            first_below.setdefault(prefix, at)
+    return tuple(sorted(gpus, key=lambda name: [first_below[prefix] for prefix in paths[name]]))
+
+
+def _linked_together(topology: Topology, order: Sequence[str]) -> tuple[str, ...]:
+    """Return the order with GPUs that links join next to each other."""
+    ordered: dict[str, None] = {}
+    for name in order:
+        if name not in ordered:
+            ordered[name] = None
+            linked = (n for n in order if rank(locality(topology, name, n)) == rank("NV"))
+            ordered |= dict.fromkeys(linked)
+    return tuple(ordered)
+
+
+def _direct_cables(topology: Topology, gpus: Sequence[str]) -> dict[tuple[str, str], int] | None:
+    """Return how many links join each two GPUs directly; `None` where a switch joins them."""
+    places = {name: at for at, name in enumerate(gpus)}
+    cables: dict[tuple[str, str], int] = {}
+    for name in gpus:
+        for step in topology.steps[name]:
+            if step.link.layer != "gpu":
+                continue
+            if topology[step.target].kind != "gpu":
+                return None
+            if places.get(step.target, -1) > places[name]:
+                pair = (name, step.target)
+                cables[pair] = cables.get(pair, 0) + step.link.cable.count
+    return cables
+
+
+def _zigzags(gpus: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield cycles over GPUs that are joined each with each; two of them take each link.
+
+    One GPU stays, the others stand in a circle; a cycle zigzags from one end of a diameter to the
+    other, and each turn of the circle is a cycle (Walecki's construction).
+    """
+    middle, *circle = gpus
+    size = len(circle)
+    zigzag = [(step + 1) // 2 * (1 if step % 2 else -1) for step in range(size)]
+    for turn in range(size):
+        yield (middle, *(circle[(turn + offset) % size] for offset in zigzag))
+
+
+def _disjoint_cycles(
+    gpus: Sequence[str], cables: Mapping[tuple[str, str], int]
+) -> list[tuple[str, ...]]:
+    """Return as many cycles over all GPUs as a search finds that share no link."""
+    left: dict[str, dict[str, int]] = {name: {} for name in gpus}
+    for (a, b), count in cables.items():
+        left[a][b] = left[b][a] = count
+    most = min(sum(joined.values()) // 2 for joined in left.values())
+    for wanted in range(most, 0, -1):
+        budget = [_MOST_STEPS]
+        cycles: list[tuple[str, ...]] = []
+        if _extend(left, [gpus[0]], cycles, wanted, budget):
+            return cycles
+    return []
+
+
+def _extend(
+    left: dict[str, dict[str, int]],
+    path: list[str],
+    cycles: list[tuple[str, ...]],
+    wanted: int,
+    budget: list[int],
+) -> bool:
+    """Extend a path by links that are `left` until there are so many cycles; undo what fails."""
+    budget[0] -= 1
+    if budget[0] < 0:
+        return False
+    here, start = path[-1], path[0]
+    closes = len(path) == len(left)
+    following = [start] if closes else [name for name in left[here] if name not in path]
+    # the most links first, as they must be used up by several rings
+    for name in sorted(following, key=lambda n: -left[here].get(n, 0)):
+        if not left[here].get(name):
+            continue
+        left[here][name] -= 1
+        left[name][here] -= 1
+        if closes:
+            cycles.append(tuple(path))
+            if len(cycles) == wanted or _extend(left, [start], cycles, wanted, budget):
+                return True
+            cycles.pop()
+        elif _extend(left, [*path, name], cycles, wanted, budget):
+            return True
+        left[here][name] += 1
+        left[name][here] += 1
+    return False
