@@ -207,6 +207,14 @@ def test_the_page_says_what_is_not_possible(topo):
     assert "| time |" in markdown.out.replace("  ", " ")
 
 
+def test_designs_whose_cost_is_not_known_are_counted(topo, box, tmp_path):
+    text = ONE_SOCKET.replace("parts:", "parts:\n  priced: {like: connectx-7, price: 7}", 1)
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
+    done = topo("sweep", box, "--vary", "nic0.part=card,priced", "--via", "direct")
+    page = " ".join(done.out.split())
+    assert "1 design has no cost: a part that is put in has no price." in page
+
+
 def test_without_a_terminal_there_is_no_bar(topo, box, monkeypatch):
     monkeypatch.setattr("topo.cli.verb._PATIENCE", -1.0)
     done = topo("sweep", box, *VARY)

@@ -233,6 +233,22 @@ def test_the_later_of_two_axes_holds(first):
     assert len({outcome.rate for outcome in outcomes.values()}) == (1 if first else 2)
 
 
+def test_one_axis_may_change_machine_and_question():
+    axis = Axis(
+        "both",
+        (
+            Choice("a", {"via": "legacy", "ram.bus": "50 GB/s", "nics": "stripe"}),
+            Choice("b", {"via": "direct", "ram.bus": "60 GB/s"}),
+        ),
+    )
+    chips = axis_of("nic0.chip", ["40 GB/s", "50 GB/s"])
+    sweep = planned(built(ONE_SOCKET), [axis, chips], Question())
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert [outcome.via for outcome in outcomes.values()] == ["legacy"] * 2 + ["direct"] * 2
+    assert all(agrees(outcome, by_compare(sweep, n)) for n, outcome in outcomes.items())
+
+
 def test_two_memories_of_one_cpu_have_its_channels_together():
     # legal each: 4 + 4 and 6 + 4 are 8 and 10 of 8
     text = ONE_SOCKET.replace("ram0: dram", "ram[0-1]: {part: ddr5-4800, channels: 4}")

@@ -185,7 +185,17 @@ def test_a_cluster_answers_the_same_though_a_worker_dies(cluster, sweep, here, m
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_away_is_said(cluster, monkeypatch):
+def test_a_cluster_without_workers_is_not_waited_for(cluster, sweep, monkeypatch):
+    address, _, workers = cluster
+    monkeypatch.setattr(engines, "_WITHOUT_WORKERS", 1.0)
+    for process in workers:
+        process.kill()
+    with pytest.raises(TopoError, match="has no workers"):
+        answered(sweep, engines.dask(f"dask://{address}"))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_is_said(cluster, monkeypatch, capfd):
     address, scheduler, workers = cluster
     monkeypatch.setattr("topo.study.designs._BATCH", 40)
     answers = engines.answer_all(plan(40, 10), range(1600), engines.dask(f"dask://{address}"))
@@ -195,6 +205,7 @@ def test_a_scheduler_that_goes_away_is_said(cluster, monkeypatch):
     with pytest.raises(TopoError) as caught:
         list(answers)
     assert [finding.code for finding in caught.value.findings] == ["no-scheduler"]
+    assert capfd.readouterr().err == ""
 
 
 def test_a_scheduler_that_is_not_there_is_said(sweep, monkeypatch):

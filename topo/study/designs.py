@@ -169,9 +169,9 @@ class Designs:
         question = sweep.asked_of(choices)
         places = [place for place, only in enumerate(self._of_rates) if only]
         fixed = {
-            place: choice.changes
-            for place, (axis, choice) in enumerate(zip(sweep.axes, choices, strict=True))
-            if not is_question(axis) and place not in places
+            place: sweep.changes_of([choice])
+            for place, choice in enumerate(choices)
+            if place not in places
         }
         axes = {place: sweep.axes[place] for place in places}
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -74,11 +74,11 @@ class Sweep:
 
     def asked_of(self, choices: Iterable[Choice]) -> Question:
         """Return what is asked of a design that takes these."""
-        return question_with(self.question, _merged(self.axes, choices, asks=True))
+        return question_with(self.question, _merged(choices, asks=True))
 
     def changes_of(self, choices: Iterable[Choice]) -> dict[str, str]:
-        """Return what of the machine is changed in a design that takes these."""
-        return _merged(self.axes, choices, asks=False)
+        """Return what of the machine is changed in a design that takes these: the later holds."""
+        return _merged(choices, asks=False)
 
     @cached_property
     def priced(self) -> tuple[str, ...]:
@@ -113,12 +113,13 @@ def _spelled(choice: Choice) -> tuple[str, tuple[tuple[str, str], ...]]:
     return choice.label, tuple(choice.changes.items())
 
 
-def _merged(axes: Sequence[Axis], choices: Iterable[Choice], *, asks: bool) -> dict[str, str]:
+def _merged(choices: Iterable[Choice], *, asks: bool) -> dict[str, str]:
+    """Return what choices change of the question, or of the machine."""
     return {
         key: value
-        for axis, choice in zip(axes, choices, strict=True)
-        if is_question(axis) == asks
+        for choice in choices
         for key, value in choice.changes.items()
+        if (key in QUESTIONS) == asks
     }
 
 
@@ -160,8 +161,8 @@ def split_values(text: str) -> tuple[str, ...]:
 
 
 def is_question(axis: Axis) -> bool:
-    """Whether an axis changes what is asked, and not the machine."""
-    return axis.name in QUESTIONS
+    """Whether an axis changes only what is asked, and nothing of the machine."""
+    return all(key in QUESTIONS for choice in axis.choices for key in choice.changes)
 
 
 def numbers_of(axis: Axis) -> tuple[float, ...] | None:
@@ -210,7 +211,7 @@ def _misshapen(sweep: Sweep) -> Iterator[Finding]:
             yield Finding("empty-axis", f"the axis {axis.name} has no values", help=advice)
         for key in dict.fromkeys(key for choice in axis.choices for key in choice.changes):
             owner = owners.setdefault(key, axis.name)
-            if owner not in (axis.name, key) or (owner == key and axis.name != key):
+            if owner != axis.name:
                 message = f"the axes {owner} and {axis.name} both change {key}"
                 yield Finding("defined-twice", message, help="change it in one of them")
     if sweep.count > MOST_DESIGNS:
@@ -244,7 +245,7 @@ def _mistakes(sweep: Sweep, chosen: Mapping[str, Choice]) -> list[Finding]:
     """Return what cannot be read of some values together; nothing where they are illegal only."""
     nothing = Choice("", {})
     choices = [chosen.get(axis.name, nothing) for axis in sweep.axes]
-    words = _merged(sweep.axes, choices, asks=True)
+    words = _merged(choices, asks=True)
     try:
         for key, word in words.items():
             if QUESTIONS[key] and word not in QUESTIONS[key]:

@@ -10,6 +10,7 @@ import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -29,6 +30,8 @@ Engine: TypeAlias = "Callable[[Sweep, Iterable[Batch]], Iterator[Answered]]"
 MOST_WORKERS: Final = 256
 _TRIES: Final = 4  # of a batch whose workers die
 _PATIENCE: Final = 10.0  # seconds for a scheduler to answer
+_WITHOUT_WORKERS: Final = 30.0  # seconds to wait for a first worker, or the next
+_PAUSE: Final = 0.02  # seconds
 _PORT: Final = 8786
 _SCHEMES: Final = {"dask": "tcp", "dask+tls": "tls"}
 
@@ -159,8 +162,10 @@ def dask(address: str) -> Engine:
         raise LibraryError("gpu-topo[sweep]", f"--engine {address}") from None
 
     def engine(sweep: Sweep, batches: Iterable[Batch]) -> Iterator[Answered]:
-        # its own words of what is lost would stand between ours
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # their own words of what is lost would stand between ours
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             client = distributed.Client(
                 scheduler, timeout=_PATIENCE, set_as_default=False, heartbeat_interval="2s"
@@ -193,6 +198,24 @@ def _scheduler(address: str) -> str:
     return f"{_SCHEMES[parts.scheme]}://{host}:{port}"
 
 
+def _next(client: Any, futures: Any, address: str) -> Any:
+    """Wait for the next future that is done, as long as there are workers."""
+    asked = seen = monotonic()
+    while not futures.has_ready():
+        sleep(_PAUSE)
+        if monotonic() - asked < 1:
+            continue
+        asked = monotonic()
+        with suppress(OSError, TimeoutError):
+            if client.scheduler_info()["workers"]:
+                seen = asked
+        if asked - seen > _WITHOUT_WORKERS:
+            message = f"the Dask scheduler at {address} has no workers"
+            advice = "start one: `dask worker ADDRESS`; what is answered is kept"
+            raise TopoError(Finding("workers-lost", message, help=advice))
+    return next(futures)
+
+
 def _by_dask(
     client: Any, address: str, sweep: Sweep, batches: Sequence[Batch]
 ) -> Iterator[Answered]:
@@ -211,7 +234,8 @@ def _by_dask(
 
     running = {submit(batch): batch for batch in batches}
     futures = as_completed(running, loop=client.loop)
-    for future in futures:
+    while running:
+        future = _next(client, futures, address)
         batch = running.pop(future)
         if future.status == "finished":
             try:

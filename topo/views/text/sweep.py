@@ -122,10 +122,14 @@ def design_words(sweep: Sweep, number: int) -> str:
 def _priced_words(swept: Swept) -> str:
     devices = swept.sweep.topology.devices.values()
     priced = sum(device.part.figure("price") is not None for device in devices)
-    return (
+    words = (
         "The cost is the sum of the prices that the file states, in its currency; before anything "
         f"is varied {priced} of {counted(len(devices), 'device')} have one."
     )
+    if open_cost := sum(each.taken is None for each in swept.placed):
+        have = "has" if open_cost == 1 else "have"
+        words += f" {_designs(open_cost)} {have} no cost: a part that is put in has no price."
+    return words
 
 
 def _command(sweep: Sweep, best: Placed) -> Iterator[Block]:
