@@ -307,6 +307,30 @@ def test_a_device_inside_is_copied_with_its_cables(write):
     assert "node2.slot3" not in {device.name for device in machine.devices}
 
 
+@pytest.mark.parametrize(
+    ("copy", "model", "copied"),
+    [
+        ("node.slot3", "node.slot1", 4),
+        ("node[1-2].slot3", "node[1-2].slot1", 2),
+    ],
+)
+def test_devices_of_a_stem_are_copied_in_each_machine(write, copy, model, copied):
+    machine = flat(load(write(pod=POD, node=NODE), overrides={copy: model}))
+    copies = [device.name for device in machine.devices if device.name.endswith(".slot3")]
+    cabled = [link for link in machine.links if str(link.b) == "leaf" and ".slot3/" in str(link.a)]
+    assert len(copies) == len(cabled) == copied
+
+
+def test_a_device_of_a_machine_inside_another_is_copied(write):
+    row = "topo: 1\ndevices:\n  pod[0-1]: {use: ./pod.yaml}\n"
+    changes = {"pod1.node2.slot3": "pod1.node2.slot1"}
+    machine = flat(load(write(row=row, pod=POD, node=NODE), overrides=changes))
+    ends = [{str(link.a), str(link.b)} for link in machine.links]
+    assert {"pod1.node2.slot3/p2", "pod1.leaf"} in ends
+    copies = [device.name for device in machine.devices if device.name.endswith(".slot3")]
+    assert copies == ["pod1.node2.slot3"]
+
+
 def test_another_machine_takes_its_place(write):
     machine = load(write(pod=POD, node=NODE), overrides={"node3.use": "gds-textbook"})
     assert [use.source for use in machine.uses] == ["./node.yaml", "gds-textbook"]

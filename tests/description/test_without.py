@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import pytest
 
-from topo.description.loading import loads
+from topo.description.flat import names_of
+from topo.description.loading import load, loads
 from topo.description.without import without
 from topo.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _POD = loads(
     """
@@ -79,6 +86,38 @@ def test_a_whole_machine_fails() -> None:
     assert [use.names for use in left.uses] == [("node0", "node1", "node3")]
     assert all(not link.a.device.startswith("node2.") for link in left.links)
     assert not [name for name in left.workloads[0].targets if name.startswith("node2.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("row1.node2", ["row1.node2"]),
+        ("row.node3", ["row0.node3", "row1.node3"]),
+        ("row1.node[0-1]", ["row1.node0", "row1.node1"]),
+        ("row1", ["row1.leaf", *(f"row1.node{number}" for number in range(4))]),
+    ],
+)
+def test_a_machine_inside_another_fails(tmp_path: Path, text: str, fails: list[str]) -> None:
+    (tmp_path / "pod.yaml").write_text(
+        "topo: 1\ndevices:\n  node[0-3]: {use: gds-textbook}\n  leaf: quantum-2\n"
+        "links:\n  - node.slot1 -- leaf: infiniband ndr\n"
+    )
+    (tmp_path / "hall.yaml").write_text("topo: 1\ndevices:\n  row[0-1]: {use: ./pod.yaml}\n")
+    hall = load(tmp_path / "hall.yaml")
+    left = without(hall, [text])
+    gone = set(names_of(hall).in_all()) - set(names_of(left).in_all())
+    assert {re.sub(r"(node\d)\..*", r"\1", name) for name in gone} == set(fails)
+
+
+def test_a_machine_inside_another_that_is_not_there_is_told_with_its_family(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "pod.yaml").write_text("topo: 1\ndevices:\n  node[0-3]: {use: gds-textbook}\n")
+    (tmp_path / "hall.yaml").write_text("topo: 1\ndevices:\n  row[0-1]: {use: ./pod.yaml}\n")
+    with pytest.raises(UnknownNameError) as caught:
+        without(load(tmp_path / "hall.yaml"), ["row1.node7"])
+    (finding,) = caught.value.findings
+    assert finding.message == "row1 has no node7; node[0-3] exist"
 
 
 def test_every_name_that_is_not_there_is_told_at_once() -> None:

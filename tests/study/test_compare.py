@@ -17,6 +17,8 @@ from tests.machines import (
     shipped,
     uncapped,
 )
+from topo.description.loading import loads
+from topo.description.without import without
 from topo.errors import DescriptionError, UnboundedError, UnknownNameError
 from topo.routes.route import Policy, links_range
 from topo.study.compare import compare, paths
@@ -25,6 +27,7 @@ from topo.study.insights import (
     SlowerCards,
 )
 from topo.study.question import ask
+from topo.topology.build import build_topology
 from topo.views.sentences import sentences
 
 GB = 1e9
@@ -640,3 +643,21 @@ def test_paths_keep_the_routes_that_are_asked_for():
             assert len(routed.routes) == 8
             assert shortened.routes == routed.routes[:1]
             assert shortened.links == routed.links == links_range(routed.routes)
+
+
+@pytest.mark.parametrize(
+    ("lost", "text"),
+    [
+        ((), "each of 4 hosts has 45 GB/s by direct; one alone has 100 GB/s (2.22:1)"),
+        (
+            ("gpu0",),
+            "the slowest of 4 hosts has 40.65 GB/s by direct; alone it has 100 GB/s (2.46:1)",
+        ),
+    ],
+)
+def test_hosts_that_differ_are_not_said_to_have_as_much_each(lost, text):
+    machine = build_topology(without(loads(cluster(4)), lost))
+    answer = compare(machine, via=["direct"])["direct"]
+    told = sentences(compare(machine, via=["direct"]).workloads[0].insights)
+    assert answer.rate == pytest.approx(180 * GB)
+    assert f"All at once, {text}." in told

@@ -476,6 +476,74 @@ def test_memories_have_a_bus():
     assert found.help == "add `- ram1 -- cpu1: memory-bus` to `links:`"
 
 
+# --- networks -------------------------------------------------------------------------------------
+
+SERVERS = """
+topo: 1
+devices:
+  node[0-3]: {use: dgx-h100}
+  leaf[0-1]: LEAF
+  store: {part: nvme-of-target, read: 90 GB/s, write: 60 GB/s}
+links:
+LINKS
+workloads:
+  load: {read: 8 GB each, from: store, to: node.gpu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaf", "links", "gap", "cable"),
+    [
+        (
+            "quantum-2",
+            ["store -- leaf0: infiniband ndr", "node[0-1].slot1 -- leaf0: infiniband ndr"],
+            "node[2-3].gpu[0-7]: no network link joins leaf0 with node2 and node3",
+            "node2.slot1 -- leaf0: infiniband ndr",
+        ),
+        (
+            "spectrum-4",
+            ["store -- leaf0: ethernet 400 Gb/s", "node[0-2].slot2 -- leaf0: ethernet 400 Gb/s"],
+            "node3.gpu[0-7]: no network link joins leaf0 with node3",
+            "node3.slot2 -- leaf0: ethernet 400 Gb/s",
+        ),
+        (
+            "quantum-2",
+            ["store -- leaf0: infiniband ndr", "node.slot1 -- leaf1: infiniband ndr"],
+            "node[0-3].gpu[0-7]: no network link joins leaf0 with leaf1",
+            "leaf1 -- leaf0: infiniband ndr",
+        ),
+        (
+            "quantum-2",
+            ["store -- node0.slot1: infiniband ndr"],
+            "node[1-3].gpu[0-7]: no network link joins node0 with node[1-3]",
+            "node1.slot1 -- node0.slot1: infiniband ndr",
+        ),
+    ],
+)
+def test_servers_lack_a_network_not_a_socket_link(leaf, links, gap, cable):
+    text = SERVERS.replace("LEAF", leaf)
+    text = text.replace("LINKS", "".join(f"  - {link}\n" for link in links).rstrip())
+    (finding,) = (told for told in findings(text) if told.code != "unreached")  # leaf1
+    assert (finding.code, finding.message) == ("no-way", f"nothing joins store to {gap}")
+    assert finding.help == f"add `- {cable}`"
+    assert finding.place.file != "topologies/dgx-h100.yaml"
+    more = "".join(f"  - {line}\n" for line in [finding.help[7:-1]])
+    after = findings(text.replace("links:\n", f"links:\n{more}"))
+    assert gap not in {told.message.partition(" to ")[2] for told in after}
+
+
+def test_a_network_switch_is_led_to_a_card_never_to_a_cpu():
+    (finding,) = findings(
+        machine(
+            "storage -- leaf0: infiniband ndr\nnic0 -- cpu0: pcie 5 x16\ngpu0 -- cpu0: pcie 5 x16",
+            parts="  leaf0: quantum-2\n  nic0: connectx-7\n"
+            "  cpu0: xeon-8480c\n  gpu0: h100-sxm-80gb\n  storage: nvme-of-target\n",
+            rest="workloads:\n  load: {read: 1 GB, from: storage, to: gpu0}\n",
+        )
+    )
+    assert finding.help == "add `- nic0 -- leaf0: infiniband ndr`"
+
+
 # --- all together ---------------------------------------------------------------------------------
 
 ENDS = [f"{stem}{number}" for stem in PARTS for number in range(2)]

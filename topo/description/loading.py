@@ -482,7 +482,7 @@ def _links(
     }
     links = adapt(copied_links(copies, links), before=unlike)
     inside = {
-        f"{name}.{change.keys[0].text}": model
+        ".".join((name, *(key.text for key in change.keys))): model
         for name, of_machine in changes.devices.items()
         for change in of_machine
         if (model := copied_inside(name, change)) is not None

@@ -218,14 +218,21 @@ class Names:
         """Return the devices of a used machine."""
         return self._used[machine]
 
-    def in_machine(self, machine: str) -> Iterator[str]:
-        """Yield the full names of all devices in a used machine, in those it uses as well."""
-        yield from (f"{machine}.{name}" for name in self._used[machine].in_all())
+    def in_machines(self, text: str) -> Iterator[str]:
+        """Yield the full names of all devices in the used machines that `text` names.
+
+        ``rack1.node2`` is one inside another; devices of machines inside are in it too.
+        """
+        head, dot, inside = parted(text)
+        for machine in self.machines(head if dot else text):
+            names = self._used[machine]
+            devices = names.in_machines(inside) if dot else names.in_all()
+            yield from (f"{machine}.{name}" for name in devices)
 
     def in_all(self) -> Iterator[str]:
         """Yield the full names of all devices, those in used machines first."""
         for machine in self._used:
-            yield from self.in_machine(machine)
+            yield from self.in_machines(machine)
         yield from self._names
 
     def machines(self, text: str) -> tuple[str, ...]:
@@ -303,7 +310,8 @@ class Names:
             message = f"{name} is a whole machine (`use:`), not a device"
             device = next(iter(self._used[self.machines(name)[0]]), "")
             return message, f"name a device in it: `{name}.{device}`"
-        family = self._stems.get(stem_of(name)[0], ())
+        stem = stem_of(name)[0]
+        family = self._stems.get(stem) or self._used_stems.get(stem, ())
         if family:
             return f"{message}; {listed(ranged(family))} exist{'s' * (len(family) == 1)}", ""
         advice = did_you_mean(name, [*self._names, *self._stems])

@@ -197,12 +197,18 @@ def _entries(
 def copied_inside(machine: str, change: Change) -> str | None:
     """Return the full name of the device that a change copies inside a machine.
 
-    ``node0.slot3=node0.slot1`` adds another like one that is there; `None` for other changes.
+    ``node0.slot3=node0.slot1`` adds another like one that is there, ``node.slot3=node.slot1`` one
+    in each, ``rack0.node0.slot3=rack0.node0.slot1`` one further inside; `None` for other changes.
     """
     value = change.value
-    if len(change.keys) > 1 or not isinstance(value, Scalar):
+    if not isinstance(value, Scalar):
         return None
-    return value.text if value.text.startswith(f"{machine}.") else None
+    between = "".join(f"{key.text}." for key in change.keys[:-1])
+    for start in (f"{machine}.{between}", f"{change.target}.{between}"):
+        model = value.text.removeprefix(start)
+        if model != value.text and "." not in model:
+            return f"{machine}.{between}{model}"
+    return None
 
 
 def _spelled(overrides: MappingOf[str, Override]) -> str:

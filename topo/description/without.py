@@ -85,8 +85,7 @@ def failing(names: Names, text: str) -> tuple[_Side, ...]:
     """
 
     def devices(end: str) -> frozenset[str]:
-        in_machines = (name for host in names.machines(end) for name in names.in_machine(host))
-        return frozenset(names.matching(end) or in_machines)
+        return frozenset(names.matching(end) or names.in_machines(end))
 
     return tuple((devices(end), side) for end, side in _ends(text))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Literal, Protocol, TypeVar
 
 from topo.datapaths.registry import count, data_path, data_paths
@@ -391,19 +390,19 @@ def _all_at_once(topology: Topology, path: PathAnswer) -> Iterator[AllAtOnce]:
     count = sum(demands[0].count for demands in by_host.values())
     if count == 1:
         return
-    each, demands = min(
-        (
-            (math.fsum(path.rates[demand.names] for demand in of_host), of_host)
-            for of_host in by_host.values()
-        ),
-        key=itemgetter(0),
-    )
+    rate_of = {
+        host: math.fsum(path.rates[demand.names] for demand in of_host)
+        for host, of_host in by_host.items()
+    }
+    least = min(rate_of, key=rate_of.__getitem__)
+    each, demands = rate_of[least], by_host[least]
     if topology.folding is not None:  # nothing but this host's own use counts
         topology = replace(topology, folding=None)
         demands = [replace(demand, count=1) for demand in demands]
     alone = math.fsum(shared(use_matrix(topology, demands, basis=matrix.basis).system).rates)
     if alone > each * (1 + _AS_FAST):
-        yield AllAtOnce(path, count, each, alone)
+        alike = max(rate_of.values()) <= each * (1 + _AS_FAST)
+        yield AllAtOnce(path, count, each, alone, alike)
 
 
 def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:

@@ -130,13 +130,15 @@ class SerialWorker:
 class AllAtOnce:
     """Hosts have less of a path when all ask at once than one by itself would have.
 
-    `each` and `alone` are bytes/s of one host, the one with the least of `hosts`.
+    `each` and `alone` are bytes/s of one host, the one with the least of `hosts`; whether all have
+    as much is `alike`.
     """
 
     path: PathAnswer
     hosts: int
     each: float
     alone: float
+    alike: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ What a cable may join, ports and lanes (`topo.topology.cabling`), and whether da
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from topo.catalogue.fields import MODULES
@@ -293,7 +293,8 @@ class _Reach:
                 cut_off = tuple(name for name in ends if name not in reached)
                 if cut_off and (cause, cut_off) not in reported:
                     reported.add((cause, cut_off))
-                    self._report_cut_off(starts, reached, cut_off)
+                    place = workload.place or topology[starts[0]].place
+                    self._report_cut_off(starts, reached, cut_off, place)
                 if cut_off:
                     break
         # Devices in no link at all, in one message; memories have a rule of their own.
@@ -330,24 +331,40 @@ class _Reach:
         return tuple(name for name in names if self._topology[name].kind in _PASSED)
 
     def _report_cut_off(
-        self, sources: tuple[str, ...], reached: Iterable[str], targets: tuple[str, ...]
+        self,
+        sources: tuple[str, ...],
+        reached: Iterable[str],
+        targets: tuple[str, ...],
+        asked: Place,
     ) -> None:
-        """Report targets that no source reaches, once for each place where the path breaks off."""
+        """Report targets that no source reaches, once for each place where the path breaks off.
+
+        `asked` is where the workload stands.
+        """
+        mainland = self._passed(reached)
         islands: dict[tuple[str, ...], list[str]] = {}
+        servers: list[str] = []  # what is in servers without a network, one message for all
         for target in targets:
             island = tuple(sorted(self._passed(self._reached((target,)))))
-            islands.setdefault(island, []).append(target)
-        mainland = self._passed(reached)
+            if any(self._topology[name].kind == "network-switch" for name in island):
+                islands.setdefault(island, []).append(target)
+            elif self._in_other_servers(mainland, island):
+                servers.append(target)
+            else:
+                islands.setdefault(island, []).append(target)
+        if servers:
+            island = self._passed(self._reached(servers))
+            islands = {island: servers, **islands}
         for island, names in islands.items():
             self._explained.update(sources, mainland, names, island)
-            reason, culprit, advice = self._break(sources, mainland, names, island)
+            reason, place, advice = self._break(sources, mainland, names, island, asked)
             notes = []
             if mainland:
                 dots = " ..." if len(mainland) > _NAMES_OF_REACHED else ""
                 shown_names = names_of(mainland[:_NAMES_OF_REACHED])
                 notes = [f"from {names_of(sources)} data reaches {shown_names}{dots}"]
             self._report.add(
-                culprit.place,
+                place,
                 "no-way",
                 f"nothing joins {names_of(sources)} to {names_of(names)}: {reason}",
                 help=advice,
@@ -360,20 +377,24 @@ class _Reach:
         mainland: tuple[str, ...],
         targets: list[str],
         island: tuple[str, ...],
-    ) -> tuple[str, Device, str]:
-        """Return why data does not get there, the device where it ends, and what to write."""
+        blamed: Place,
+    ) -> tuple[str, Place, str]:
+        """Return why data does not get there, the place to blame, and what to write."""
         if not mainland:
             return self._hangs_on_nothing(sources)
         if not island:
             return self._hangs_on_nothing(targets)
-        near_hosts, far_hosts = (
-            [name for name in side if self._topology[name].is_host] for side in (mainland, island)
-        )
+        near_hosts, far_hosts = (self._hosts(side) for side in (mainland, island))
+        if self._in_other_servers(mainland, island) or not all(
+            hosts or self._switch(side) is None
+            for hosts, side in ((near_hosts, mainland), (far_hosts, island))
+        ):
+            return self._lacks_network(mainland, island, blamed)
         if near_hosts and far_hosts:
             near, far = near_hosts[-1], far_hosts[0]
             reason = f"{has(targets, 'hangs', 'hang')} on {far}, which has no link to {near}"
             advice = f"add `- {near} -- {far}: 4x upi 16 GT/s`, or the link that it is"
-            return reason, self._topology[far], advice
+            return reason, self._topology[far].place, advice
         on_island = bool(near_hosts or not far_hosts)
         side, ends = (island, targets) if on_island else (mainland, sources)
         top = self._top(side)
@@ -381,9 +402,55 @@ class _Reach:
         only = "only " if len(side) == 1 else ""
         host = (near_hosts or far_hosts or ["cpu0"])[0]
         reason = f"{has(ends, 'hangs', 'hang')} {only}on {top.name}, which has no {lacks}"
-        return reason, top, f"add `- {top.name} -- {host}: {_pcie_cable(top)}`"
+        return reason, top.place, f"add `- {top.name} -- {host}: {_pcie_cable(top)}`"
 
-    def _hangs_on_nothing(self, names: Sequence[str]) -> tuple[str, Device, str]:
+    def _hosts(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if self._topology[name].is_host]
+
+    def _switch(self, names: Iterable[str]) -> Device | None:
+        """Return the network switch through which devices are joined, where there is one."""
+        devices = map(self._topology.__getitem__, names)
+        return next((device for device in devices if device.kind == "network-switch"), None)
+
+    def _in_other_servers(self, mainland: Iterable[str], island: Iterable[str]) -> bool:
+        """Whether an island is in used machines, and nothing of the mainland is in one of them."""
+        machines, near_machines = (
+            {_machine(name) for name in self._hosts(side)} for side in (island, mainland)
+        )
+        return bool(machines) and "" not in machines and machines.isdisjoint(near_machines)
+
+    def _lacks_network(
+        self, mainland: tuple[str, ...], island: tuple[str, ...], blamed: Place
+    ) -> tuple[str, Place, str]:
+        """Return that no network link joins two sides, the place to blame, and what to write."""
+        near = self._switch(mainland) or next(self._cards(mainland), None)
+        alike = {card.name.rpartition(".")[2]: card for card in reversed([*self._cards(island)])}
+        usual = (card.name.rpartition(".")[2] for card in self._cards(mainland))
+        far = (
+            self._switch(island)
+            or next((alike[name] for name in usual if name in alike), None)
+            or next(self._cards(island), None)
+        )
+        texts = [
+            names_of(tuple(dict.fromkeys(map(_machine, self._hosts(side)))))
+            if self._in_other_servers((), side) and self._switch(side) is None
+            else end.name
+            if end is not None
+            else side[0]
+            for side, end in ((mainland, near), (island, far))
+        ]
+        reason = f"no network link joins {texts[0]} with {texts[1]}"
+        advice = "give both a network card"
+        if near is not None and far is not None:
+            advice = f"add `- {far.name} -- {near.name}: {_network_cable(near, far)}`"
+        ends = (end for end in (near, far) if end is not None and not _machine(end.name))
+        return reason, next((end.place for end in ends), blamed), advice
+
+    def _cards(self, names: Iterable[str]) -> Iterator[Device]:
+        devices = map(self._topology.__getitem__, names)
+        return (device for device in devices if device.kind in CARDS)
+
+    def _hangs_on_nothing(self, names: Sequence[str]) -> tuple[str, Place, str]:
         device = self._topology[names[0]]
         steps = self._topology.steps[device.name]
         if steps:
@@ -391,7 +458,7 @@ class _Reach:
             reason = f"{has(names, 'hangs', 'hang')} only on {listed(dict.fromkeys(neighbours))}"
         else:
             reason = f"{has(names)} no link"
-        return reason, device, self._advice_to_link(device)
+        return reason, device.place, self._advice_to_link(device)
 
     def _top(self, names: Collection[str]) -> Device:
         """Return the device of a group that would lead on to a CPU: a switch, else a card."""
@@ -410,7 +477,7 @@ class _Reach:
             return next((partner.name for partner in partners if partner is not device), default)
 
         if device.kind in ("storage", "network-switch"):
-            partner, cable = first("nic0", *CARDS), "infiniband ndr"
+            partner, cable = first("nic0", *CARDS), _network_cable(device)
         elif device.kind == "nvswitch":
             partner, cable = first("gpu0", "gpu"), "18x nvlink 4"
         elif device.is_host:
@@ -451,3 +518,19 @@ def _pcie_cable(device: Device) -> str:
     """Return the PCIe cable that a device can have."""
     slot = device.part.slot
     return f"pcie {slot.generation} x{slot.lanes or 16}" if slot else "pcie 5 x16"
+
+
+def _network_cable(*devices: Device) -> str:
+    """Return a network cable that devices can have, as far as their ports say."""
+    ports = [device.part.ports for device in devices if device.part.ports is not None]
+    medium = next((plug.medium for plug in ports if plug.medium is not None), "infiniband ndr")
+    figures = [plug.rate.value for plug in ports if plug.rate is not None]
+    rates = [rate for rate in figures if rate is not None]
+    if medium != "ethernet" or not rates:
+        return medium
+    return f"{medium} {min(rates) * 8 / 1e9:.10g} Gb/s"
+
+
+def _machine(device: str) -> str:
+    """Return the used machine that a device is in; empty in the file's own."""
+    return device.rpartition(".")[0]

@@ -333,9 +333,10 @@ def _cores_busy(fact: insights.CoresBusy) -> str:
 @sentence.register
 def _all_at_once(fact: insights.AllAtOnce) -> str:
     at_most = "at most " * fact.path.at_most
+    which, alone = ("each", "one alone") if fact.alike else ("the slowest", "alone it")
     return (
-        f"All at once, each of {fact.hosts} hosts has {at_most}{format_rate(fact.each)} by "
-        f"{fact.path.name}; one alone has {format_rate(fact.alone)} "
+        f"All at once, {which} of {fact.hosts} hosts has {at_most}{format_rate(fact.each)} by "
+        f"{fact.path.name}; {alone} has {format_rate(fact.alone)} "
         f"({fact.alone / fact.each:.3g}:1)."
     )
 
