@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.fields import AMOUNT
 from topo.phrases import counted, listed
 from topo.study.front import COST
+from topo.study.variants import prices_of
 from topo.units import format_duration, format_rate
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
@@ -120,11 +121,12 @@ def design_words(sweep: Sweep, number: int) -> str:
 
 
 def _priced_words(swept: Swept) -> str:
-    devices = swept.sweep.topology.devices.values()
-    priced = sum(device.part.figure("price") is not None for device in devices)
+    topology = swept.topology
+    counts = {name: topology.cell_size(name) for name in topology.devices}
+    priced = sum(counts[name] for name, price in prices_of(topology).items() if price is not None)
     words = (
         "The cost is the sum of the prices that the file states, in its currency; before anything "
-        f"is varied {priced} of {counted(len(devices), 'device')} have one."
+        f"is varied {priced:,} of {sum(counts.values()):,} devices have one."
     )
     if open_cost := sum(each.taken is None for each in swept.placed):
         have = "has" if open_cost == 1 else "have"
