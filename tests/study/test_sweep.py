@@ -250,15 +250,50 @@ def test_one_axis_may_change_machine_and_question():
 
 
 def test_two_memories_of_one_cpu_have_its_channels_together():
-    # legal each: 4 + 4 and 6 + 4 are 8 and 10 of 8
-    text = ONE_SOCKET.replace("ram0: dram", "ram[0-1]: {part: ddr5-4800, channels: 4}")
+    # each is legal beside the 2 of the other, and both together are 12 of 8
+    text = ONE_SOCKET.replace("ram0: dram", "ram[0-1]: {part: ddr5-4800, channels: 2}")
     text = text.replace("ram0 -- cpu0", "ram -- cpu0").replace("cpu0: socket", "cpu0: xeon-8480c")
-    sweep = plan(built(text), {"ram0.channels": ["2", "4", "5"], "ram1.channels": ["2", "4", "6"]})
+    sweep = plan(built(text), {"ram0.channels": ["2", "6"], "ram1.channels": ["2", "6"]})
     outcomes = answered(sweep)
     assert outcomes == answered(sweep, quick=False)
-    assert [outcome.verdict for outcome in outcomes.values()] == [
-        *("ok", "ok", "ok", "ok", "ok", "illegal", "ok", "illegal", "illegal")
-    ]
+    verdicts = [outcome.verdict for outcome in outcomes.values()]
+    assert verdicts == ["ok", "ok", "ok", "illegal"]
+
+
+def test_serial_workers_are_as_fast_as_what_they_pass():
+    text = ONE_SOCKET + SERIAL.replace("workers: 2", "workers: 1")
+    sweep = plan(built(text), {"ram.bus": ["40 GB/s", "60 GB/s"]}, via="serial")
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert len({outcome.rate for outcome in outcomes.values()}) == 2
+    assert {outcome.limited_by for outcome in outcomes.values()} == {"its workers"}
+
+
+def test_the_nearest_of_two_is_the_faster():
+    text = ONE_SOCKET.replace("storage: target", "drive[0-1]: drive").replace(
+        "storage -- nic0: infiniband ndr", "drive[0-1] -- cpu0: pcie 4 x4"
+    )
+    text = text.replace("  nic0: card\n", "").replace("  - nic0 -- cpu0: pcie 5 x16\n", "")
+    text = text[: text.index("workloads:")]
+    text += "workloads: {load: {read: 50 GB, from: drive, to: gpu0, pairing: nearest}}\n"
+    vary = {"drive0.read": ["1 GB/s", "7.5 GB/s"], "ram.bus": ["100 GB/s", "200 GB/s"]}
+    sweep = plan(built(text), vary, via="legacy")
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert [outcome.rate for outcome in outcomes.values()] == [7e9, 7e9, 7.5e9, 7.5e9]
+
+
+def test_what_a_link_carries_both_ways_is_more_than_a_rate_of_its_device():
+    text = ONE_SOCKET.replace("gpu0: accel", "gpu[0-1]: accel").replace(
+        "gpu0 -- cpu0", "gpu -- cpu0"
+    )
+    text = text.replace("to: gpu0", "to: gpu").replace("from: gpu0", "from: gpu")
+    text += "  swap: {copy: 9 GB, from: gpu, to: gpu}\n"
+    question = {"workload": "swap", "via": "peer-pcie", "at": "achievable"}
+    sweep = plan(built(text), {"gpu.duplex": ["60 %", "90 %"], "gpu.hbm": ["3 TB/s"]}, **question)
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert len({outcome.rate for outcome in outcomes.values()}) == 2
 
 
 def test_rates_alone_build_each_value_once(monkeypatch):
