@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.discovery.test_infragraph import CLUSTER
 from tests.discovery.twins import MATRIX, two_sockets
 from topo import files
 
@@ -173,3 +174,13 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
     assert "unwritable-file" in done.err
     assert {file: file.read_bytes() for file in tmp_path.glob("*.yaml")} == before
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_a_plan_of_several_hosts_is_written_as_files_that_are_used(topo, tmp_path):
+    (tmp_path / "plan.yaml").write_text(CLUSTER, encoding="utf-8")
+    assert topo("import", "plan.yaml").out.count("topo: 1") == 1  # flat where there is no folder
+    done = topo("import", "plan.yaml", "-o", "pod.yaml")
+    assert done.code == 0
+    text = (tmp_path / "pod.yaml").read_text(encoding="utf-8")
+    assert "node[0-1]: {use: pod-node" in text
+    assert topo("check", "pod.yaml").code == 0

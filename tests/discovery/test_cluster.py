@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from tests.discovery.test_corpus import CORPUS, data_of, rows
 from tests.discovery.test_infragraph import CLUSTER
 from tests.discovery.trees import two_level
 from tests.discovery.twins import MATRIX, card, cpu, gpu, switch, system, two_sockets
-from topo.discovery.cluster import host_names, import_hosts, named_hosts
+from topo.description.loading import loads
+from topo.discovery.cluster import host_names, import_apart, import_hosts, named_hosts
 from topo.discovery.importing import discover, import_text
 from topo.errors import DescriptionError, ExchangeError, TopoError
+from topo.exports.formats import export_text
 from topo.study.compare import compare
 from topo.topology.build import build_topology, load
 from topo.topology.locality import locality
@@ -267,3 +270,80 @@ def test_hosts_that_differ_in_case():
 def test_a_file_of_several_hosts_is_no_host():
     with pytest.raises(ExchangeError, match="of several hosts itself"):
         imported(node0=CLUSTER.encode(), node1=two_sockets())
+
+
+# --- a source of several hosts --------------------------------------------------------------------
+
+
+def apart(text, name="pod"):
+    return import_apart(discover("infragraph", text.encode(), "plan.yaml"), name)
+
+
+POD = """
+topo: 1
+name: pod
+devices:
+  node[0-3]: {use: dgx-h100}
+  leaf[0-1]: quantum-2
+  store: {part: nvme-of-target, ports: 2x infiniband ndr}
+links:
+  - node.slot1 -- leaf0: infiniband ndr
+  - node.slot2 -- leaf1: infiniband ndr
+  - store -- leaf: infiniband ndr
+"""
+
+
+def test_a_plan_of_alike_hosts_is_one_machine_used(tmp_path):
+    cluster = apart(export_text("infragraph", build_topology(loads(POD))).text)
+    (kind,) = cluster.kinds
+    assert kind.hosts == ("host0", "host1", "host2", "host3")
+    assert "host[0-3]: {use: pod-host.yaml}" in re.sub(" +", " ", cluster.yaml)
+    assert "- host.nic0 -- leaf0: infiniband ndr" in cluster.yaml
+    assert "storage" not in kind.imported.yaml
+    assert not {"no-storage", "unknown-network", "hosts-differ"} & set(codes(cluster))
+    topology = written(tmp_path, cluster)
+    assert len(topology.hosts) == 4
+
+
+def test_taken_apart_a_plan_answers_as_written_flat(tmp_path):
+    text = export_text("infragraph", build_topology(loads(POD))).text
+    used = written(tmp_path, apart(text))
+    flat = build_topology(import_text("infragraph", text.encode(), "plan.yaml").description)
+    rates = {}
+    for name, topology, gpus in (("flat", flat, "host-gpu"), ("used", used, "host.gpu")):
+        answer = compare(topology, source="store", target=gpus, via=["direct", "legacy"])
+        rates[name] = [path.rate for path in answer.workloads[0].paths]
+    assert rates["flat"] == rates["used"]
+    assert len(flat.links) == len(used.links)
+
+
+def test_hosts_of_a_plan_that_differ_have_files_of_their_own():
+    other = POD.replace("node[0-3]: {use: dgx-h100}", "node[0-2]: {use: dgx-h100}")
+    other = other.replace(
+        "  leaf[0-1]", "  node3: {use: dgx-h100, set: {gpu.part: h200-sxm-141gb}}\n  leaf[0-1]"
+    )
+    cluster = apart(export_text("infragraph", build_topology(loads(other))).text)
+    assert [len(kind.hosts) for kind in cluster.kinds] == [3, 1]
+    assert "hosts-differ" in codes(cluster)
+
+
+def test_a_host_of_a_plan_is_called_as_nothing_else_is():
+    plan = CLUSTER.replace("name: node, device: box", "name: tor!, device: box")
+    plan = plan.replace('instance: "node[', 'instance: "tor![')
+    cluster = apart(plan)
+    names = [name for kind in cluster.kinds for name in kind.hosts]
+    assert len({*names, "tor0"}) == 3
+
+
+def test_what_joins_hosts_of_a_plan_keeps_its_ends(tmp_path):
+    topology = written(tmp_path, apart(CLUSTER))
+    between = {
+        (link.a.device, link.b.device): link.cable.text
+        for link in topology.links
+        if link.layer == "network"
+    }
+    assert between == {
+        ("node0.nic0", "tor0"): "ethernet 400 Gb/s",
+        ("node0.nic1", "tor0"): "ethernet 400 Gb/s",
+        ("node1.nic0", "tor0"): "ethernet unknown",
+    }

@@ -13,6 +13,9 @@ from topo.errors import ExchangeError, TopoError
 from topo.files import STANDARD_INPUT, spare_inputs, write_file, write_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topo.discovery.cluster import ImportedHosts
     from topo.discovery.machine import Machine
     from topo.errors import Finding
 
@@ -111,6 +114,7 @@ def command(
     if [file for _, file in sources].count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one FILE can be standard input.")
     verb.Session.answers_about(files[0])
+    from topo.discovery.apart import is_of_several_hosts
     from topo.discovery.importing import import_together
 
     machines = []
@@ -118,6 +122,12 @@ def command(
         for kind, file in sources:
             machines.append(_discovered(kind, file))
             progress(len(machines), len(sources) + 1)  # and what is made of them
+        if output and len(machines) == 1 and is_of_several_hosts(machines[0]):
+            from topo.discovery.cluster import import_apart
+            from topo.discovery.describe import machine_name
+
+            cluster = import_apart(machines[0], machine_name(output), storage=verb.lists(storage))
+            return _put_hosts(cluster, files, output, as_json)
         imported = import_together(machines, storage=verb.lists(storage))
     if output:
         spare_inputs(output, (file for _, file in sources))
@@ -202,12 +212,19 @@ def _import_hosts(
             storage=storage,
             progress=lambda done, count: progress(count + done, 2 * count),
         )
+    return _put_hosts(imported, all_files, output, as_json)
+
+
+def _put_hosts(
+    imported: ImportedHosts, inputs: Iterable[str], output: str | None, as_json: bool
+) -> int:
+    """Write a cluster's files, and say what is odd or a guess in them."""
     if output:
         folder = Path(output).parent
         texts = {str(folder / kind.file): kind.imported.yaml for kind in imported.kinds}
         texts[output] = imported.yaml
         for path in texts:
-            spare_inputs(path, all_files)
+            spare_inputs(path, inputs)
         write_files(texts)
     if as_json:
         document = {

@@ -1,14 +1,15 @@
 """Several hosts as one cluster: a machine file for each kind of host, and a file that uses them.
 
 Hosts that say the same but for names and addresses are alike. How they are joined no host tells, so
-the cluster's file has no network: what one would look like stands in its comments.
+the cluster's file has no network: what one would look like stands in its comments. A source of a
+whole cluster, taken apart, has one.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from textwrap import wrap
@@ -18,7 +19,9 @@ from topo.catalogue.kinds import CARDS
 from topo.description.names import RESERVED, expand, ranged
 from topo.description.names import stem_of as numbered
 from topo.description.write import Comments, stem_of, to_yaml
+from topo.discovery.apart import Network, taken_apart
 from topo.discovery.describe import (
+    describe,
     device_names,
     fastest_cards,
     file_title,
@@ -187,23 +190,11 @@ def import_hosts(
         message = f"{listed(twice, most=3)} differ only in case"
         raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
     told_by_host = _all_told(hosts, storage, progress)
-    kinds: dict[str, list[tuple[Told, list[str]]]] = {}
-    for host in hosts:
-        told = told_by_host[host]
-        alike = kinds.setdefault(likeness(told.document), [])
-        kind = next(
-            (names for first, names in alike if same_sizes(first.document, told.document)), None
-        )
-        if kind is None:
-            alike.append((told, kind := []))
-        kind.append(host)
-    by_count = sorted((kind for alike in kinds.values() for kind in alike), key=_commonest_first)
-    made = tuple(_kind_of(names, told_by_host, name, by_count) for _, names in by_count)
+    made, apart = _kinds(told_by_host, name)
     cluster = _cluster(name, hosts, made)
-    apart = {names[0]: _differences(told, by_count[0][0]) for told, names in by_count[1:]}
     findings = (
         *_grouped(told_by_host),
-        *(_difference(kind, made[0], apart[kind.hosts[0]]) for kind in made[1:]),
+        *_differing(made, apart),
         Finding(
             "unknown-network",
             f"what joins the {len(hosts)} hosts is not told: no source of a host knows it",
@@ -213,6 +204,97 @@ def import_hosts(
     )
     yaml = to_yaml(cluster, _cluster_comments(list(hosts), made, apart)) + _network_comments(made)
     return ImportedHosts(name, made, cluster, yaml, findings)
+
+
+def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) -> ImportedHosts:
+    """Import a source of several hosts as a file for each kind of them, and one that joins them.
+
+    Parameters
+    ----------
+    machine
+        What `topo.discovery.importing.discover` read.
+    name
+        The cluster's; the files of the kinds begin with it.
+    storage
+        The network cards that lead to storage, in each host.
+
+    Raises
+    ------
+    ExchangeError
+        If the source says what no machine can be.
+    """
+    hosts, network = taken_apart(machine)
+    told: dict[int, Told] = {id(host): told_of(host, storage) for host in hosts.values()}
+    told_by_host = {host: told[id(alone)] for host, alone in hosts.items()}
+    made, apart = _kinds(told_by_host, name)
+    cluster, comments = _cluster(name, hosts, made), _cluster_comments(list(hosts), made, apart)
+    outer, beside = describe(network.outer, "")
+    ends, cables, evidence = _network_links(network, told_by_host)
+    links = [{f"{a} -- {b}": cable} for (a, b), cable in zip(ends, cables, strict=True)]
+    cluster = {
+        **{key: outer[key] for key in ("parts", "media") if key in outer},
+        **cluster,
+        "devices": {**cluster["devices"], **outer["devices"]},
+        "links": [*links, *outer["links"]],
+    }
+    comments = replace(
+        beside,
+        head=(beside.head[0], *wrap(f"It has {_counted(hosts)}.", _HEAD_WIDTH), *beside.head[1:]),
+        devices={**beside.devices, **comments.devices},
+        links=(*evidence, *beside.links),
+    )
+    has_storage = bool(network.outer.of_kind("storage"))
+    of_hosts = _grouped(told_by_host)
+    findings = (
+        *machine.findings,
+        *(said for said in of_hosts if not (has_storage and said.code == "no-storage")),
+        *_differing(made, apart),
+    )
+    return ImportedHosts(name, made, cluster, to_yaml(cluster, comments), findings)
+
+
+def _network_links(
+    network: Network, told_by_host: Mapping[str, Told]
+) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    """Return the ends, cables and evidence of the links that lead to hosts, from there."""
+    inside = {id(told): device_names(told.machine.devices) for told in told_by_host.values()}
+    outside = device_names(network.outer.devices)
+    ends = []
+    for a, b, _ in network.cables:
+        names = [
+            f"{host}.{inside[id(told_by_host[host])][device]}" if host else outside[device]
+            for host, device in (a, b)
+        ]
+        ends.append((names[0], names[1]) if a[0] else (names[1], names[0]))
+    cables = [cable for *_, cable in network.cables]
+    return ends, [cable.cable for cable in cables], [cable.evidence for cable in cables]
+
+
+def _kinds(
+    told_by_host: Mapping[str, Told], name: str
+) -> tuple[tuple[HostKind, ...], dict[str, list[str]]]:
+    """Return the kinds of hosts, the commonest first, and what tells each other kind from that.
+
+    The latter is by the first host of a kind.
+    """
+    kinds: dict[str, list[tuple[Told, list[str]]]] = {}
+    for host, told in told_by_host.items():
+        alike = kinds.setdefault(likeness(told.document), [])
+        kind = next(
+            (names for first, names in alike if same_sizes(first.document, told.document)), None
+        )
+        if kind is None:
+            alike.append((told, kind := []))
+        kind.append(host)
+    by_count = sorted((kind for alike in kinds.values() for kind in alike), key=_commonest_first)
+    made = tuple(_kind_of(names, told_by_host, name, by_count) for _, names in by_count)
+    apart = {names[0]: _differences(told, by_count[0][0]) for told, names in by_count[1:]}
+    return made, apart
+
+
+def _differing(kinds: Sequence[HostKind], apart: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """Yield how each other kind differs from the commonest."""
+    return (_difference(kind, kinds[0], apart[kind.hosts[0]]) for kind in kinds[1:])
 
 
 def _all_told(
@@ -238,7 +320,7 @@ def _all_told(
             )
     if findings:
         raise ExchangeError(findings)
-    return told_by_host
+    return {host: told_by_host[host] for host in hosts}
 
 
 def _told(sources: Sequence[Machine], storage: Sequence[str]) -> Told:
@@ -284,7 +366,7 @@ def _kind_of(
     file = f"{cluster}-{kind}.yaml"
     head = list(told.comments.head)
     if len(hosts) > 1:
-        head.insert(1, f"It stands for {counted(len(hosts), 'host')}: {_hosts(hosts)}.")
+        head.insert(1, f"It stands for {_counted(hosts)}.")
     if texts := [
         f"{key} of {shortened(names)}" for key, names in left_out.items() if key != "size"
     ]:
@@ -333,6 +415,10 @@ def _difference(kind: HostKind, usual: HostKind, apart: Sequence[str]) -> Findin
     )
 
 
+def _counted(hosts: Collection[str]) -> str:
+    return f"{counted(len(hosts), 'host')}: {_hosts(tuple(hosts))}"
+
+
 def _hosts(names: Sequence[str]) -> str:
     return ", ".join(ranged(names))
 
@@ -373,7 +459,7 @@ def _cluster_comments(
     hosts: Sequence[str], kinds: Sequence[HostKind], apart: Mapping[str, Sequence[str]]
 ) -> Comments:
     """Return what stands above the cluster, and beside its hosts."""
-    head = f"Imported from {counted(len(hosts), 'host')}: {_hosts(hosts)}."
+    head = f"Imported from {_counted(hosts)}."
     beside: dict[str, str] = {}
     for kind in kinds:
         words = apart.get(kind.hosts[0])
