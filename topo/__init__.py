@@ -26,6 +26,7 @@ __all__ = [
     "bottleneck",
     "build",
     "check",
+    "collective",
     "compare",
     "diff",
     "doubt",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from topo.study.answers import Comparison, Ladder, PathAnswer
     from topo.study.bottleneck import bottleneck
     from topo.study.check import check
+    from topo.study.collective import collective
     from topo.study.compare import compare, paths
     from topo.study.diff import diff
     from topo.study.doubt import doubt
@@ -75,6 +77,7 @@ else:
         "bottleneck": "topo.study.bottleneck",
         "build": "topo.topology.build",
         "check": "topo.study.check",
+        "collective": "topo.study.collective",
         "compare": "topo.study.compare",
         "diff": "topo.study.diff",
         "doubt": "topo.study.doubt",

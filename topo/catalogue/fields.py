@@ -295,6 +295,9 @@ FIELDS: Final = _table(
     Field("size", SIZE, "capacity", (*MEMORIES, *DRIVES)),
     Field("efficiency", RATIO, "share of the computed rate that is achievable", KINDS),
     Field("duplex", DUPLEX, "what its PCIe link carries both ways at once, of twice one", _PCIE),
+    Field(
+        "sharp", RATIO, "share of its links' rate at which it reduces (NVLink SHARP)", ("nvswitch",)
+    ),
     Field("price", AMOUNT, "what one costs, a plain number: all of one currency", KINDS),
 )
 FIGURE_KEYS: Final = frozenset(field.name for field in FIELDS.values() if field.quantity.unit)

@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
     "check": "Read a file, look for mistakes, and judge the sentences of its `expect:`.",
     "show": "Show devices, links and resources, each figure with its source.",
     "paths": "List the data paths and their verdicts, or the routes between two devices.",
+    "collective": "Say what busbw an all-reduce or the like should have, by which rings, and why.",
     "matrix": "Print the locality of every pair, as `nvidia-smi topo -m` does.",
     "affinity": "Say which network card and which drive each GPU should use, and why.",
     "bottleneck": "Say what binds, whom it stops, what would bind next, what more is worth.",

@@ -326,6 +326,7 @@ class Settings:
     dynamic_routing: tuple[str, ...] | None = None
     direct_writes: Literal["off", "on"] | None = None
     p2pdma: Literal["off", "on"] | None = None
+    nvlink_sharp: Literal["off", "on"] | None = None
     gds_support: tuple[str, ...] | None = None
     gds_denied: tuple[str, ...] | None = None
     places: Mapping[str, Place] = field(default_factory=dict)

@@ -196,6 +196,13 @@ SETTINGS: Final = _table(
         spellings=_FLAGS,
     ),
     Row(
+        "nvlink-sharp",
+        "flag-word",
+        "whether NVSwitches reduce, as NCCL's NVLS has them do",
+        words=ON_OFF,
+        spellings=_FLAGS,
+    ),
+    Row(
         "gds-support",
         "word-list",
         "what the GDS driver supports here: `[nvme, lustre]`",

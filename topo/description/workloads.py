@@ -45,7 +45,7 @@ _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 _COLLECTIVE_EXAMPLE: Final = "write it like `{all-reduce: 1 GB, over: gpu}`"
 
 # Those that begin or end at one GPU.
-_ROOTED: Final = ("broadcast", "reduce")
+ROOTED: Final = ("broadcast", "reduce")
 MOST_IN_RING: Final = 4_096  # GPUs of one collective
 
 _VIA = r"(?P<subject>\S+)(?: via (?P<via>\S+))?"
@@ -160,7 +160,7 @@ def _collective(name: Scalar, mapping: Mapping, what: str, report: Report) -> li
         report,
     )
     over, via, root = (values.pop(key, ()) for key in ("over", "via", "root"))
-    if root and collective not in _ROOTED:
+    if root and collective not in ROOTED:
         message = f"{what} has a root, and {a_collective(collective)} has none"
         report.add(entries["root"], "collective-root", message, help="leave `root:` out")
     if size is None:
@@ -236,8 +236,8 @@ def _selected(texts: Iterable[Scalar], names: Names, report: Report) -> tuple[st
 
 def _root(draft: Draft, gpus: tuple[str, ...], names: Names, report: Report) -> str:
     """Return the GPU at which a collective begins or ends, the first where the file says none."""
-    if not draft.root or draft.collective not in _ROOTED:
-        return gpus[0] if gpus and draft.collective in _ROOTED else ""
+    if not draft.root or draft.collective not in ROOTED:
+        return gpus[0] if gpus and draft.collective in ROOTED else ""
     chosen = [name for text in draft.root for name in names.select(text.text, text, report)]
     if chosen and gpus and (len(chosen) > 1 or chosen[0] not in gpus):
         others = listed(chosen, most=4)

@@ -14,21 +14,31 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.part import Figure
 from topo.datapaths.registry import data_path
-from topo.flows.rings import Ring, rings_of
+from topo.flows.rings import Ring, pairs_of, rings_of
 from topo.records import dataclass
 from topo.routes.route import Reason, Route, merged
+from topo.routes.search import passes_gpu_fabric
 from topo.routes.usage import total_use
 from topo.routes.verdict import verdict_of
+from topo.topology.rules import nccl_link
+from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
+    from topo.catalogue.part import Cable
     from topo.description.description import DataPath, Workload
     from topo.routes.router import Router
+    from topo.topology.topology import Step, Topology
+
+
+_NO_LIMIT: Final = Figure(math.inf, "formula", "no limit of its own beyond its links")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +66,8 @@ class Laid:
     """A collective laid on a machine: its rings or chains, and every flow between two GPUs.
 
     Of an all-to-all there are no rings. `bus_factor` is how nccl-tests makes its bus bandwidth of
-    its algorithm bandwidth.
+    its algorithm bandwidth; `flow` is what one flow passes for a byte of the size, a hop of one
+    ring or a pair. `in_switch` is whether switches between the GPUs reduce.
     """
 
     name: str
@@ -64,6 +75,8 @@ class Laid:
     rings: tuple[Ring, ...]
     hops: tuple[Hop, ...]
     bus_factor: float
+    flow: float
+    in_switch: bool = False
 
 
 def bus_factor(collective: str, count: int) -> float:
@@ -87,14 +100,20 @@ def lay_collective(router: Router, workload: Workload, path: DataPath) -> tuple[
     """
     gpus = workload.sources
     rings: tuple[Ring, ...] = ()
+    by_links = any(move.over == "gpu-links" for move in path.moves)
+    switches = _reducing(router.topology, workload) if by_links else ()
     if workload.collective != "all-to-all" and len(gpus) > 1:
-        by_links = any(move.over == "gpu-links" for move in path.moves)
         rings = rings_of(router, gpus, by_links=by_links)
         if workload.root:
             into = workload.collective == "reduce"
             rings = tuple(ring.chain(workload.root, into=into) for ring in rings)
     weights: dict[tuple[str, str], float] = {}
-    for source, target, weight in _flows(workload, rings):
+    # What GPUs send to switches and get back is what a ring has on the same links.
+    in_all = (
+        _in_switch_factor(len(gpus)) if switches else bus_factor(workload.collective, len(gpus))
+    )
+    pairs = pairs_of(router.topology, gpus, by_links=by_links) if not rings else ()
+    for source, target, weight in _flows(workload, rings, in_all, pairs):
         weights[source, target] = weights.get((source, target), 0.0) + weight
     hops: list[Hop] = []
     refused: dict[str, tuple[Reason, ...]] = {}
@@ -105,17 +124,33 @@ def lay_collective(router: Router, workload: Workload, path: DataPath) -> tuple[
         apart = router.is_apart(source, target)
         hops.append(Hop(source, target, weight, routes[-1], apart))
     factor = bus_factor(workload.collective, len(gpus))
-    laid = Laid(workload.collective, gpus, rings, tuple(hops), factor)
-    return laid, _as_one(path, laid, refused)
+    flow = rings[0].share * in_all if rings else 1 / len(gpus)
+    laid = Laid(workload.collective, gpus, rings, tuple(hops), factor, flow, bool(switches))
+    route = _as_one(path, laid, refused)
+    if route.verdict == "refused":
+        return laid, route
+    use, extra = dict(route.use), list(route.extra)
+    for resource, weight in _by_nccl(route):
+        use[resource.id] = weight
+        extra.append(resource)
+    for resource in _reductions(router.topology, gpus) if switches else ():
+        use[resource.id] = in_all
+        extra.append(resource)
+    return laid, replace(route, use=use, extra=tuple(extra))
 
 
-def _flows(workload: Workload, rings: tuple[Ring, ...]) -> Iterator[tuple[str, str, float]]:
-    """Yield who sends to whom, and bytes for each byte of the collective's size."""
-    gpus = workload.sources
-    for source in gpus if workload.collective == "all-to-all" else ():
-        yield from ((source, target, 1 / len(gpus)) for target in gpus if target != source)
+def _flows(
+    workload: Workload,
+    rings: tuple[Ring, ...],
+    in_all: float,
+    pairs: Iterable[tuple[str, ...]],
+) -> Iterator[tuple[str, str, float]]:
+    """Yield who sends to whom, and bytes for each byte of the size; rings pass `in_all` a hop."""
+    for pair in pairs:
+        share = 1 / len(workload.sources)
+        yield from ((source, target, share) for source, target in pairwise(pair))
     for ring in rings:
-        weight = ring.share * bus_factor(workload.collective, len(gpus))
+        weight = ring.share * in_all
         for hop in ring.hops:
             yield from ((source, target, weight) for source, target in pairwise(hop))
 
@@ -167,3 +202,94 @@ def _as_one(path: DataPath, laid: Laid, refused: dict[str, tuple[Reason, ...]]) 
         waypoints=first.waypoints,
         target_path=next((h.route.target_path for h in laid.hops if h.route.target_path), None),
     )
+
+
+def _by_nccl(route: Route) -> Iterator[tuple[Resource, float]]:
+    """Yield what NCCL takes the links between GPUs for where that is less than a copy's rate.
+
+    Its kernels and flags take a part of them; with the bytes that pass each for one of the size.
+    """
+    links = {
+        step.resource.id: (step.resource, step.link.cable)
+        for subflow in route.subflows
+        for transfer in subflow.transfers
+        for step, _ in transfer.shares
+        if step.resource is not None and step.resource.kind == "gpu-fabric"
+    }
+    for name, (resource, cable) in links.items():
+        planned = nccl_link(cable)
+        if planned is not None and (planned.value or 0.0) < resource.capacity.rate("achievable"):
+            of_nccl = replace(
+                resource,
+                name=f"{resource.name}/nccl",
+                kind="nccl-link",
+                capacity=Capacity(_NO_LIMIT, planned),
+                limited_by="what NCCL takes GPU links for",
+            )
+            yield of_nccl, route.use[name]
+
+
+# --- switches that reduce -------------------------------------------------------------------------
+
+
+def _in_switch_factor(count: int) -> float:
+    """Return what passes a GPU's links each way for a byte that switches reduce for so many GPUs.
+
+    Its own buffer and the sum's part that it hands to all; the sum, and that part of it before.
+    """
+    return (count + 1) / count
+
+
+def _reducing(topology: Topology, workload: Workload) -> tuple[str, ...]:
+    """Return the switches that reduce for all GPUs of an all-reduce, where the file says they do.
+
+    None where a ring passes no more over the links.
+    """
+    gpus = workload.sources
+    if workload.collective != "all-reduce":
+        return ()
+    if _in_switch_factor(len(gpus)) >= bus_factor("all-reduce", len(gpus)):
+        return ()
+    if any(topology.settings_of(name).nvlink_sharp != "on" for name in gpus):
+        return ()
+    joined = {frozenset(step.target for step in _to_switches(topology, name)) for name in gpus}
+    (switches, *others) = joined
+    able = all(topology[name].part.figure("sharp") for name in switches)
+    return tuple(sorted(switches)) if able and not others else ()
+
+
+def _to_switches(topology: Topology, gpu: str) -> list[Step]:
+    """Return the links of a GPU to switches."""
+    steps = topology.steps[gpu]
+    return [
+        step
+        for step in steps
+        if step.link.layer == "gpu" and passes_gpu_fabric(topology[step.target])
+    ]
+
+
+def _reductions(topology: Topology, gpus: Sequence[str]) -> Iterator[Resource]:
+    """Yield what switches reduce for each GPU: in theory what its links carry."""
+    for name in gpus:
+        steps = _to_switches(topology, name)
+        shares = [topology[step.target].part.figure("sharp") for step in steps]
+        known = [share for share in shares if share is not None and share.value is not None]
+        least = min(known, key=lambda share: share.value or 0.0)
+        rate = math.fsum(
+            min(step.resource.capacity.rate("achievable"), _planned(step.link.cable))
+            for step in steps
+            if step.resource
+        )
+        yield Resource(
+            name=f"{name}/nvlink-sharp",
+            kind="in-switch",
+            capacity=Capacity(_NO_LIMIT, replace(least, value=rate * (least.value or 0.0))),
+            device=name,
+            limited_by=f"{topology[steps[0].target].part.name}, of its links",
+        )
+
+
+def _planned(cable: Cable) -> float:
+    """Return what NCCL takes a bundle of links for, no limit where it has no figure of them."""
+    planned = nccl_link(cable)
+    return math.inf if planned is None or planned.value is None else planned.value

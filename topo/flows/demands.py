@@ -129,17 +129,16 @@ def demands_of(
 def _collective_demand(router: Router, workload: Workload, path: DataPath, basis: Basis) -> Demand:
     """Return what GPUs do together as one demand, whose rate is size over time.
 
-    Beside others its fattest flow between two GPUs has the share that any other flow has.
+    Beside others each of its flows has the share that any other flow has.
     """
     laid, route = lay_collective(router, workload, path)
-    fattest = max((hop.weight for hop in laid.hops), default=1.0)
     own_limit = math.inf if workload.limit is None else workload.limit
     demand = Demand(
         workload=workload.name,
         endpoint=route.endpoint,
         route=route,
         size=workload.size,
-        weight=workload.weight / fattest,
+        weight=workload.weight / laid.flow,
         limit=own_limit,
         start=workload.start,
         own_limit=own_limit,

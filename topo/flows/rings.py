@@ -104,6 +104,31 @@ def rings_of(router: Router, gpus: Sequence[str], *, by_links: bool) -> tuple[Ri
     return tuple(rings)
 
 
+def pairs_of(
+    topology: Topology, gpus: Sequence[str], *, by_links: bool
+) -> Iterator[tuple[str, ...]]:
+    """Yield the GPUs that data of an all-to-all passes, from each to each other one.
+
+    To another server it goes, where GPU links lead there, by way of the GPU that has the place in
+    its own server that the far one has in that: the two are on one rail (PXN).
+    """
+    numbers = host_numbers(topology)
+    by_host: dict[int, list[str]] = {}
+    for name in gpus:
+        by_host.setdefault(numbers[name], []).append(name)
+    places = {name: at for of_host in by_host.values() for at, name in enumerate(of_host)}
+    for source in gpus:
+        beside = by_host[numbers[source]]
+        for target in gpus:
+            if numbers[source] != numbers[target] and by_links and places[target] < len(beside):
+                sender = beside[places[target]]
+                if sender != source and rank(locality(topology, source, sender)) == rank("NV"):
+                    yield source, sender, target
+                    continue
+            if source != target:
+                yield source, target
+
+
 # --- over several servers -------------------------------------------------------------------------
 
 

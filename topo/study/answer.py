@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _BASES: tuple[Basis, ...] = ("theoretical", "achievable", "measured")
 _MOST = 4  # names in a list before "and 3 more"
 _WRONG_ENDS = "wrong-ends"
+# What has no limit of its own in theory: the links that it stands for have.
+_OF_THEIR_LINKS = ("measured-pair", "nccl-link", "in-switch")
 # Why data has no way where something is not there.
 CUT_OFF = ("no-way", "no-memory", "other-server", "needs-c2c", "needs-gpu-links")
 # Above it folding into classes costs less than it saves; below it, only NumPy's import.
@@ -117,7 +119,7 @@ def answer(
         unlimited=tuple(
             resource.id
             for resource in matrix.resources
-            if figures[resource.id].value == math.inf and resource.kind != "measured-pair"
+            if figures[resource.id].value == math.inf and resource.kind not in _OF_THEIR_LINKS
         ),
         at_most=bool(unknowns),
         bottlenecks=bottlenecks_of(matrix, allocation, whole),

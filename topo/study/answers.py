@@ -178,7 +178,7 @@ class PathAnswer:
         """The bus bandwidth of a collective in bytes/s, as nccl-tests counts it."""
         if self.collective is None or self.rate is None:
             return None
-        return self.rate * self.collective.bus_factor
+        return float(f"{self.rate * self.collective.bus_factor:.15g}")
 
     @property
     def target_path(self) -> DataPath | None:
@@ -282,11 +282,15 @@ def called(name: str, values: Mapping[str, Value], noun: str) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadAnswer:
-    """A workload by each of the data paths asked for, with what follows."""
+    """A workload by each of the data paths asked for, with what follows.
+
+    `bound` is what no algorithm of a collective exceeds, whatever the data path.
+    """
 
     workload: Workload
     paths: tuple[PathAnswer, ...]
     insights: tuple[Insight, ...] = ()
+    bound: CollectiveBound | None = None
 
     def __repr__(self) -> str:
         return brief(self, self.outcome)
@@ -453,6 +457,18 @@ class RoutingBound:
     rate: float
     resources: tuple[Resource, ...]
     reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveBound:
+    """What no algorithm of a collective can exceed: bytes/s of its size over time, of its bus.
+
+    `resources` are the links that hold it there.
+    """
+
+    rate: float
+    bus_rate: float
+    resources: tuple[Resource, ...]
 
 
 # --- what came of an expectation ------------------------------------------------------------------

@@ -25,6 +25,7 @@ from topo.study.answer import (
     unknown_capacity,
 )
 from topo.study.answers import (
+    CollectiveBound,
     Comparison,
     PathAnswer,
     PathRoutes,
@@ -34,11 +35,14 @@ from topo.study.answers import (
 from topo.study.insights import (
     AllAtOnce,
     CoresBusy,
+    FallenBack,
     Faster,
     IdleLinks,
     Insight,
     MeasuredOtherwise,
+    NoAlgorithm,
     NoFaster,
+    NotByNccl,
     NotKnown,
     NotModelled,
     OkSlower,
@@ -58,11 +62,14 @@ from topo.study.question import (
     usual_paths,
 )
 from topo.topology.hosts import host_numbers
+from topo.topology.locality import locality, rank
 from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"
 # What a copy among GPUs and network cards may join.
 _PEERS = {("gpu", "gpu"), ("card", "gpu")}
+# Farther apart NCCL takes RAM, whatever PCIe could do (NCCL_P2P_LEVEL; src/graph/paths.cc).
+_FARTHEST_PEERS = "PXB"
 _AS_FAST = 1e-6  # relative: below it two rates read the same
 
 
@@ -113,13 +120,24 @@ def compare(
     >>> topo.compare(machine, workload="load")["direct"].time_s
     6.4
     """
-    policy = policy or Policy()
     if isinstance(workload, Workload):
         workloads: tuple[Workload, ...] = (workload,)
     elif source or target:
         workloads = (ask(topology, source, target),)
     else:
         workloads = chosen_workloads(topology, workload)
+    return compare_all(topology, workloads, via=via, at=at, policy=policy or Policy())
+
+
+def compare_all(
+    topology: Topology,
+    workloads: tuple[Workload, ...],
+    *,
+    via: Sequence[str] = (),
+    at: Basis,
+    policy: Policy,
+) -> Comparison:
+    """Compare data paths for some workloads, as `compare` does for those of a file."""
     router = Router(topology.telling_apart(workloads), policy)
     topology = router.topology
     # What is asked of several workloads is asked of those that it can serve.
@@ -163,7 +181,21 @@ def _workload_answer(
         )
         paths += [by(name) for name in instead if name not in names]
     result = WorkloadAnswer(workload=workload, paths=tuple(paths))
-    return replace(result, insights=tuple(_insights(router, result, basis)))
+    if workload.collective:
+        result = replace(result, bound=_bound(router.topology, result, basis))
+    facts = (*_insights(router, result, basis), *_of_collective(router.topology, result))
+    return replace(result, insights=facts)
+
+
+def _bound(topology: Topology, result: WorkloadAnswer, basis: Basis) -> CollectiveBound | None:
+    """Return what no algorithm of a collective exceeds; switches reduce where a path has them."""
+    from topo.study.collective_bound import collective_bound  # few machines have a collective
+
+    laid = [path.collective for path in result.paths if path.collective is not None]
+    if len(result.workload.sources) == 1:  # one is left of those that failed
+        return None
+    in_switch = next((each for each in laid if each.in_switch), laid[0])
+    return collective_bound(topology, in_switch, basis, root=result.workload.root)
 
 
 # --- one path, where nobody names one -------------------------------------------------------------
@@ -320,6 +352,32 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
         facts = (*_idle_links(path), *_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
+
+
+def _of_collective(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
+    """Yield which hops go otherwise than its data path says, or NCCL would, and what bounds all."""
+    solved = [path for path in result.paths if path.rate is not None]
+    for path in solved:
+        if path.collective is None:
+            return
+        fallen: dict[str, list[tuple[str, str]]] = {}
+        far: dict[tuple[str, str], str] = {}
+        for hop in path.collective.hops:
+            pair = (hop.source, hop.target)
+            name = hop.route.data_path.name
+            if name != path.name:
+                fallen.setdefault(name, []).append(pair)
+            if name == "peer-pcie" and not hop.apart:
+                label = locality(topology, *pair)
+                if rank(label) > rank(_FARTHEST_PEERS):
+                    far[pair] = label
+        if fallen:
+            hops = tuple((name, tuple(pairs)) for name, pairs in fallen.items())
+            yield FallenBack(path, hops)
+        if far:
+            yield NotByNccl(path, tuple(far), tuple(dict.fromkeys(far.values())))
+    if solved and result.bound is not None:
+        yield NoAlgorithm(result.bound, max(solved, key=lambda path: path.rate or 0.0))
 
 
 def _idle_links(path: PathAnswer) -> Iterator[IdleLinks]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from topo.records import dataclass
 
 if TYPE_CHECKING:
-    from topo.study.answers import CopyingCores, PathAnswer
+    from topo.study.answers import CollectiveBound, CopyingCores, PathAnswer
     from topo.topology.topology import Resource, Topology
 
 
@@ -142,6 +142,34 @@ class AllAtOnce:
 
 
 @dataclass(frozen=True, slots=True)
+class NoAlgorithm:
+    """What no algorithm of a collective exceeds, and the best answer beside it."""
+
+    bound: CollectiveBound
+    best: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NotByNccl:
+    """Hops that go peer to peer over PCIe, farther than NCCL lets GPUs do it by itself.
+
+    `classes` are their locality classes.
+    """
+
+    path: PathAnswer
+    hops: tuple[tuple[str, str], ...]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FallenBack:
+    """Hops of a collective that cannot take its data path, by the one that each takes instead."""
+
+    path: PathAnswer
+    hops: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NotModelled:
     """Storages whose own rates the user took as unlimited."""
 
@@ -169,6 +197,9 @@ Insight: TypeAlias = (
     | CoresBusy
     | SerialWorker
     | AllAtOnce
+    | NoAlgorithm
+    | NotByNccl
+    | FallenBack
     | NotModelled
     | TakenAsUnlimited
 )

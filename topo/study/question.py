@@ -9,9 +9,22 @@ from typing import Final
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import buffers_of, data_paths
-from topo.description.description import END_OF_KIND, ENDS, DataPath, Direction, Workload
+from topo.description.description import (
+    END_OF_KIND,
+    ENDS,
+    Collective,
+    DataPath,
+    Direction,
+    Workload,
+)
 from topo.description.keys import a_kind
-from topo.description.workloads import BY_A_SERVER, ON_NETWORK_ALONE
+from topo.description.workloads import (
+    BY_A_SERVER,
+    ON_NETWORK_ALONE,
+    ROOTED,
+    a_collective,
+    too_few_or_many,
+)
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.ends import ends_of
 from topo.phrases import listed
@@ -162,6 +175,49 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
         sources=sources,
         targets=targets,
         sized=size is not None,
+    )
+
+
+def ask_collective(
+    topology: Topology, kind: Collective, over: str = "", *, size: float = _ANY_SIZE, root: str = ""
+) -> Workload:
+    """Return the workload of a collective over some GPUs, all where none are named.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name that is not a device, a stem or a range.
+    DescriptionError
+        When something else takes part, or fewer or more than a collective is told of; when the root
+        is not one of them, or there is none.
+    """
+    if over:
+        devices = topology.select(over)
+    else:
+        devices = topology.of_kind("gpu")
+        if not devices:
+            raise UnknownNameError(Finding("unknown-name", f"{topology.name} has no GPU"))
+    names = topology.named_by(devices)
+    strange = next((device for device in devices if device.kind != "gpu"), None)
+    if strange is not None:
+        message = f"{a_collective(kind)} is over GPUs, and {strange.name} is {a_kind(strange.kind)}"
+        raise DescriptionError(Finding("collective-ends", message))
+    for message, advice in too_few_or_many(kind, len(names), names[0]):
+        whole = f"{a_collective(kind)} over {message}"
+        raise DescriptionError(Finding("collective-ends", whole, help=advice))
+    roots = tuple(device.name for device in topology.select(root)) if root else names[:1]
+    if root and (kind not in ROOTED or len(roots) > 1 or roots[0] not in names):
+        message = f"the root of {a_collective(kind)} over {over or 'gpu'} is no {root}"
+        advice = "a broadcast begins and a reduce ends at one of its GPUs; the others have no root"
+        raise DescriptionError(Finding("collective-root", message, help=advice))
+    return Workload(
+        name=kind,
+        direction="copy",
+        size=size,
+        sources=names,
+        targets=names,
+        collective=kind,
+        root=roots[0] if kind in ROOTED else "",
     )
 
 

@@ -147,6 +147,15 @@ def peer_flow(topology: Topology, hosts: Iterable[str]) -> Figure | None:
     return Figure(min(known) * _GIGA, "guess", source)
 
 
+def nccl_link(cable: Cable) -> Figure | None:
+    """Return what NCCL takes a bundle of NVLinks for, `None` where it has no figure of them."""
+    numbers = nccl_numbers()
+    if cable.medium not in numbers.nvlink:
+        return None
+    source = f"NCCL takes the links for it: {numbers.source}"
+    return Figure(numbers.links(cable) * _GIGA, "guess", source)
+
+
 @cache
 def _read(name: str) -> dict[str, Any]:
     file = files("topo.topology") / "data" / f"{name}.yaml"

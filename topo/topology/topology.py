@@ -495,6 +495,8 @@ ResourceClass = Literal[
     "gpu-pcie",
     "gpu-memory",
     "gpu-fabric",
+    "nccl-link",
+    "in-switch",
     "peer-to-peer",
     "measured-pair",
     "stage",

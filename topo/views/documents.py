@@ -222,6 +222,11 @@ def paths_document(
     }
 
 
+def collective_document(comparison: Comparison) -> Document:
+    """Return ``topo.collective/1``: each collective by every data path, as ``topo.compare/1``."""
+    return {**comparison_document(comparison), "schema": "topo.collective/1"}
+
+
 def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -> Document:
     """Return ``topo.compare/1``: every workload by every data path.
 

@@ -164,27 +164,8 @@ def _joined(workload: Workload) -> Document:
 
 
 def _collective(path: PathAnswer) -> Document:
-    """Return the rates of a collective as nccl-tests counts them, its rings and its hops."""
-    laid = path.collective
-    if laid is None:
-        return {}
-    return {
-        "collective": {
-            "algbw_bytes_per_s": path.rate,
-            "busbw_bytes_per_s": path.bus_rate,
-            "bus_factor": laid.bus_factor,
-            "rings": [{"gpus": ring.order, "share": ring.share} for ring in laid.rings],
-            "hops": [
-                {
-                    "from": hop.source,
-                    "to": hop.target,
-                    "data_path": hop.data_path,
-                    "bytes_per_byte": hop.weight,
-                }
-                for hop in laid.hops
-            ],
-        }
-    }
+    """Return the bus bandwidth of a collective, and how it is laid; its algbw is the rate."""
+    return {} if path.collective is None else keys_of(path, "bus_rate:busbw_bytes_per_s collective")
 
 
 class _Word(NamedTuple):
@@ -465,7 +446,18 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         _joined,
         "efficiency",
     ),
-    "WorkloadAnswer": ("*workload paths", _in_words("insights")),
+    "WorkloadAnswer": (
+        "*workload paths",
+        _in_words("insights"),
+        lambda answer: keys_of(answer, "bound") if answer.workload.collective else {},
+    ),
+    "Laid": ("name:collective bus_factor in_switch rings hops",),
+    "Ring": ("order:gpus share",),
+    "Hop": ("source:from target:to data_path weight:bytes_per_byte",),
+    "CollectiveBound": (
+        "rate:algbw_bytes_per_s bus_rate:busbw_bytes_per_s",
+        lambda bound: {"resources": [resource.name for resource in bound.resources]},
+    ),
     "PathAnswer": (
         "name:data_path data_path.title verdict reasons",
         lambda path: (

@@ -52,6 +52,8 @@ CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
     "peer-to-peer": ("peer-to-peer cap", "peer-to-peer caps", ""),
     "measured-pair": ("measured rate of the pair", "measured rates of the pairs", ""),
     "stage": ("stage", "stages", ""),
+    "nccl-link": ("GPU link as NCCL drives it", "GPU links as NCCL drives them", ""),
+    "in-switch": ("switch's reduction", "switches' reduction", ""),
     "workload-limit": ("workload's limit", "workloads' limits", ""),
 }
 """What one resource of a class is called, what several are, and one of several: ``a card``."""
@@ -339,6 +341,38 @@ def _all_at_once(fact: insights.AllAtOnce) -> str:
         f"{fact.path.name}; {alone} has {format_rate(fact.alone)} "
         f"({fact.alone / fact.each:.3g}:1)."
     )
+
+
+@sentence.register
+def _no_algorithm(fact: insights.NoAlgorithm) -> str:
+    bound, best = fact.bound, fact.best
+    cut = limited_by(bound.resources)
+    more = f"no algorithm has a busbw over {format_rate(bound.bus_rate)}: {cut} let no more pass"
+    reached = (best.bus_rate or 0.0) >= bound.bus_rate * (1 - TIE)
+    if reached and not best.at_most:
+        return f"By any medium, {more}, and {best.name} comes up to it."
+    return f"By any medium, {more}."
+
+
+@sentence.register
+def _not_by_nccl(fact: insights.NotByNccl) -> str:
+    hops = listed(ranges(f"{source} -> {target}" for source, target in fact.hops), most=_MOST)
+    level = "SYS" if "SYS" in fact.classes else "PHB"  # NCCL has no NODE
+    classes = listed(fact.classes, "or")
+    return (
+        f"For {fact.path.name} set NCCL_P2P_LEVEL={level}: by itself NCCL goes through RAM where "
+        f"GPUs are {classes} to each other, as {hops}."
+    )
+
+
+@sentence.register
+def _fallen_back(fact: insights.FallenBack) -> str:
+    instead = listed(
+        f"{name} takes its place from "
+        + listed(ranges(f"{source} -> {target}" for source, target in pairs), most=_MOST)
+        for name, pairs in fact.hops
+    )
+    return f"Not all can go by {fact.path.name}: {instead}."
 
 
 @sentence.register
