@@ -67,3 +67,58 @@ links: [sw0 -- cpu0: pcie 5 x16, gpu0 -- sw0: pcie 5 x16, nvme -- sw0: pcie 5 x4
         (["gpu0"], []),
         ([], ["gpu0"]),
     ]
+
+
+# --- settings for other tools ---------------------------------------------------------------------
+
+
+def test_settings_say_what_they_are_worth(topo):
+    done = topo("affinity", "dgx-h100", "--as", "ucx")
+    assert (done.code, done.err) == (0, "")
+    assert "export UCX_NET_DEVICES=mlx5_5:1 ;;  # gpu3" in done.out
+    words = " ".join(line.removeprefix("# ") for line in done.out.splitlines())
+    assert "400 GB/s with this, 200 GB/s to at most 400 GB/s by default" in words
+    worth = topo("affinity", "dgx-h100", "--as", "nixl", "--json").document["servers"][0]["worth"]
+    assert worth["settings"] == {"rate_bytes_per_s": 400_000_000_000, "at_most": False}
+    assert worth["by_itself"]["slowest"]["rate_bytes_per_s"] == 200_000_000_000
+    assert worth["same"] is False
+
+
+def test_settings_go_to_a_file(topo, tmp_path):
+    done = topo("affinity", "dgx-a100", "--as", "mooncake", "-o", "matrix.json")
+    assert done.code == 0
+    assert "200 GB/s with this" in done.out
+    assert "cuda:7" in (tmp_path / "matrix.json").read_text(encoding="utf-8")
+    text = "{topo: 1, devices: {x: xeon-8480c}}"
+    (tmp_path / "box.yaml").write_text(text, encoding="utf-8")
+    done = topo("affinity", "box.yaml", "--as", "slurm", "-o", "box.yaml")
+    assert done.code == 1
+    assert (tmp_path / "box.yaml").read_text(encoding="utf-8") == text
+    done = topo("affinity", "dgx-a100", "--as", "nccl", "-o", "nowhere/x.sh")
+    assert done.code == 1
+
+
+def test_one_process_of_a_cluster(topo):
+    done = topo("affinity", "pod-32", "--as", "ucx", "--gpu", "node7.gpu3")
+    assert done.out.endswith("export UCX_NET_DEVICES=mlx5_5:1\n")
+    assert "node7: One GPU" in done.out
+
+
+def test_the_tools_of_the_command_line_are_those_that_settings_are_of():
+    from topo.cli.affinity import _TOOLS
+    from topo.study.worth import TOOLS
+
+    assert _TOOLS == TOOLS
+
+
+def test_what_is_no_tool_or_no_gpu(topo):
+    done = topo("affinity", "dgx-h100", "--as", "ncll")
+    assert (done.code, "did you mean `nccl`?" in done.err) == (2, True)
+    assert topo("affinity", "dgx-h100", "--gpu", "gpu3").code == 2
+    assert topo("affinity", "dgx-h100", "--as", "slurm", "--gpu", "gpu3").code == 2
+    done = topo("affinity", "dgx-h100", "--as", "ucx", "--gpu", "gpu9")
+    assert (done.code, "gpu[0-7] exist" in done.err) == (1, True)
+    done = topo("affinity", "dgx-h100", "--as", "ucx", "--gpu", "nic0")
+    assert (done.code, "nic0 is no GPU" in done.err) == (1, True)
+    done = topo("affinity", "workstation-4gpu", "--as", "nccl")
+    assert (done.code, "no network card is near a GPU" in done.err) == (1, True)

@@ -36,6 +36,7 @@ _FILES: Final = (
     "host",
     "measuring",
     "sweeps",
+    "settings",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
 _NVLINK_CLASS: Final = re.compile(r"nv[0-9]*")

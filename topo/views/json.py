@@ -567,6 +567,17 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         },
     ),
     "GpuAffinity": ("gpu cpu? numa:numa_nodes choices",),
+    "Configuration": (
+        "server.names:servers server.purpose:for server.processes:gpus",
+        lambda told: {"worth": told.advice.worth},
+    ),
+    "Worth": (
+        "via settings",
+        lambda worth: {"by_itself": {"slowest": worth.slowest, "fastest": worth.fastest}},
+        "is_same:same",
+    ),
+    "Throughput": ("rate at_most",),
+    "Process": ("gpu number cards nearness:near cpu? numa:numa_nodes",),
     "Choice": ("purpose:for device rdma *nearness shared_with as_near",),
     "Nearness": ("label:near links rate at_most",),
     "Reading": (
