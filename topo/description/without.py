@@ -122,16 +122,13 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
         return end.device in side[0] and side[1] in ("", end.side)
 
     either = a[0] | b[0]
-    links: list[DescribedLink] = []
-    for link in description.links:
-        if link.a.device not in either:
-            links.append(link)
-            continue
+    left: dict[int, DescribedLink | None] = {}  # of those that change, by number
+    for number in [at for at, link in enumerate(description.links) if link.a.device in either]:
+        link = description.links[number]
         forth = is_at(link.a, a) and is_at(link.b, b)
-        if not forth and not (is_at(link.a, b) and is_at(link.b, a)):
-            links.append(link)
-        elif link.cable.count > 1:
-            links.append(replace(link, cable=replace(link.cable, count=link.cable.count - 1)))
+        if forth or (is_at(link.a, b) and is_at(link.b, a)):
+            cable = replace(link.cable, count=link.cable.count - 1)
+            left[number] = replace(link, cable=cable) if cable.count else None
     a_inside, b_inside = _by_host(a[0]), _by_host(b[0])
     sides = {host: (a_inside[host], b_inside[host]) for host in a_inside if host in b_inside}
     uses = _changed_inside(
@@ -139,11 +136,10 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
         sides,
         lambda template, ends: _without_cables(template, (ends[0], a[1]), (ends[1], b[1])),
     )
-    if len(links) == len(description.links) and uses is description.uses:
-        changed = any(old is not new for old, new in zip(links, description.links, strict=True))
-        if not changed:
-            return description
-    return replace(description, links=tuple(links), uses=uses)
+    if not left and uses is description.uses:
+        return description
+    links = (left.get(number, link) for number, link in enumerate(description.links))
+    return replace(description, links=tuple(link for link in links if link is not None), uses=uses)
 
 
 def _without_devices(description: Description, devices: frozenset[str]) -> Description:

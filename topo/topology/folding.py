@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -90,7 +90,7 @@ class Folding:
         unit = self.unit(device)
         first = self.canonical.get(unit, unit)
         if first not in self._ranges:
-            self._ranges[first] = ", ".join(ranged(self.classes.get(first, (first,)), _SHOWN))
+            self._ranges[first] = _range_of(self.classes.get(first, (first,)))
         return self._ranges[first] + device[len(unit) :]
 
     def noted(
@@ -154,6 +154,12 @@ class Folding:
         """Return the names of all devices that are alike to this one, in the order of the file."""
         unit = self.unit(device)
         return tuple(name + device[len(unit) :] for name in self.classes.get(unit, (unit,)))
+
+
+@lru_cache(maxsize=128)
+def _range_of(names: tuple[str, ...]) -> str:
+    """Return names as ranges; what is left of a cluster has mostly the same classes each time."""
+    return ", ".join(ranged(names, _SHOWN))
 
 
 # --- the folded description -----------------------------------------------------------------------
@@ -301,32 +307,41 @@ def alike_resources(topology: Topology) -> dict[str, AlikeResources]:
     folding = topology.folding
     assert folding is not None, "only a folded topology has resources that stand for others"
     first_of: dict[tuple[object, ...], Resource] = {}
-    sizes: Counter[str] = Counter()
-    classes: dict[str, tuple[str, int]] = {}  # the first one's id, and how many are in the cell
+    sizes_of: Counter[tuple[object, ...]] = Counter()
+    classes: dict[str, tuple[tuple[object, ...], int]] = {}  # the key, and how many are in the cell
 
-    def add(resource: Resource, key: tuple[object, ...], name: str, in_cell: int) -> None:
-        first = first_of.setdefault(key, replace(resource, name=name))
-        sizes[first.id] += in_cell
-        classes[resource.id] = (first.id, in_cell)
+    def add(resource: Resource, key: tuple[object, ...], in_cell: int) -> bool:
+        """Add a resource to its class, and return whether it is the first there."""
+        classes[resource.id] = (key, in_cell)
+        sizes_of[key] += in_cell
+        is_first = key not in first_of
+        first_of.setdefault(key, resource)
+        return is_first
 
     for link in topology.links:
         if link.forward is None or link.backward is None or link.forward.name == str(link.a):
             continue  # of the card's port: a resource of its own unit, as those below
-        shown = [folding.shown(end.device) for end in (link.a, link.b)]
         ends = [End(folding.representative(end.device), end.side) for end in (link.a, link.b)]
         in_cell = link.times[0] * folding.cell_size(link.a.device)
-        for resource, (source, target) in ((link.forward, shown), (link.backward, shown[::-1])):
+        for resource in (link.forward, link.backward):
             number = resource.name.partition(" #")[2]
-            name = f"{source} -> {target}{f' #{number}' if number else ''}"
-            add(resource, (*ends, link.cable, number, resource is link.forward), name, in_cell)
+            key = (*ends, link.cable, number, resource is link.forward)
+            if add(resource, key, in_cell):
+                shown = [folding.shown(end.device) for end in (link.a, link.b)]
+                source, target = shown if resource is link.forward else shown[::-1]
+                name = f"{source} -> {target}{f' #{number}' if number else ''}"
+                first_of[key] = replace(resource, name=name)
     for resource in topology.resources.values():
         if resource.id not in classes:
             side = resource.name[len(resource.device) :]
             key = (folding.representative(resource.device), side, resource.direction)
-            name = folding.shown(resource.device) + side
-            add(resource, key, name, folding.cell_size(resource.device))
+            if add(resource, key, folding.cell_size(resource.device)):
+                first_of[key] = replace(resource, name=folding.shown(resource.device) + side)
+    sizes: Counter[str] = Counter()
+    for key, first in first_of.items():
+        sizes[first.id] += sizes_of[key]
     firsts = {first.id: replace(first, count=round(sizes[first.id])) for first in first_of.values()}
     return {
-        name: AlikeResources(firsts[first], in_cell, sizes[first])
-        for name, (first, in_cell) in classes.items()
+        name: AlikeResources(firsts[first_of[key].id], in_cell, sizes[first_of[key].id])
+        for name, (key, in_cell) in classes.items()
     }

@@ -232,14 +232,18 @@ class Cluster:
         """Return the links, those of which a cable is left anew, and the cables that are left."""
         number_of = self._number_of
         left = np.fromiter(map(id, description.links), np.int64, len(description.links))
-        gone = np.flatnonzero(~np.isin(self._identities, left)).tolist()
+        known, numbers = self._identities
+        at = np.minimum(np.searchsorted(known, left), known.size - 1)
+        is_gone = np.ones(len(self.links), bool)
+        is_gone[numbers[at[known[at] == left]]] = False
+        gone = np.flatnonzero(is_gone).tolist()
         anew = left.size > len(self.links) - len(gone)
         by_ends: dict[tuple[End, End], list[int]] = {}
         for number in gone:
             by_ends.setdefault((self.links[number].a, self.links[number].b), []).append(number)
         links, cables = list(self.links), self.cables
         ports = list(cables.ports)
-        code, kept = cables.code.copy(), ~np.isin(cables.link, gone)
+        code, kept = cables.code.copy(), ~is_gone[cables.link]
         for link in description.links if anew else ():
             if id(link) in number_of:
                 continue
@@ -268,9 +272,11 @@ class Cluster:
         return links, left_over
 
     @cached_property
-    def _identities(self) -> Ints:
-        """The identity of each link, by its number."""
-        return np.fromiter(map(id, self.links), np.int64, len(self.links))
+    def _identities(self) -> tuple[Ints, Ints]:
+        """The identities of the links in ascending order, and the number of each."""
+        identities = np.fromiter(map(id, self.links), np.int64, len(self.links))
+        order = np.argsort(identities)
+        return identities[order], order
 
     @cached_property
     def _number_of(self) -> dict[int, int]:
