@@ -30,7 +30,7 @@ from topo.views.diagram.timeline import draw_timeline
 from topo.views.diagram.tornado import draw_tornado
 from topo.views.json import plain
 from topo.views.markup import escaped, html
-from topo.views.text.answers import bottleneck_page, comparison_page, simulation_page
+from topo.views.text.answers import bottleneck_page, comparison_page
 from topo.views.text.diff import diff_page
 from topo.views.text.doubt import doubt_page
 from topo.views.text.failures import failures_page
@@ -46,6 +46,7 @@ from topo.views.text.page import (
     workload_sentence,
 )
 from topo.views.text.sweep import sweep_page
+from topo.views.text.timeline import simulation_page
 from topo.views.text.upgrades import upgrades_page
 
 if TYPE_CHECKING:

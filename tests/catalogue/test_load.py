@@ -171,6 +171,7 @@ def test_no_data_file_is_forgotten():
     assert {path.stem for path in DATA.glob("*.yaml")} == {
         *PART_FILES,
         "media",
+        "needs",
         "pci-ids",
         "processors",
     }

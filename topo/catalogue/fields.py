@@ -1,4 +1,4 @@
-"""The keys of parts and media, and what each holds.
+"""The keys of parts, media and needs, and what each holds.
 
 One table says of each key which quantity it holds, and of each quantity how topo reads, writes,
 shows and describes it: it drives the reader of parts, the reader of devices (a device may override
@@ -22,6 +22,7 @@ from topo.records import dataclass
 NUMBER_PATTERN: Final = r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?"
 RATE_PATTERN: Final = rf"{NUMBER_PATTERN} ?([kMGTP]i?B|B|[kMGTP]?(b|bit))/s"
 SIZE_PATTERN: Final = rf"{NUMBER_PATTERN} ?[kMGTP]?i?B"
+DURATION_PATTERN: Final = rf"{NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)"
 _DEAREST: Final = 1e15  # in any currency: sums of more say nothing
 
 
@@ -153,6 +154,14 @@ TRANSFER_RATE: Final = Quantity(
     units.format_transfer_rate,
     "transfers_per_s",
 )
+DURATION: Final = Quantity(
+    "duration",
+    _pattern(rf"^{DURATION_PATTERN}$", "0.323 s"),
+    units.spell_duration,
+    units.parse_duration,
+    units.format_duration,
+    "s",
+)
 AMOUNT: Final = Quantity(
     "amount",
     _either({"type": "number", "minimum": 0}, _pattern(f"^{NUMBER_PATTERN}$")),
@@ -246,6 +255,12 @@ FIELDS: Final = _table(
     Field("hbm", RATE, "bandwidth of its memory", ("gpu",)),
     Field("bar1", SIZE, "window through which other devices reach its memory", ("gpu",)),
     Field("p2p", CAPS, "`no`, or peer-to-peer caps", ("gpu", "pcie-switch", *CARDS, *HOSTS)),
+    Field(
+        "accelerator",
+        TEXT,
+        "what it is to those who publish how long models compute: `h100`",
+        ("gpu",),
+    ),
     Field("gdr", FLAG, "`no`: without GPUDirect RDMA, a card and GPU memory", ("gpu", *CARDS)),
     Field(
         "controller-memory",
@@ -327,6 +342,27 @@ MEDIUM_FIELDS: Final = _table(
     Field("duplex", DUPLEX, "what both directions carry at once, of twice one: `90 %`"),
     *(Field(name, TEXT, PART_WORDS[name]) for name in ("title", "source", "source-kind")),
 )
+# What a model asks of storage, of a checkpoint's way and of its cache's.
+NEED_FIELDS: Final = _table(
+    Field("like", TEXT, "the need that it starts from"),
+    Field("record", SIZE, "bytes of one record of its data"),
+    Field("batch", COUNT, "records that an accelerator computes on at once"),
+    Field(
+        "step",
+        DURATION,
+        "how long an accelerator computes on a batch, by what it is: `{h100: 0.323 s}`",
+    ),
+    Field("rate", RATE, "what any accelerator reads, where that is said outright"),
+    Field("utilisation", RATIO, "share of its time that it has to compute, to be fed"),
+    Field("checkpoint", SIZE, "bytes of a checkpoint"),
+    Field("layers", COUNT, "layers that keep keys and values of a token"),
+    Field("kv-heads", COUNT, "heads of keys and values in a layer"),
+    Field("head-dim", COUNT, "values of a head"),
+    Field("kv-latent", COUNT, "values that a layer keeps instead of keys and values (MLA)"),
+    Field("kv-value", SIZE, "bytes of one value in the KV cache"),
+    Field("mttf", DURATION, "mean time to failure of one accelerator"),
+    *(Field(name, TEXT, PART_WORDS[name]) for name in ("title", "source", "source-kind")),
+)
 
 
 def quantity_of(key: str) -> Quantity:
@@ -337,7 +373,7 @@ def quantity_of(key: str) -> Quantity:
     >>> quantity_of("chip").unit, quantity_of("efficiency").unit
     ('bytes_per_s', 'ratio')
     """
-    return (FIELDS.get(key) or MEDIUM_FIELDS[key]).quantity
+    return (FIELDS.get(key) or MEDIUM_FIELDS.get(key) or NEED_FIELDS[key]).quantity
 
 
 def keys_of(kind: str) -> tuple[str, ...]:

@@ -501,13 +501,13 @@ def catalogue() -> Catalogue:
     >>> catalogue().media["pcie 5"].rate.source
     '32 GT/s x 128/130 / 8'
     """
-    media: _Shelf[Medium] = _Shelf(("media",), _medium)
+    media: Shipped[Medium] = Shipped(("media",), _medium)
 
     def decode(name: str, node: Node, report: Report, parts: Table[str, Part]) -> Part | None:
         part = read_part(name, node, parts=parts, media=media, report=report, kind="datasheet")
         return None if part is None else replace(part, place=None)
 
-    return Catalogue(_Shelf(PART_FILES, decode), media)
+    return Catalogue(Shipped(PART_FILES, decode), media)
 
 
 @cache
@@ -516,8 +516,8 @@ def part_names() -> tuple[str, ...]:
     return tuple(name for file in PART_FILES for name, _ in _entries(file))
 
 
-class _Shelf(Table[str, T], Generic[T]):
-    """Entries by name, each decoded once, when first asked for."""
+class Shipped(Table[str, T], Generic[T]):
+    """Entries of files in `DATA` by name, each decoded once, when first asked for."""
 
     def __init__(
         self, files: tuple[str, ...], decode: Callable[[str, Node, Report, Table[str, T]], T | None]

@@ -60,7 +60,7 @@ def command(
             from topo.views.documents import together_document
 
             return verb.put_document(together_document(simulations), findings)
-        from topo.views.text.answers import together_page
+        from topo.views.text.timeline import together_page
 
         return verb.put_page(together_page(simulations), findings)
     from topo.study.compare import compare

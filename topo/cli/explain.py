@@ -19,14 +19,16 @@ from topo.errors import Finding, UnknownNameError
 @click.argument("words", metavar="WORD...", nargs=-1)
 @verb.asks_json
 def command(words: tuple[str, ...], as_json: bool) -> int:
-    """Explain a finding's code, a data path, a locality class or a word.
+    """Explain a finding's code, a data path, a model's needs, a locality class or a word.
 
     Without a WORD it lists all of them.
     """
+    from topo.catalogue.needs import needs
     from topo.datapaths.registry import built_in, count, halves
     from topo.description.data_paths import built_in_files
     from topo.views.documents import explanation_document, words_document
     from topo.views.explain import data_path_explained, explain_page, listing_page, page_of, pages
+    from topo.views.needs import need_explained
 
     word = " ".join(words).strip()
     if not word:
@@ -34,6 +36,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         for page in pages().values():
             listing[page.about].append(page.word)
         listing["a data path"] = list(built_in_files())
+        listing["what a model needs"] = list(needs())
         if as_json:
             return verb.put_document(words_document(listing))
         return verb.put_page(listing_page(listing))
@@ -44,8 +47,10 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         page = data_path_explained(path, count(path), far)
     elif (explained := page_of(word)) is not None:
         page = explained
+    elif word.lower() in needs():
+        page = need_explained(needs()[word.lower()])
     else:
-        names = (*pages(), *built_in_files())
+        names = (*pages(), *built_in_files(), *needs())
         near = get_close_matches(word.lower().replace(" ", "-"), names, n=3)
         advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
         raise UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))

@@ -11,6 +11,7 @@ from topo.cli import verb
 from topo.errors import Finding, UnknownNameError
 
 if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
     from topo.catalogue.part import Medium, Part
 
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     "topo parts h100-sxm-80gb",
     "topo parts connectx",
     "topo parts 'pcie 5'",
+    "topo parts unet3d",
     "topo parts --machines",
 )
 @click.argument("name", required=False)
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 def command(name: str | None, machines: bool, as_json: bool) -> int:
     """List the catalogue, or show a part with the source of each figure.
 
-    NAME is a part, a medium, or the beginning or middle of several names.
+    NAME is a part, a medium, a model, or the beginning or middle of several names.
     """
     if machines:
         if name:
@@ -42,31 +44,39 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
         from topo.views.text.machine import machines_page
 
         return verb.put_page(machines_page(topologies))
-    parts, media = _matching((name or "").strip())
+    parts, media, needs = _matching((name or "").strip())
     if as_json:
         from topo.views.documents import catalogue_document
 
-        return verb.put_document(catalogue_document(parts, media))
+        return verb.put_document(catalogue_document(parts, media, needs))
     from topo.views.text.machine import catalogue_page, medium_page, part_page
 
-    if len(parts) + len(media) > 1:
-        return verb.put_page(catalogue_page(parts, media))
+    if len(parts) + len(media) + len(needs) > 1:
+        return verb.put_page(catalogue_page(parts, media, needs))
+    if needs:
+        from topo.views.needs import need_page
+
+        return verb.put_page(need_page(needs[0]))
     return verb.put_page(part_page(parts[0]) if parts else medium_page(media[0]))
 
 
-def _matching(name: str) -> tuple[tuple[Part, ...], tuple[Medium, ...]]:
-    """Return the part or medium of that name, else all whose name holds it."""
+def _matching(name: str) -> tuple[tuple[Part, ...], tuple[Medium, ...], tuple[Need, ...]]:
+    """Return the part, medium or model of that name, else all whose name holds it."""
+    from topo.catalogue.needs import needs as shipped_needs
     from topo.catalogue.parts import catalogue
 
-    all_parts, all_media = catalogue().parts, catalogue().media
+    all_parts, all_media, all_needs = catalogue().parts, catalogue().media, shipped_needs()
     if name in all_parts:
-        return (all_parts[name],), ()
+        return (all_parts[name],), (), ()
     if name in all_media:
-        return (), (all_media[name],)
+        return (), (all_media[name],), ()
+    if name in all_needs:
+        return (), (), (all_needs[name],)
     parts = tuple(part for key, part in all_parts.items() if name.lower() in key)
     media = tuple(medium for key, medium in all_media.items() if name.lower() in key)
-    if not parts and not media:
-        near = get_close_matches(name.lower(), [*all_parts, *all_media], n=3)
+    needs = tuple(need for key, need in all_needs.items() if name.lower() in key)
+    if not parts and not media and not needs:
+        near = get_close_matches(name.lower(), [*all_parts, *all_media, *all_needs], n=3)
         advice = f"did you mean {' or '.join(near)}?" if near else "topo parts lists all"
         raise UnknownNameError(Finding("unknown-part", f"no part or medium `{name}`", help=advice))
-    return parts, media
+    return parts, media, needs

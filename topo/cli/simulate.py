@@ -63,6 +63,6 @@ def command(
         from topo.views.documents import simulation_document
 
         return verb.put_document(simulation_document(simulation), findings)
-    from topo.views.text.answers import simulation_page
+    from topo.views.text.timeline import simulation_page
 
     return verb.put_page(simulation_page(simulation), findings)

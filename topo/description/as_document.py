@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from topo.catalogue import fields
+from topo.catalogue.needs import Need, needs
 from topo.catalogue.part import Cable, Figure, FigureKind, Medium, Part, PeerCaps, Ports
 from topo.catalogue.parts import catalogue
 from topo.description.description import (
@@ -20,6 +21,7 @@ from topo.description.description import (
     Description,
     Device,
     Measurement,
+    ModelNeed,
     Use,
     Workload,
 )
@@ -76,6 +78,7 @@ def to_document(description: Description) -> Plain:
             )
             if name not in come_along
         },
+        "needs": {name: _need(need) for name, need in description.needs.items()},
         "devices": {
             **{name: _use_value(use) for use in description.uses for name in use.names},
             **{device.name: _device_value(device, parts) for device in description.devices},
@@ -145,8 +148,11 @@ def _axis(axis: Axis) -> list[str] | dict[str, Plain]:
 
 
 def _workload(workload: Workload) -> Plain:
+    need = workload.need
+    sized = need is None or (need.asks == "needs" and workload.sized)
     entries: Plain = {
-        workload.direction: spell_size(workload.size),
+        **({workload.direction: spell_size(workload.size)} if sized else {}),
+        **(_of_model(need) if need else {}),
         "from": list(workload.sources),
         "to": list(workload.targets),
     }
@@ -172,6 +178,31 @@ def _workload(workload: Workload) -> Plain:
     if workload.start:
         entries["start"] = spell_duration(workload.start)
     return entries
+
+
+def _of_model(need: ModelNeed) -> Plain:
+    each = " each" * (need.asks == "needs")
+    words = f"{need.accelerators}x {need.accelerator}{each}" if need.accelerator else ""
+    if not need.accelerator or not need.accelerators:
+        words = need.accelerator or (f"{need.accelerators}{each}" if need.accelerators else "")
+    stated = need.mttf is not None and need.mttf != needs()["accelerator"].figures["mttf"]
+    return _stated(
+        {
+            need.asks: need.model.name,
+            "tokens": need.tokens,
+            "accelerators": words,
+            "mttf": spell_duration(need.mttf.value or 0.0) if stated and need.mttf else "",
+        }
+    )
+
+
+def _need(need: Need) -> Plain:
+    figures = {
+        key: _figure_value(figure, fields.NEED_FIELDS[key].quantity)
+        for key, figure in need.figures.items()
+    }
+    steps = {key: _figure_value(step, fields.DURATION) for key, step in need.steps.items()}
+    return _stated({"title": need.title, "source": need.source, **figures, "step": steps})
 
 
 # --- parts, devices, cables and media: what differs from what they are like -----------------------

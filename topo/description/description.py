@@ -18,6 +18,7 @@ from topo.phrases import brief
 from topo.records import dataclass
 
 if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
     from topo.description.uses import Origin
 
 Mover = Literal["nic", "drive", "core", "gpu"]
@@ -28,6 +29,9 @@ Collective = Literal[
     "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce"
 ]
 COLLECTIVES: Final[tuple[Collective, ...]] = get_args(Collective)
+# What a workload may ask of a model, in the place of a size or beside it.
+Asks = Literal["needs", "checkpoint", "kv-cache"]
+ASKS: Final[tuple[Asks, ...]] = get_args(Asks)
 Pairing = Literal["nearest", "all", "in-order"]
 Target = Literal["staged", "p2p"]
 Basis = Literal["theoretical", "achievable", "measured"]
@@ -204,6 +208,33 @@ class DataPath:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelNeed:
+    """What a workload moves for a model.
+
+    Parameters
+    ----------
+    asks
+        ``needs``: data that accelerators compute on; ``checkpoint``; ``kv-cache`` of `tokens`.
+    model
+        The model.
+    accelerators
+        How many stand behind each endpoint, which emulates them; of a checkpoint how many compute
+        in all. 0 where nobody says: each endpoint is one.
+    accelerator
+        What they are, by the model's computation times; empty where each GPU's part says it.
+    mttf
+        Mean time to failure of one of them, in seconds.
+    """
+
+    asks: Asks
+    model: Need
+    tokens: int = 0
+    accelerators: int = 0
+    accelerator: str = ""
+    mttf: Figure | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """This many bytes, from here to there.
 
@@ -235,6 +266,8 @@ class Workload:
         them to all of them, and `size` is what nccl-tests calls the size.
     root
         Of a collective that begins or ends at one GPU: which one.
+    need
+        What it moves for a model, if it does.
     """
 
     name: str
@@ -253,6 +286,7 @@ class Workload:
     target: Target = "staged"
     collective: Collective | Literal[""] = ""
     root: str = ""
+    need: ModelNeed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,11 +296,13 @@ class Expectation:
     `kind` and what it uses: ``time``/``rate`` (`relation`, `value`; `what` is ``algbw`` or
     ``busbw`` where it says which of a collective's rates), ``limited-by`` (`what`),
     ``beats`` (`what`: the other data path), ``locality`` (`subject` to `what` is `value_text`),
-    ``possible``/``not-possible`` (`subject` to `what`, `via`).
+    ``possible``/``not-possible`` (`subject` to `what`, `via`), ``feeds`` (`value`: how many).
     """
 
     text: str
-    kind: Literal["time", "rate", "limited-by", "beats", "locality", "possible", "not-possible"]
+    kind: Literal[
+        "time", "rate", "limited-by", "beats", "feeds", "locality", "possible", "not-possible"
+    ]
     subject: str
     via: str = ""
     relation: Literal["<=", ">=", "<", ">", ""] = ""
@@ -398,6 +434,8 @@ class Description:
         What the file's `sweep:` varies.
     likes
         The part that each of `parts` started from, where it names one.
+    needs
+        The file's own, by name.
     data_path_overrides
         What the file or the caller changes in a built-in data path, by its name: entries for
         `topo.description.data_paths.vary_data_path`, checked already.
@@ -432,6 +470,7 @@ class Description:
     likes: Mapping[str, str] = field(default_factory=dict)
     media: Mapping[str, Medium] = field(default_factory=dict)
     data_paths: Mapping[str, DataPath] = field(default_factory=dict)
+    needs: Mapping[str, Need] = field(default_factory=dict)
     data_path_overrides: Mapping[str, Entries] = field(default_factory=dict)
     host_settings: Mapping[str, Settings] = field(default_factory=dict)
     lost: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from topo.catalogue.values import SENTENCES, rejoin
 from topo.description.description import COLLECTIVES, FABRIC_KINDS, ROUTING, Pairing, Target
+from topo.description.needs import parse_accelerators, parse_tokens
 from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, near_names
@@ -90,6 +91,7 @@ TOP: Final = _table(
     Row("parts", "parts", "parts of your own, or variants of built-in ones"),
     Row("media", "media", "kinds of cable of your own, or figures that vary built-in ones"),
     Row("data-paths", "data-paths", "named ways of moving data, of your own"),
+    Row("needs", "needs", "what models of your own ask for, or variants of built-in ones"),
     Row("devices", "devices", "what the machine is made of, by name"),
     Row("fabrics", "fabrics", "networks by rule: their switches and cables are made from counts"),
     Row("links", "links", "what is cabled to what: `- a -- b: cable`"),
@@ -219,6 +221,21 @@ WORKLOAD: Final = _table(
     ),
     Row("write", "work-size", "bytes away from GPUs: to storage, RAM or cards"),
     Row("copy", "work-size", "bytes from any of storage, RAM, network cards and GPUs to another"),
+    Row("needs", "need-name", "a model whose data is read, as fast as its accelerators compute"),
+    Row("checkpoint", "need-name", "a model whose checkpoint is written, or read back"),
+    Row("kv-cache", "need-name", "a model whose KV cache of so many `tokens` is moved"),
+    Row("tokens", "tokens", "how many tokens the KV cache holds: `128000`, `128Ki`, `1M`"),
+    Row(
+        "accelerators",
+        "accelerators",
+        "what computes, where the GPU's part does not tell: `h100`; `5x h100 each` where data goes "
+        "to RAM; of a checkpoint how many may fail: `16384`",
+    ),
+    Row(
+        "mttf",
+        "positive-duration",
+        "mean time to failure of one accelerator: MLCommons' 50000 h when not said",
+    ),
     Row("from", "selection", "the devices the data comes from", required=True),
     Row("to", "selection", "the devices the data goes to", required=True),
     Row("via", "name-list", "data paths to compare; when not said the usual: legacy and direct"),
@@ -494,6 +511,11 @@ def _sides(text: str) -> float:
     return parse_weight(below) / (parse_weight(above) if colon else 1.0)
 
 
+def _scalar_of(node: Node, what: str, report: Report) -> Scalar | None:
+    stated = text_of(node, what, report) is not None
+    return node if stated and isinstance(node, Scalar) else None
+
+
 def _parsed(parse: Callable[[str], object]) -> Reader:
     return lambda node, _row, what, report: value_of(node, what, parse, report)
 
@@ -506,7 +528,11 @@ READERS: Final[MappingOf[str, Reader]] = {
     "routing": _routing,
     "selection": lambda node, _row, what, report: texts_of(node, what, report),
     "name-list": lambda node, _row, what, report: texts_of(node, what, report),
+    "need-name": lambda node, _row, what, report: _scalar_of(node, what, report),
+    "tokens": _parsed(parse_tokens),
+    "accelerators": _parsed(parse_accelerators),
     "count": _parsed(parse_count),
+    "positive-duration": _parsed(partial(parse_duration, positive=True)),
     "duration": _parsed(parse_duration),
     "rate": _parsed(partial(parse_rate, positive=True)),
     "ratio-range": _parsed(partial(parse_ratio_range, positive=True)),

@@ -83,6 +83,7 @@ from topo.errors import DescriptionError, Place
 from topo.phrases import near_names, visible
 
 if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
     from topo.description.fabrics import Draft as FabricDraft
 
 VERSION: Final = "1"
@@ -358,6 +359,7 @@ def _read_sections(
         likes={name: node.text.strip() for name, node in likes.items() if isinstance(node, Scalar)},
         media={key.text: media[key.text] for key, _ in own_media or () if key.text in media},
         data_paths=data_paths,
+        needs=_read_own_needs(sections.get("needs"), report),
         data_path_overrides=path_overrides,
         comment="\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment),
         file=document.name,
@@ -403,6 +405,7 @@ def _read_sections(
         names=names,
         kind_of=lambda name: index[name].kind,
         data_paths=path_names,
+        needs=description.needs,
         report=report,
     )
     return replace(
@@ -518,6 +521,15 @@ def _read_settings(node: Node | None, report: Report) -> Settings:
     entries = entries_of(mapping, SETTINGS, "`settings:`", report)
     places = {key: value.place for key, value in entries.items()}
     return Settings(**values_of(entries, SETTINGS, report), places=places)
+
+
+def _read_own_needs(node: Node | None, report: Report) -> MappingOf[str, Need]:
+    mapping = _without_extensions(node, "`needs:`", report)
+    if mapping is None:
+        return {}
+    from topo.catalogue.needs import read_needs  # most files have none
+
+    return read_needs(mapping, report)
 
 
 def _without(copies: MappingOf[str, str], description: Description) -> Description:

@@ -89,7 +89,11 @@ VALUES: Final[Mapping[str, Schema]] = {
     ),
     "rate": _text(f"^{fields.RATE_PATTERN}$", "50 GB/s", "400 Gb/s"),
     "worker-rate": _text(f"^{fields.RATE_PATTERN}( per worker)?$", "3.91 GB/s per worker"),
-    "duration": _text(rf"^{fields.NUMBER_PATTERN} ?(s|ms|us|µs|ns|min|h)$", "2 s"),
+    "duration": _text(rf"^{fields.DURATION_PATTERN}$", "2 s"),
+    "positive-duration": _text(rf"^{fields.DURATION_PATTERN}$", "50000 h"),
+    "need-name": _text("", "unet3d", "llama3-70b"),
+    "tokens": _either(fields.COUNT.schema, _text(rf"^{fields.NUMBER_PATTERN} ?[kMG]i?$", "128Ki")),
+    "accelerators": _either(fields.COUNT.schema, _text("", "h100", "255x h100", "5x h100 each")),
     "work-size": _text(rf"^{fields.SIZE_PATTERN}( each)?$", "640 GB", "80 GB each"),
     "ratio-range": _either(
         _text(rf"^{fields.NUMBER_PATTERN} ?%?( ?- ?{fields.NUMBER_PATTERN} ?%?)?$", "60-80 %"),
@@ -100,7 +104,7 @@ VALUES: Final[Mapping[str, Schema]] = {
     "part-name": _or_list(_ref("part-name")),
     **{
         name: _ref(name)
-        for name in ("settings", "parts", "media", "data-paths", "devices", "fabrics")
+        for name in ("settings", "parts", "media", "data-paths", "needs", "devices", "fabrics")
     },
     **{name: _ref(name) for name in ("links", "measured", "workloads", "expect", "moves", "sweep")},
     "cable-text": _ref("cable-text"),
@@ -143,6 +147,12 @@ def _field(field: fields.Field) -> Schema:
     plain = _words(*field.words) if field.words else field.quantity.schema
     words = ("unlimited",) if field.unlimited else ()
     return _figure(plain, *words, ranged=bool(field.quantity.unit))
+
+
+def _need_field(field: fields.Field) -> Schema:
+    if field.name == "step":
+        return {"type": "object", "additionalProperties": _figure(field.quantity.schema)}
+    return _field(field)
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -232,7 +242,10 @@ def _definitions() -> Schema:
         name: {"type": "string", "description": fields.PART_WORDS[name]}
         for name in _PART_WORDS_OF_DEVICE
     }
-    directions = [{"required": [direction]} for direction in get_args(Direction)]
+    directions = [{"required": [key]} for key in (*get_args(Direction), "checkpoint", "kv-cache")]
+    # a data set that has a size may be read as fast as a model needs it
+    reads_for_a_model = {"required": ["needs"], "not": _either(*directions)}
+    one_of = [*directions, reads_for_a_model]
     collectives = [{"required": [collective]} for collective in COLLECTIVES]
     cap = _figure(
         _text(f"^{fields.RATE_PATTERN}( per flow)?$", "22 GB/s", "10 GB/s per flow"), ranged=True
@@ -250,6 +263,13 @@ def _definitions() -> Schema:
             {name: {"description": field.meaning} for name, field in fields.MEDIUM_FIELDS.items()}
         ),
         "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
+        "needs": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _ref("need")),
+        "need": _mapping(
+            {
+                name: {"description": field.meaning, **_need_field(field)}
+                for name, field in fields.NEED_FIELDS.items()
+            }
+        ),
         "moves": _list_of(_either(_text(_MOVE), _named(_MOVE, move))),
         "devices": _named(
             _RANGED, _either(_or_list(_ref("part-name")), _ref("device"), _ref("machine"))
@@ -277,7 +297,7 @@ def _definitions() -> Schema:
         "workloads": _named(
             f"^{_NAME}$",
             _either(
-                {**_object(WORKLOAD), "oneOf": directions},
+                {**_object(WORKLOAD), "oneOf": one_of},
                 {**_object(COLLECTIVE), "oneOf": collectives},
             ),
         ),

@@ -5,6 +5,7 @@ read here and judged by `topo check`::
 
     load via direct <= 7 s                     load via direct is limited by slot1/chip
     load via direct >= 90 GB/s at measured     load via direct beats legacy
+    train via direct feeds 8                   train via direct is limited by slot1/chip
     gpu4 to slot2 is SYS                       gpu0 to storage via direct is not possible
 """
 
@@ -15,10 +16,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from topo.description import keys
 from topo.description.description import (
+    ASKS,
     BASES,
     COLLECTIVES,
     END_OF_KIND,
@@ -30,11 +32,15 @@ from topo.description.description import (
 )
 from topo.description.keys import AN_END, a_kind
 from topo.description.names import MOST, Names, is_name
+from topo.description.needs import ANY_SIZE, NeedDraft, model_need, need_draft, size_of
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, nearest_names
 from topo.records import dataclass
-from topo.units import parse_duration, parse_rate, parse_size
+from topo.units import parse_count, parse_duration, parse_rate, parse_size
+
+if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
 
 _DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 _VERBS: Final[dict[Direction, str]] = {"read": "reads", "write": "writes", "copy": "copies"}
@@ -56,6 +62,7 @@ _SENTENCES: Final = (
     ("possible", re.compile(rf"{_PAIR}(?: via (?P<via>\S+))? is (?P<negated>not )?possible")),
     ("limited-by", re.compile(rf"{_VIA} is limited by (?P<what>.+)")),
     ("beats", re.compile(rf"{_VIA} beats (?P<what>\S+)")),
+    ("feeds", re.compile(rf"{_VIA} feeds (?P<value_text>\S+)")),
     ("locality", re.compile(rf"{_PAIR} is (?P<value_text>\S+)")),
     (
         "figure",
@@ -71,12 +78,13 @@ _SENTENCE_EXAMPLE: Final = "write it like `load via direct <= 7 s` or `gpu4 to s
 class Draft:
     """A workload whose devices and data paths are still texts; `values` are its other fields.
 
+    Without a direction, that of its ends; without a size, what its `need` has, if that has one.
     The sources of a `collective` are its targets too; `root` is at most one text.
     """
 
     name: Scalar
-    direction: Direction
-    size: float
+    direction: Direction | None
+    size: float | None
     each: bool
     sources: tuple[Scalar, ...]
     targets: tuple[Scalar, ...]
@@ -84,6 +92,7 @@ class Draft:
     values: dict[str, Any]
     collective: Collective | Literal[""] = ""
     root: tuple[Scalar, ...] = ()
+    need: NeedDraft | None = None
 
 
 # An expectation whose names are not looked up yet, and where it stands.
@@ -111,24 +120,41 @@ def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
             drafts += _collective(name, workload, what, report)
             continue
         entries = keys.entries_of(workload, keys.WORKLOAD, what, report)
-        direction = _direction(workload, entries, what, report)
         values = keys.values_of(entries, keys.WORKLOAD, report, of=what)
-        if direction is None:
-            continue
-        size = keys.value_of(entries[direction], f"`{direction}` of {what}", _work_size, report)
+        need = need_draft(entries, values, what, report)
+        direction = _direction(workload, entries, what, report)
+        size: tuple[float | None, bool] | None = None
+        if direction is not None:
+            stated = entries[direction]
+            size = keys.value_of(stated, f"`{direction}` of {what}", _work_size, report)
+        elif need is not None:
+            size = (None, False)
         if size is not None:
             sources, targets, via = (values.pop(key, ()) for key in ("from", "to", "via"))
-            drafts.append(Draft(name, direction, *size, sources, targets, via, values))
+            drafts.append(Draft(name, direction, *size, sources, targets, via, values, need=need))
     return tuple(drafts)
 
 
 def _direction(
     mapping: Mapping, entries: dict[str, Node], what: str, report: Report
 ) -> Direction | None:
-    """Return the one of read, write and copy that a workload says."""
+    """Return the one of read, write and copy that a workload says.
+
+    For a model it says none, but that a data set of a size may be read as a model needs it.
+    """
     stated = [direction for direction in _DIRECTIONS if direction in entries]
+    asks = next((key for key in ASKS if key in entries), "")
+    if asks and stated and (asks != "needs" or stated[0] != "read"):
+        message = f"{what} says {stated[0]} and {asks}, which has a size of its own"
+        if asks == "needs":
+            message = f"{what} says {stated[0]}, and {asks} is about what is read"
+        at = mapping.key(stated[0])
+        report.add(at or mapping, "read-or-write", message, help="make it two workloads")
+        return None
     if len(stated) == 1:
         return stated[0]
+    if asks and not stated:
+        return None
     unknown = [key.text for key, _ in mapping if key.text not in keys.WORKLOAD]
     if not stated and any(did_you_mean(word, _DIRECTIONS) for word in unknown):
         return None  # a misspelt `read` or `write`, which was reported already
@@ -183,9 +209,10 @@ def resolve_workloads(
     names: Names,
     kind_of: Callable[[str], str],
     data_paths: tuple[str, ...],
+    needs: MappingOf[str, Need],
     report: Report,
 ) -> tuple[Workload, ...]:
-    """Return the workloads with their devices and data paths looked up.
+    """Return the workloads with their devices, data paths and models looked up.
 
     Parameters
     ----------
@@ -195,6 +222,8 @@ def resolve_workloads(
         The devices, and what returns the kind of one.
     data_paths
         The names of all data paths.
+    needs
+        What models of the file's own need.
     report
         Gets what is wrong.
     """
@@ -206,22 +235,38 @@ def resolve_workloads(
         if draft.collective:
             root = _root(draft, sources, names, report)
             _check_gpus(draft, sources, kind_of, report)
+            direction: Direction = "copy"
         else:
-            _check_ends(draft, sources, targets, kind_of, report)
+            direction = draft.direction or _direction_of(sources, targets, kind_of)
+            _check_ends(draft, direction, sources, targets, kind_of, report)
         for text in draft.via:
             _check_path(text.text, data_paths, text, report)
-        endpoints = _endpoints(draft.direction, sources, targets, kind_of)
+        endpoints = _endpoints(direction, sources, targets, kind_of)
+        need = None
+        if draft.need is not None:
+            of_gpus = any(kind_of(name) == "gpu" for name in endpoints)
+            name = draft.name.text
+            need = model_need(
+                draft.need, name, own=needs, endpoints=endpoints, of_gpus=of_gpus, report=report
+            )
+        size = draft.size
+        if size is None and need is not None:
+            size = size_of(need)
+        elif size is not None and draft.each:
+            size *= len(endpoints)
         workloads.append(
             Workload(
                 name=draft.name.text,
-                direction=draft.direction,
-                size=draft.size * len(endpoints) if draft.each else draft.size,
+                direction=direction,
+                size=ANY_SIZE if size is None else size,
                 sources=sources,
                 targets=targets,
                 via=tuple(dict.fromkeys(text.text for text in draft.via)),
                 place=draft.name.place,
                 collective=draft.collective,
                 root=root,
+                sized=size is not None,
+                need=need,
                 **draft.values,
             )
         )
@@ -278,6 +323,32 @@ def a_collective(name: str) -> str:
     return f"{'an' if name[0] == 'a' else 'a'} {name}"
 
 
+def direction_between(first: str, last: str) -> Direction:
+    """Return which way data goes from one end to another, words of `ENDS`.
+
+    It is read where it goes towards the GPU, or what of the two stands for it, and written where it
+    goes away from it; between two of a sort, and network cards and others, it is copied.
+
+    Examples
+    --------
+    >>> direction_between("storage", "gpu"), direction_between("ram", "storage")
+    ('read', 'write')
+    """
+    ends = [first, last]
+    if first == last or ("storage" not in ends and set(ends) != {"ram", "gpu"}):
+        return "copy"
+    return "read" if ends == sorted(ends, key=[*ENDS, ""].index) else "write"
+
+
+def _direction_of(
+    sources: tuple[str, ...], targets: tuple[str, ...], kind_of: Callable[[str], str]
+) -> Direction:
+    words = [
+        END_OF_KIND.get(kind_of(names[0]), "") if names else "" for names in (sources, targets)
+    ]
+    return direction_between(*words)
+
+
 def _endpoints(
     direction: Direction,
     sources: tuple[str, ...],
@@ -304,13 +375,14 @@ def _check_path(name: str, data_paths: tuple[str, ...], at: Scalar, report: Repo
 
 def _check_ends(
     draft: Draft,
+    direction: Direction,
     sources: tuple[str, ...],
     targets: tuple[str, ...],
     kind_of: Callable[[str], str],
     report: Report,
 ) -> None:
     """Check that data rests at both ends, in things that are alike, and goes the way it says."""
-    name, verb = draft.name.text, _VERBS[draft.direction]
+    name, verb = draft.name.text, _VERBS[direction]
     sides = ((sources, draft.sources, "from"), (targets, draft.targets, "to"))
     words: list[str] = []
     for devices, texts, side in sides:
@@ -336,9 +408,13 @@ def _check_ends(
         message = f"workload `{name}` {verb} {ON_NETWORK_ALONE}"
         report.add(draft.name, "workload-ends", message, help=BY_A_SERVER)
         return
+    if draft.need is not None and draft.need.asks == "needs" and words[1] not in ("gpu", "ram"):
+        message = f"workload `{name}` feeds accelerators, and {targets[0]} is {AN_END[words[1]]}"
+        report.add(draft.targets[0], "workload-ends", message, help="write `to: gpu` or `to: ram`")
+        return
     first, last = (list(ENDS).index(word) for word in words)
-    if draft.direction == ("write" if first < last else "read") and first != last:
-        opposite = "write" if draft.direction == "read" else "read"
+    if direction == ("write" if first < last else "read") and first != last:
+        opposite = "write" if direction == "read" else "read"
         start, end = (AN_END[word] for word in words)
         message = f"workload `{name}` {verb} from {start} to {end}, which is to {opposite}"
         advice = f"swap `from` and `to`, or say `{opposite}:`"
@@ -398,6 +474,8 @@ def _fields(sentence: str) -> dict[str, Any]:
         is_rate = "/" in text or text.endswith("ps") or bool(words["what"])
         fields["kind"] = "rate" if is_rate else "time"
         fields["value"] = parse_rate(text) if is_rate else parse_duration(text)
+    elif kind == "feeds":
+        fields["value"] = float(parse_count(text))
     elif kind == "locality":
         if not re.fullmatch(r"X|NV[0-9]+|PIX|PXB|PHB|NODE|SYS", text):
             near = did_you_mean(text, ("PIX", "PXB", "PHB", "NODE", "SYS"))
@@ -474,6 +552,10 @@ def _with_path(
     if expectation.kind == "rate" and expectation.what and not workload.collective:
         message = f"{expectation.what} is a rate of collectives, and {workload.name} is none"
         report.add(node, "bad-expectation", message, help="leave the word out")
+    if expectation.kind == "feeds" and (workload.need is None or workload.need.asks != "needs"):
+        message = f"workload `{workload.name}` feeds nothing: it says no `needs:`"
+        advice = "write it like `{needs: unet3d, from: storage, to: gpu}`"
+        report.add(node, "bad-expectation", message, help=advice)
     if expectation.via:
         return expectation
     if len(workload.via) == 1 or workload.collective:

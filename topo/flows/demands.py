@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.part import Figure
 from topo.flows.collectives import Laid, lay_collective
 from topo.flows.ends import paired_ends
+from topo.flows.needs import asked_rate
 from topo.phrases import shortened
 from topo.records import dataclass
 from topo.routes.usage import joint_resources, joint_use
@@ -52,6 +53,8 @@ class Demand:
         resource that they share; `math.inf` for none. The limit of one demand alone is in `limit`.
     own_limit
         The part of `limit` that the workload states, without what its workers can move.
+    model
+        The model whose need is that limit, if it is one's.
     count, endpoints
         How many endpoints it stands for, each with such a demand, and their names as a range: one,
         and none, but in a folded topology. All GPUs of a collective are one.
@@ -71,6 +74,7 @@ class Demand:
     count: int = 1
     endpoints: str = ""
     collective: Laid | None = None
+    model: str = ""
 
     @property
     def names(self) -> str:
@@ -104,10 +108,11 @@ def demands_of(
     total = sum(topology.class_size(ends.endpoint) for ends in pairs)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if total == 1 else (math.inf, stated)
-    routes = (
+    routes = [
         router.route(path, ends.far, ends.endpoint, ends.direction, target=workload.target)
         for ends in pairs
-    )
+    ]
+    asked = [asked_rate(topology, workload, route.endpoint) for route in routes]
     return tuple(
         Demand(
             workload=workload.name,
@@ -115,14 +120,15 @@ def demands_of(
             route=route,
             size=workload.size / total,
             weight=workload.weight,
-            limit=min(own_limit, worker_limit(topology, route, basis)),
+            limit=min(own_limit, rate, worker_limit(topology, route, basis)),
             start=workload.start,
-            own_limit=own_limit,
+            own_limit=min(own_limit, rate),
             limit_in_all=in_all,
             count=topology.class_size(route.endpoint),
             endpoints=topology.folding.shown(route.endpoint) if topology.folding else "",
+            model=workload.need.model.name if workload.need and rate < own_limit else "",
         )
-        for route in routes
+        for route, rate in zip(routes, asked, strict=True)
     )
 
 

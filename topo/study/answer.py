@@ -98,7 +98,7 @@ def answer(
         if each != basis
     }
     by_basis = {basis: (rate, unknowns), **others}
-    return replace(
+    answered = replace(
         routed,
         ram_floor=_floor(topology, routed.ram_traffic, basis),
         dram_floor=_floor(topology, routed.dram_bytes, basis),
@@ -132,6 +132,11 @@ def answer(
         matrix=matrix,
         certified=whole.certified,
     )
+    if workload.need is None:
+        return answered
+    from topo.study.needs import met  # most workloads move nothing for a model
+
+    return replace(answered, met=met(topology, workload.need, answered, shared))
 
 
 def laid(
@@ -444,7 +449,8 @@ def own_limits_of(matrix: UseMatrix, whole: Completion) -> tuple[OwnLimit, ...]:
             demand = matrix.demands[index]
             path, stated = demand.route.data_path, demand.limit >= demand.own_limit
             serial = path.stages == "serial"
-            limit = OwnLimit() if stated else OwnLimit(path.workers, serial, path.near_end)
+            limit = OwnLimit(path.workers, serial, path.near_end)
+            limit = OwnLimit(model=demand.model) if stated else limit
             own_limits[limit] = None
     return tuple(own_limits)
 

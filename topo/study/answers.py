@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topo.flows.demands import UseMatrix
     from topo.routes.route import Policy, Reason, Route, Verdict
     from topo.study.insights import Insight, Refused
+    from topo.study.needs import Met
     from topo.topology.topology import Resource, Topology
 
 Value = TypeVar("Value")
@@ -66,13 +67,15 @@ class CopyingCores:
 class OwnLimit:
     """What stops a demand that no full resource stops.
 
-    Its `workers`, whose stages follow each other where `serial`; without any, the workload's own
-    limit. `endpoint` is what they fill or empty, a word of `ENDS`.
+    Its `workers`, whose stages follow each other where `serial`; without any, what its `model`
+    asks for, else the workload's own limit. `endpoint` is what they fill or empty, a word of
+    `ENDS`.
     """
 
     workers: int = 0
     serial: bool = False
     endpoint: str = "gpu"
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,9 @@ class PathAnswer:
     collective
         What several GPUs do together, as it is laid: then `rate` is the algorithm bandwidth of
         nccl-tests. `None` for a transfer from here to there.
+    met
+        What comes of what a model asks for, where the workload moves something for one; `None` when
+        refused, too.
     """
 
     data_path: DataPath
@@ -155,6 +161,7 @@ class PathAnswer:
     stopped: tuple[str, ...] = ()
     stopped_count: int = 0
     collective: Laid | None = None
+    met: Met | None = None
 
     def __repr__(self) -> str:
         limits = f", limited by {shortened(full.name for full in self.bound)}" if self.bound else ""
@@ -527,6 +534,13 @@ class VerdictIs:
     verdict: Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """An answer of which was expected how many accelerators it feeds."""
+
+    path: PathAnswer
+
+
 CheckOutcome: TypeAlias = (
-    OutOfOrder | PathRefused | TimeOrRate | LimitedBy | TwoRates | OtherLocalities | VerdictIs
+    OutOfOrder | PathRefused | TimeOrRate | LimitedBy | TwoRates | Fed | OtherLocalities | VerdictIs
 )

@@ -19,6 +19,7 @@ from topo.solve.system import TIE
 from topo.study import answers
 from topo.study.answer import answer, reasons_of
 from topo.study.compare import usable
+from topo.study.needs import Feeding
 from topo.study.question import ask, chosen_workloads
 from topo.topology.locality import locality
 from topo.topology.topology import Topology
@@ -74,6 +75,7 @@ class _Judge:
             "rate": self._time_or_rate,
             "limited-by": self._limited_by,
             "beats": self._beats,
+            "feeds": self._feeds,
             "locality": self._locality,
             "possible": self._possible,
             "not-possible": self._possible,
@@ -159,6 +161,13 @@ class _Judge:
             return path.rate is not None, answers.PathRefused(refused.name, refused.reasons)
         beats = path.rate > rival.rate * (1 + TIE) and not path.at_most
         return beats, answers.TwoRates(path, rival)
+
+    def _feeds(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
+        path = self._answer(expectation, expectation.via)
+        if not isinstance(path.met, Feeding):
+            return False, answers.PathRefused(path.name, path.reasons)
+        # past an unknown capacity the rate may be anything lower, and fewer fed
+        return path.met.fed >= expectation.value and not path.at_most, answers.Fed(path)
 
     def _locality(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
         folding = self._topology.folding

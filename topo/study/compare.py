@@ -40,6 +40,7 @@ from topo.study.insights import (
     IdleLinks,
     Insight,
     MeasuredOtherwise,
+    NeedMet,
     NoAlgorithm,
     NoFaster,
     NotByNccl,
@@ -328,6 +329,7 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
             yield Refused(topology, path)
         elif path.verdict == "unknown":
             yield NotKnown(topology, path)
+    yield from (NeedMet(path) for path in solved if path.met is not None)
     if len(solved) > 1:  # the path that spares the RAM, or else the first, against each other
         best = min(solved, key=lambda path: path.counts.ram_traversals > 0)
         for path in solved:

@@ -99,6 +99,13 @@ class MeasuredOtherwise:
 
 
 @dataclass(frozen=True, slots=True)
+class NeedMet:
+    """What comes of what a model asks for, by a path: its `met`."""
+
+    path: PathAnswer
+
+
+@dataclass(frozen=True, slots=True)
 class ThroughRam:
     """A path takes every byte through RAM."""
 
@@ -193,6 +200,7 @@ Insight: TypeAlias = (
     | Faster
     | Slower
     | MeasuredOtherwise
+    | NeedMet
     | ThroughRam
     | CoresBusy
     | SerialWorker

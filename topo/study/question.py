@@ -11,18 +11,18 @@ from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import buffers_of, data_paths
 from topo.description.description import (
     END_OF_KIND,
-    ENDS,
     Collective,
     DataPath,
-    Direction,
     Workload,
 )
 from topo.description.keys import a_kind
+from topo.description.needs import ANY_SIZE
 from topo.description.workloads import (
     BY_A_SERVER,
     ON_NETWORK_ALONE,
     ROOTED,
     a_collective,
+    direction_between,
     too_few_or_many,
 )
 from topo.errors import DescriptionError, Finding, UnknownNameError
@@ -54,7 +54,6 @@ _BETWEEN_SERVERS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("ram", "ram"): ("sockets", "rdma"),
     ("gpu", "gpu"): ("peer-staged", "peer-rdma"),
 }
-_ANY_SIZE = 1e9  # bytes: rates are the same whatever it is
 _MOST = 4  # names in a list before "and 3 more"
 
 
@@ -157,21 +156,17 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     sources = _asked_devices(topology, source, target, end_is_source=True)
     targets = _asked_devices(topology, target, source, end_is_source=False)
     ends = (_end_of(topology, sources), _end_of(topology, targets))
-    order = sorted(ends, key=[*ENDS, ""].index)
     if "" in ends:
         wrong = _wrong(topology, {source: (sources, ends[0]), target: (targets, ends[1])})
         message = f"data goes between storage, RAM, GPUs and network cards; {wrong}"
         raise DescriptionError(Finding("not-storage-and-gpu", message))
-    direction: Direction = "copy"
     if all(any(topology[name].kind == "storage" for name in names) for names in (sources, targets)):
         message = f"{source or 'storage'} to {target or 'gpu'} is {ON_NETWORK_ALONE}"
         raise DescriptionError(Finding("not-storage-and-gpu", message, help=BY_A_SERVER))
-    if len(set(ends)) > 1 and ("storage" in ends or set(ends) == {"ram", "gpu"}):
-        direction = "read" if [*ends] == order else "write"
     return Workload(
         name=f"{source or 'storage'} to {target or 'gpu'}",
-        direction=direction,
-        size=_ANY_SIZE if size is None else size,
+        direction=direction_between(*ends),
+        size=ANY_SIZE if size is None else size,
         sources=sources,
         targets=targets,
         sized=size is not None,
@@ -179,7 +174,7 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
 
 
 def ask_collective(
-    topology: Topology, kind: Collective, over: str = "", *, size: float = _ANY_SIZE, root: str = ""
+    topology: Topology, kind: Collective, over: str = "", *, size: float = ANY_SIZE, root: str = ""
 ) -> Workload:
     """Return the workload of a collective over some GPUs, all where none are named.
 

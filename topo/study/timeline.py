@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from topo.datapaths.registry import data_path
 from topo.description.description import Basis, DataPath, Workload
 from topo.display import Displayed
-from topo.errors import Finding, NoRouteError, UnknownNameError
+from topo.errors import DescriptionError, Finding, NoRouteError, UnknownNameError
 from topo.flows.demands import Demand, UseMatrix, demands_of, use_matrix
 from topo.phrases import brief, listed
 from topo.records import dataclass
@@ -34,12 +34,16 @@ from topo.study.question import chosen_workloads, joins, usual_paths
 from topo.topology.topology import Resource, Topology
 from topo.units import format_duration
 
+_NO_END: Final = 1e30
+"""Bytes of what goes on: more than anything moves until all others are done."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One workload from its start to its last byte, by one data path.
 
-    `at_most` is whether an unknown capacity lies on its way: then it takes at least as long.
+    `at_most` is whether an unknown capacity lies on its way: then it takes at least as long. One of
+    which nobody says how many bytes it has `goes_on` until all others are done.
     """
 
     workload: Workload
@@ -47,6 +51,11 @@ class Run:
     start: float
     finish: float
     at_most: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has no last byte."""
+        return not self.workload.sized
 
     @property
     def duration(self) -> float:
@@ -137,6 +146,7 @@ class Simulation(Displayed):
             f"{run.workload.name} by {run.data_path} until "
             f"{'at least ' * run.at_most}{format_duration(run.finish)}"
             for run in self.runs
+            if not run.goes_on
         )
         return brief(self, f"{self.topology.name}: {', '.join(runs)}")
 
@@ -370,14 +380,19 @@ def _run(
     """Run demands that are laid already, none of them refused; `paths` by workload name."""
     if not demands:
         return Simulation(topology, at, (), (), {}, certified=True)
+    goes_on = {workload.name for workload in workloads if not workload.sized}
+    if len(goes_on) == len(workloads):
+        raise DescriptionError(_no_end(workloads))
     matrix = use_matrix(topology, demands, basis=at)
     with naming_demands(matrix):
         timeline = complete(
             matrix.system,
-            [demand.size for demand in demands],
+            [_NO_END if demand.workload in goes_on else demand.size for demand in demands],
             [demand.start for demand in demands],
             spans=True,
         )
+    if goes_on:
+        timeline = _until_all_are_done(timeline, [each.workload in goes_on for each in demands])
     unknowns = unknowns_of(matrix, most_loads(matrix, timeline.spans))
     bounded = {
         demand.workload for demand in demands if not demand.route.use.keys().isdisjoint(unknowns)
@@ -399,6 +414,28 @@ def _run(
         certified=timeline.certified,
         unknowns=unknowns,
         matrix=matrix,
+    )
+
+
+def _no_end(workloads: Sequence[Workload]) -> Finding:
+    first = workloads[0]
+    names = listed((workload.name for workload in workloads), most=4)
+    return Finding(
+        "no-end",
+        f"nothing here ends: {names} {'goes' if len(workloads) == 1 else 'go'} on and on",
+        help=f"say how much there is to read: `{first.name}: {{read: 640 GB, needs: ...}}`",
+        place=first.place,
+    )
+
+
+def _until_all_are_done(timeline: Timeline, goes_on: Sequence[bool]) -> Timeline:
+    """Return a timeline until the last of the demands that end, when those that go on stop."""
+    end = max(finish for finish, on in zip(timeline.finishes, goes_on, strict=True) if not on)
+    spans = (replace(span, end=min(span.end, end)) for span in timeline.spans if span.start < end)
+    return replace(
+        timeline,
+        finishes=tuple(min(finish, end) for finish in timeline.finishes),
+        spans=tuple(spans),
     )
 
 
@@ -493,7 +530,7 @@ def at_once(comparison: Comparison) -> AtOnce | None:
         Of all workloads. What was laid for it is used again, so that it costs little.
     """
     answers = comparison.workloads
-    if len(answers) < 2:  # noqa: PLR2004
+    if len(answers) < 2 or not any(answer.workload.sized for answer in answers):  # noqa: PLR2004
         return None
     # the data paths of storage, beside which a copy keeps to its own
     leading = [answer for answer in answers if answer.workload.direction != "copy"] or answers

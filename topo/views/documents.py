@@ -16,6 +16,7 @@ from topo.topology.topology import Resource, Topology
 from topo.views.json import Document, endpoint_key, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
     from topo.catalogue.part import Medium, Part
     from topo.description.description import Basis
     from topo.description.measured_edit import MeasuredLine
@@ -124,12 +125,17 @@ def affinity_document(affinities: Affinities) -> Document:
     return {"schema": "topo.affinity/1", **keys_of(affinities)}
 
 
-def catalogue_document(parts: Iterable[Part], media: Iterable[Medium]) -> Document:
-    """Return ``topo.parts/1``: parts and media, each figure with kind and source."""
+def catalogue_document(
+    parts: Iterable[Part], media: Iterable[Medium], needs: Iterable[Need] = ()
+) -> Document:
+    """Return ``topo.parts/1``: parts, media and needs, each figure with kind and source."""
+    from topo.views.needs_json import need_keys
+
     return {
         "schema": "topo.parts/1",
         "parts": [{"name": part.name, **keys_of(part)} for part in parts],
         "media": list(media),
+        "needs": [need_keys(need) for need in needs],
     }
 
 
@@ -240,7 +246,10 @@ def comparison_document(comparison: Comparison, meeting: AtOnce | None = None) -
                 "data_path": name,
                 "at_most": name in meeting.at_most,
                 "end_s": simulation.end,
-                "finishes_s": {run.workload.name: run.finish for run in simulation.runs},
+                "finishes_s": {
+                    run.workload.name: None if run.goes_on else run.finish
+                    for run in simulation.runs
+                },
             }
             for name, simulation in meeting.runs
         ],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topo.study.answers import PathAnswer, RoutedPath, Rung
     from topo.study.diff import AnswerPair, FieldChange
     from topo.study.inventory import Fact
-    from topo.study.prices import ClassPrice, Prices, TiedPrice, TimePrice
+    from topo.study.prices import ClassPrice, Prices, TiedPrice
     from topo.study.upgrade import Upgrades
 
 
@@ -273,6 +273,22 @@ def _in_words(attribute: str) -> Callable[[Any], Document]:
     return keys
 
 
+def _met(path: PathAnswer) -> Document:
+    if path.met is None:
+        return {}
+    from topo.views.needs_json import met_keys  # most workloads move nothing for a model
+
+    return met_keys(path.met)
+
+
+def _need_of_workload(workload: Workload) -> Document:
+    if workload.need is None:
+        return {}
+    from topo.views.needs_json import model_need_keys
+
+    return {"need": model_need_keys(workload.need)}
+
+
 def _rung_classes(rung: Rung) -> Document:
     from topo.views.sentences import class_words
 
@@ -289,43 +305,10 @@ def _price_sentences(prices: Prices) -> Document:
     return {"sentences": price_sentences(prices)}
 
 
-def _class_price(price: ClassPrice) -> Document:
-    from topo.views.prices import class_price
-    from topo.views.sentences import class_words
+def _price(price: ClassPrice | TiedPrice) -> Document:
+    from topo.views.prices_json import price_keys
 
-    return {
-        "class": price.kind,
-        "words": class_words(price.kind, len(price.resources)),
-        "resources": price.resources,
-        "one": {**keys_of(price.single, "gain cost"), **_seconds(price.single_time)},
-        "together": _together(price),
-        "sentence": class_price(price),
-    }
-
-
-def _tied_price(price: TiedPrice) -> Document:
-    from topo.views.prices import tied_price
-
-    steps = zip(price.resources, price.steps, strict=True)
-    return {
-        "resources": [{**keys_of(resource), "step": step} for resource, step in steps],
-        **_together(price),
-        "sentence": tied_price(price),
-    }
-
-
-def _together(price: ClassPrice | TiedPrice) -> Document:
-    return {
-        "at_most": price.at_most,
-        **keys_of(price.together, "gain cost range_up"),
-        **_seconds(price.together_time),
-        "next_bound": price.next_bound,
-    }
-
-
-def _seconds(price: TimePrice | None) -> Document:
-    """Return what one GB/s more saves and one less costs, null where there is no such time."""
-    return {"saved_s": price.saved if price else None, "lost_s": price.lost if price else None}
+    return price_keys(price)
 
 
 def _ranking(upgrades: Upgrades) -> Document:
@@ -374,6 +357,7 @@ def _answer_pair(pair: AnswerPair) -> Document:
     }
 
 
+_DONE: Final = "finish duration:time_s"
 _IN_BRIEF: Final = "verdict reasons rate at_most time *counts bottlenecks tied unknowns:unknown"
 
 
@@ -445,6 +429,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         size_keys,
         _joined,
         "efficiency",
+        _need_of_workload,
     ),
     "WorkloadAnswer": (
         "*workload paths",
@@ -480,6 +465,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         _cores,
         "unknowns:unknown unlimited",
         _collective,
+        _met,
     ),
     "Bottleneck": (
         "*resource capacity load figure_basis:basis figure.kind figure.source",
@@ -515,10 +501,14 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "total fair_total:max_min_total_bytes_per_s time at_most classes tie",
         _price_sentences,
     ),
-    "ClassPrice": (_class_price,),
-    "TiedPrice": (_tied_price,),
+    "ClassPrice": (_price,),
+    "TiedPrice": (_price,),
     "Run": (
-        "workload.name:workload data_path workload.size:bytes start finish duration:time_s at_most",
+        "workload.name:workload data_path",
+        lambda run: {"bytes": None if run.goes_on else run.workload.size},
+        "start",
+        lambda run: dict.fromkeys(("finish_s", "time_s")) if run.goes_on else keys_of(run, _DONE),
+        "at_most",
     ),
     "CutOff": ("workload data_path endpoints count whole",),
     "Moment": ("start end rates:workloads",),

@@ -303,6 +303,13 @@ def _measured_otherwise(fact: insights.MeasuredOtherwise) -> str:
 
 
 @sentence.register
+def _of_a_model(fact: insights.NeedMet | answers.Fed) -> str:
+    from topo.views.needs import fed_sentence, need_sentence
+
+    return fed_sentence(fact.path) if isinstance(fact, answers.Fed) else need_sentence(fact.path)
+
+
+@sentence.register
 def _through_ram(fact: insights.ThroughRam) -> str:
     path, traversals = fact.path, fact.path.counts.ram_traversals
     times = {1: "once", 2: "twice"}.get(traversals, f"{traversals} times")
@@ -399,7 +406,7 @@ def _unlimited(fact: insights.NotModelled | insights.TakenAsUnlimited) -> str:
 @sentence.register
 def _own_limit(limit: answers.OwnLimit) -> str:
     if not limit.workers:
-        return "the workload's own limit"
+        return f"what {limit.model} asks for" if limit.model else "the workload's own limit"
     workers = "its one worker" if limit.workers == 1 else f"its {limit.workers} workers"
     each = f"a {ENDPOINT_WORDS[limit.endpoint][0]}"
     return f"{workers} {each}" + ", one stage after the other" * limit.serial
@@ -517,7 +524,7 @@ def at_once_sentence(together: AtOnce) -> str:
 
 
 def _done(simulation: Simulation) -> str:
-    first, *later = simulation.runs
+    first, *later = [run for run in simulation.runs if not run.goes_on]
     words = [f"{first.workload.name} is done {done_words(first.finish, at_most=first.at_most)}"]
     words += [f"{run.workload.name} {done_words(run.finish, at_most=run.at_most)}" for run in later]
     return listed(words, most=6)

@@ -266,7 +266,8 @@ class _Sheet(Chart):
     def _lane(self, simulation: Simulation, run: Run, colours: tuple[str, str], top: float) -> None:
         """Paint a workload's lane: its name, the scale of its rate, its bars, its end."""
         workload, bottom = run.workload, top + _LANE
-        summary = f"{workload.direction} {format_size(workload.size)} by {run.data_path}"
+        size = f" {format_size(workload.size)}" if workload.sized else ""
+        summary = f"{workload.direction}{size} by {run.data_path}"
         names = wrapped(workload.name, _LABEL, 13.0, lines=1)
         lines = [Line(text, 12.0, bold=True) for text in names]
         lines += [Line(text, tone="soft") for text in wrapped(summary, _LABEL, lines=2)]
@@ -288,7 +289,7 @@ class _Sheet(Chart):
         # when it is done, and when it starts if that is later than the others
         x = self._x(run.finish)
         self.rule(Rect(x - 1.5, top - 3, 3.0, _LANE + 3), self.theme.ink)
-        done = Line(format_duration(run.finish), 12.0, bold=True)
+        done = Line("goes on" if run.goes_on else format_duration(run.finish), 12.0, bold=True)
         self.rule(Rect(x + 5, top - 2, done.width, 16), self.theme.paper)
         self.write((x + 6, top + 6), done)
         if run.at_most:

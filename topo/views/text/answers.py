@@ -1,4 +1,4 @@
-"""Pages that answer a question: compare, bottleneck, simulate, measure."""
+"""Pages that answer a question: compare, bottleneck, measure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
 from topo.phrases import shortened
+from topo.study.insights import NeedMet
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.prices import price_sentences
 from topo.views.sentences import (
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
 
 
 _NONE: Final = "-"
-_BAR: Final = 40  # characters of the longest bar of a timeline
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
@@ -163,6 +163,10 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
         column[f"each {endpoint}"] = "at most " * path.at_most + each
     if path.start_rate is not None and path.finish_apart:
         column["rate while all run"] = "at most " * path.at_most + format_rate(path.start_rate)
+    if workload.need is not None:
+        from topo.views.needs import need_rows
+
+        column |= need_rows(path, workload.need)
     if workload.efficiency is not None:
         low, high = map(format_ratio, workload.efficiency)
         times = " to ".join(map(format_duration, path.time_range or ()))
@@ -286,6 +290,8 @@ def bottleneck_page(ladder: Ladder, explained: Explanation | None = None) -> Ite
         yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
         yield _full_resources(path)
+    if path.met is not None:
+        yield Text(sentence(NeedMet(path)))
     if ladder.any_routing:
         yield Text(sentence(ladder.any_routing))
     if ladder.rungs:
@@ -395,111 +401,9 @@ def _used(use: Use) -> Row:
     )
 
 
-# --- simulate ----------------------------------------------------------------------------
-
-
-def simulation_page(simulation: Simulation) -> Iterator[Block]:
-    """Yield the timeline: when each workload is done, and what each gets in every span."""
-    yield Heading(title_of(simulation.topology))
-    yield from _cut_off([simulation])
-    if not simulation.runs:
-        return
-    end = simulation.end or 1.0
-    yield table(
-        (
-            "workload",
-            "by",
-            right("start"),
-            right("done"),
-            f"0 to {format_duration(simulation.end)}",
-        ),
-        (
-            (
-                run.workload.name,
-                run.data_path,
-                format_duration(run.start),
-                Cell(at_least(run.finish, run)),
-                _bar(run.start / end, run.finish / end),
-            )
-            for run in simulation.runs
-        ),
-    )
-    near_ends = {rate.near_end for moment in simulation.moments for rate in moment.rates}
-    endpoints = ENDPOINT_WORDS[near_ends.pop()][1] if len(near_ends) == 1 else "ends"
-    yield Heading("Spans: what runs, what it gets, what stops it")
-    yield table(
-        (right("from"), right("to"), "workload", right("rate"), endpoints, wide("stopped by")),
-        (
-            (
-                "" if place else format_duration(moment.start),
-                "" if place else format_duration(moment.end),
-                rate.workload,
-                "at most " * rate.at_most + format_rate(rate.rate),
-                shortened(rate.endpoints),
-                stopped_words(rate.stopped_by),
-            )
-            for moment in simulation.moments
-            for place, rate in enumerate(moment.rates)
-        ),
-    )
-    yield basis_note(simulation.basis)
-
-
-def _cut_off(simulations: Iterable[Simulation]) -> Iterator[Block]:
-    """Yield a sentence for each workload of which some endpoints do not run."""
-    of_all = (cut_off for simulation in simulations for cut_off in simulation.cut_off)
-    for cut_off in dict.fromkeys(of_all):
-        name = f"{cut_off.workload} by {cut_off.data_path}"
-        if cut_off.whole:
-            yield Text(f"{name} does not run: it has no way any more.")
-        else:
-            number = f" ({cut_off.count} in all)" * (cut_off.count > 1)
-            yield Text(f"{name}: no way any more for {shortened(cut_off.endpoints)}{number}.")
-
-
 def at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
     """Return a time in words, "at least" where it is a bound."""
     return "at least " * bound.at_most + format_duration(seconds)
-
-
-def _bar(start: float, end: float) -> str:
-    """Return a run's bar, from and to its parts of the whole time."""
-    first, last = round(start * _BAR), round(end * _BAR)
-    return " " * first + "#" * max(last - first, 1)
-
-
-def together_page(simulations: Sequence[tuple[str, Simulation]]) -> Iterator[Block]:
-    """Yield the workloads run together, once by each data path."""
-    first = simulations[0][1]
-    yield Heading(f"{title_of(first.topology)}: the workloads together")
-    yield from _cut_off(simulation for _, simulation in simulations)
-    simulations = [(name, simulation) for name, simulation in simulations if simulation.runs]
-    if not simulations:
-        return
-    names = dict.fromkeys(run.workload.name for _, each in simulations for run in each.runs)
-    runs = [{run.workload.name: run for run in simulation.runs} for _, simulation in simulations]
-    rows: list[Row] = [
-        (
-            name,
-            *(at_least(of[name].finish, of[name]) if name in of else _NONE for of in runs),
-        )
-        for name in names
-    ]
-    ends = (Cell(at_least(simulation.end, simulation)) for _, simulation in simulations)
-    yield table(
-        ("workload", *(right(name) for name, _ in simulations)), [*rows, ("all done", *ends)]
-    )
-    sentences = []
-    for name, simulation in simulations:
-        opening = simulation.moments[0].rates
-        rates = ", ".join(
-            f"{rate.workload} {'at most ' * rate.at_most}{format_rate(rate.rate)}"
-            for rate in opening
-        )
-        resources = dict.fromkeys(resource for rate in opening for resource in rate.stopped_by)
-        sentences.append(f"{name}: at first {rates}; {bound_words(resources)}.")
-    yield Bullets(tuple(sentences))
-    yield basis_note(first.basis)
 
 
 # --- measure --------------------------------------------------------------------------------------

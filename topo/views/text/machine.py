@@ -33,6 +33,7 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
     from topo.catalogue.part import Figure, Medium, Part, PeerCaps, Ports
     from topo.description.description import Basis, Device, Fabric, Settings, Workload
     from topo.routes.route import Route, Subflow, Transfer
@@ -464,8 +465,10 @@ def _use(topology: Topology, route: Route, basis: Basis) -> Table:
 # --- the catalogue --------------------------------------------------------------------------------
 
 
-def catalogue_page(parts: Iterable[Part], media: Iterable[Medium]) -> Iterator[Block]:
-    """Yield parts by kind, then media: names to write in a file."""
+def catalogue_page(
+    parts: Iterable[Part], media: Iterable[Medium], needs: Iterable[Need] = ()
+) -> Iterator[Block]:
+    """Yield parts by kind, then media and what models need: names to write in a file."""
     for kind, of_kind in grouped(parts, lambda part: part.kind).items():
         yield Heading(kind)
         yield table(("", wide()), ((Cell(part.name), part.title) for part in of_kind))
@@ -479,6 +482,10 @@ def catalogue_page(parts: Iterable[Part], media: Iterable[Medium]) -> Iterator[B
                 for family, of_family in families.items()
             ),
         )
+    named = [(Cell(need.name), need.title) for need in needs]
+    if named:
+        yield Heading("needs")
+        yield table(("", wide()), named)
 
 
 def part_page(part: Part) -> Iterator[Block]:

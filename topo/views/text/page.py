@@ -171,6 +171,10 @@ def workload_sentence(workload: Workload) -> str:
     ends = (shortened(workload.sources), shortened(workload.targets))
     size = f" {format_size(workload.size)}" if workload.sized else ""
     rates = "" if workload.sized else "; rates only, since no size is said"
+    if workload.need is not None:
+        from topo.views.needs import need_words
+
+        size, rates = f"{size} ({need_words(workload.need)})", ""
     return f"{workload.direction}{size}, {ends[0]} to {ends[1]}{rates}"
 
 

@@ -1,0 +1,267 @@
+"""Accelerators fed, checkpoints and KV caches: what a machine makes of what models ask for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.machines import PARTS, built
+from topo.catalogue.needs import needs
+from topo.errors import DescriptionError
+from topo.study.bottleneck import bottleneck
+from topo.study.check import check
+from topo.study.compare import compare
+from topo.study.needs import Checkpointing, Feeding, Moved
+from topo.study.timeline import simulate
+from topo.views.needs import need_sentence
+
+GB = 1e9
+H100 = 146.600628e6 * 7 / 0.323  # bytes/s of unet3d
+
+# Eight GPUs on two sockets, each with a card of 50 GB/s in its own 100 GB/s of storage.
+MACHINE = (
+    PARTS
+    + """
+  h100: {like: accel, accelerator: h100}
+  a100: {like: accel, accelerator: a100}
+  mi300x: {like: accel, accelerator: mi300x}
+needs:
+  eager: {rate: 10 GB/s, utilisation: 80 %, source: test}
+devices:
+  storage: STORAGE
+  nic[0-1]: card
+  cpu[0-1]: socket
+  ram[0-1]: dram
+  gpu[0-3]: FIRST
+  gpu[4-7]: SECOND
+links:
+  - storage -- nic: infiniband ndr
+  - nic -- cpu: pcie 5 x16
+  - ram -- cpu: memory-bus
+  - cpu0 -- cpu1: 4x upi 16 GT/s
+  - gpu -- cpu in blocks: pcie 5 x16
+workloads:
+  train: {NEED, from: storage, to: gpu}
+"""
+)
+
+
+def machine(
+    need="needs: unet3d",
+    *,
+    storage="target",
+    first="h100",
+    second="h100",
+    expect=(),
+    to="gpu",
+    changes=None,
+):
+    text = MACHINE.replace("to: gpu", f"to: {to}").replace("NEED", need)
+    text = text.replace("STORAGE", storage).replace("FIRST", first).replace("SECOND", second)
+    text += "expect:\n" * bool(expect) + "".join(f"  - {line}\n" for line in expect)
+    return built(text, changes)
+
+
+def fed(topology, via="direct"):
+    path = compare(topology, via=[via])[via]
+    assert isinstance(path.met, Feeding)
+    return path, path.met
+
+
+def test_a_gpu_takes_no_more_than_it_computes_on():
+    path, feeding = fed(machine())
+    assert path.rate == pytest.approx(8 * H100)
+    assert path.bottlenecks == ()
+    assert [limit.model for limit in path.own_limits] == ["unet3d"]
+    assert (feeding.fed, feeding.count) == (8, 8)
+    assert feeding.supply == pytest.approx(100 * GB)
+    assert feeding.room == 34  # 100 / 2.859
+    assert path.time is None
+
+
+def test_as_many_are_fed_as_have_their_share_at_once():
+    path, feeding = fed(machine(storage="{part: target, read: 16 GB/s}"))
+    assert path.rate == pytest.approx(16 * GB)
+    assert feeding.fed == 5  # 16 / 2.859 = 5.6
+    assert feeding.kinds[0].rates == pytest.approx((2 * GB, 2 * GB))
+    assert [full.resource.name for full in path.bottlenecks] == ["storage/read"]
+    words = need_sentence(path)
+    assert "direct feeds 5 of 8 H100 with unet3d at 90 %" in words
+    assert "and has 2 GB/s while all run" in words
+
+
+def test_all_are_fed_at_just_their_share():
+    share = 8 * 0.9 * H100 / GB
+    for rate, count in ((share * (1 + 1e-12), 8), (share * (1 - 1e-6), 7)):
+        _, feeding = fed(machine(storage=f"{{part: target, read: {rate!r} GB/s}}"))
+        assert feeding.fed == count
+
+
+def test_each_socket_feeds_whole_accelerators():
+    # 9 GB/s a card feed three of 2.859 each: six, not the 6.3 of both together
+    _, feeding = fed(machine(changes={"nic.chip": "9 GB/s"}))
+    assert feeding.fed == 6
+
+
+def test_generations_ask_for_different_rates():
+    path, feeding = fed(machine(second="a100"))
+    assert path.rate == pytest.approx(4 * H100 * (1 + 0.323 / 0.636))
+    assert [(kind.accelerator, kind.count) for kind in feeding.kinds] == [("h100", 4), ("a100", 4)]
+    assert feeding.fed == 8
+    assert feeding.room is None
+    assert "4 H100 and 4 A100" in need_sentence(path)
+
+
+def test_of_an_unknown_generation_the_need_is_unknown():
+    path, feeding = fed(machine(first="mi300x", second="mi300x"))
+    assert (feeding.fed, feeding.unknown, feeding.count) == (0, 8, 8)
+    assert path.rate == pytest.approx(100 * GB)
+    words = need_sentence(path)
+    assert "Whether direct feeds 8 MI300X is not known" in words
+    assert "a100, h100 and b200 are known" in words
+    path, feeding = fed(machine(first="accel"))
+    assert (feeding.fed, feeding.unknown) == (4, 4)
+    assert "Whether direct feeds 4 GPUs is not known" in need_sentence(path)
+
+
+def test_a_rate_that_is_said_outright_holds_for_any_accelerator():
+    path, feeding = fed(machine("needs: eager", first="accel", second="mi300x"))
+    assert path.rate == pytest.approx(80 * GB)
+    assert feeding.fed == 8
+    assert feeding.room == 12  # 100 / 8
+    assert feeding.kinds[0].rate.kind == "quoted"
+
+
+def test_a_workload_says_what_its_gpus_are():
+    _, feeding = fed(machine("needs: retinanet, accelerators: b200", first="accel"))
+    assert [(kind.accelerator, kind.count) for kind in feeding.kinds] == [("b200", 8)]
+    assert feeding.kinds[0].rate.value == pytest.approx(322957 * 24 / 0.04755)
+
+
+@pytest.mark.parametrize("words", ["20x h100", "10x h100 each"])
+def test_accelerators_stand_behind_ram(words):
+    path = compare(machine(f"needs: unet3d, accelerators: {words}", to="ram"), via=["odirect"])
+    met = path["odirect"].met
+    assert isinstance(met, Feeding)
+    assert met.count == 20
+    assert met.fed == 20
+    assert path["odirect"].rate == pytest.approx(20 * H100)
+
+
+def test_a_data_set_of_a_size_takes_as_long_as_its_accelerators_do():
+    path, feeding = fed(machine("read: 640 GB, needs: unet3d"))
+    assert path.time == pytest.approx(640e9 / (8 * H100))
+    assert feeding.fed == 8
+
+
+def test_expectations_judge_how_many_are_fed():
+    slow = "{part: target, read: 16 GB/s}"
+    lines = ("train via direct feeds 5", "train via direct feeds 6")
+    judgements = check(machine(storage=slow, expect=lines))
+    assert [judgement.holds for judgement in judgements] == [True, False]
+    # past an unknown capacity nothing is promised
+    unknown = machine(storage="{part: target, read: unknown}", expect=lines[:1])
+    assert [judgement.holds for judgement in check(unknown)] == [False]
+
+
+# --- checkpoints ----------------------------------------------------------------------------------
+
+
+def save(words="", *, via="direct"):
+    text = MACHINE.replace("FIRST", "h100").replace("SECOND", "h100").replace("STORAGE", "target")
+    text = text.replace("to: gpu}", "to: gpu}\n  save: {checkpoint: llama3-70b, SAID}")
+    text = text.replace("NEED", "needs: unet3d")
+    said = f"{words}, " * bool(words) + "from: gpu, to: storage"
+    path = compare(built(text.replace("SAID", said)), workload="save", via=[via])[via]
+    assert isinstance(path.met, Checkpointing)
+    return path, path.met
+
+
+def test_the_best_interval_loses_as_much_by_writing_as_by_failures():
+    path, costs = save("accelerators: 1024")
+    assert path.size == 912e9
+    assert costs.write == path.time == pytest.approx(912 / 80)
+    assert costs.mtbf == pytest.approx(50_000 * 3600 / 1024)
+    assert costs.interval == pytest.approx(math.sqrt(2 * costs.write * costs.mtbf))
+    assert costs.writing == pytest.approx(costs.repeating)
+    assert costs.lost == pytest.approx(86400 * math.sqrt(2 * costs.write / costs.mtbf))
+    # no other interval loses less
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        other = costs.interval * factor
+        assert costs.write / other + other / 2 / costs.mtbf > costs.lost / 86400
+
+
+def test_the_gpus_that_write_are_those_that_fail_unless_somebody_says_another_number():
+    assert save()[1].accelerators == 8
+    assert save("accelerators: 16384x h100")[1].accelerators == 16384
+    assert save("mttf: 1000 h")[1].mtbf == pytest.approx(1000 * 3600 / 8)
+    assert save("mttf: 1000 h")[1].mttf.source.endswith(":36")
+
+
+def test_the_rule_does_not_hold_where_a_write_is_as_long_as_failures_are_apart():
+    path, costs = save("accelerators: 1000000, mttf: 2 h")
+    assert not costs.rule_holds
+    assert costs.lost <= 86400
+    assert "it is not" in need_sentence(path)
+
+
+def test_mlcommons_figure_is_what_meta_saw():
+    """419 unexpected interruptions in 54 days of 16,384 GPUs: arXiv:2407.21783, section 3.3.4."""
+    _, costs = save("accelerators: 16384")
+    assert costs.mtbf == pytest.approx(54 * 86400 / 419, rel=0.02)
+
+
+# --- KV caches ------------------------------------------------------------------------------------
+
+
+def test_a_kv_cache_has_the_bytes_of_its_tokens():
+    text = MACHINE.replace("NEED, from: storage", "kv-cache: llama3-70b, tokens: 128Ki, from: ram")
+    for word in ("FIRST", "SECOND"):
+        text = text.replace(word, "h100")
+    path = compare(built(text.replace("STORAGE", "target")), via=["pinned"])["pinned"]
+    assert isinstance(path.met, Moved)
+    assert path.size == 2 * 80 * 8 * 128 * 2 * 131072
+    assert path.met.tokens == 131072
+    assert "131,072 tokens of llama3-70b" in need_sentence(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("llama3-8b", 131_072),
+        ("llama3-405b", 516_096),
+        ("qwen3-235b-a22b", 192_512),
+        ("deepseek-v3", 70_272),  # a compressed vector instead of keys and values
+    ],
+)
+def test_bytes_of_a_token(model, size):
+    token = needs()[model].token
+    assert token is not None
+    assert token.value == size
+
+
+# --- together -------------------------------------------------------------------------------------
+
+
+def test_what_has_no_end_runs_until_all_others_are_done():
+    text = MACHINE.replace("NEED", "needs: unet3d").replace("FIRST", "h100")
+    text = text.replace("SECOND", "h100").replace("STORAGE", "target")
+    text += "  load: {read: 640 GB, from: storage, to: gpu}\n"
+    simulation = simulate(built(text), via="direct")
+    # training takes what it asks for, the load the rest
+    rest = 100 * GB - 8 * H100
+    assert simulation["load"].finish == pytest.approx(640 * GB / rest)
+    assert simulation["train"].finish == simulation.end == simulation["load"].finish
+    assert simulation["train"].goes_on
+    assert simulation.certified
+    with pytest.raises(DescriptionError, match="nothing here ends"):
+        simulate(machine(), via="direct")
+
+
+def test_the_ladder_of_what_is_fed_has_no_rung():
+    ladder = bottleneck(machine(), workload="train", via="direct")
+    assert ladder.rungs == ()
+    assert ladder.end.why == "own-limits"
+    ladder = bottleneck(machine(storage="{part: target, read: 16 GB/s}"), via="direct")
+    assert [full.name for full in ladder.rungs[0].resources] == ["storage/read"]

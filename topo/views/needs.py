@@ -1,0 +1,242 @@
+"""What comes of what models ask for, in words: accelerators fed, checkpoints, KV caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from topo.catalogue.fields import DURATION, NEED_FIELDS, RATE, SIZE
+from topo.description.description import ASKS
+from topo.description.needs import serves
+from topo.phrases import listed
+from topo.solve.system import TIE
+from topo.study.needs import Checkpointing, Feeding, Moved
+from topo.units import format_duration, format_rate, format_ratio, format_size
+from topo.views.explain import Page
+from topo.views.sentences import limit_words, limited_by
+from topo.views.text.page import Block, Cell, Heading, Row, Text, sourced, table, wide
+
+_MINUTE, _HOUR = 60.0, 3600.0
+
+if TYPE_CHECKING:
+    from topo.catalogue.needs import Need
+    from topo.description.description import ModelNeed
+    from topo.study.answers import PathAnswer
+    from topo.study.needs import Kind
+
+
+def need_words(need: ModelNeed) -> str:
+    """Return what a workload moves for a model: ``a checkpoint of llama3-70b``."""
+    name = need.model.name
+    if need.asks == "needs":
+        behind = f" of {need.accelerators} {called(need.accelerator)} each" * bool(
+            need.accelerators
+        )
+        return f"what {name}{behind} computes on"
+    if need.asks == "checkpoint":
+        return f"a checkpoint of {name}"
+    return f"the KV cache of {need.tokens:,} tokens of {name}"
+
+
+def called(accelerator: str) -> str:
+    """Return what an accelerator is called: ``H100``; "accelerators" where nobody says what."""
+    return accelerator.upper() or "accelerators"
+
+
+def need_page(need: Need) -> Iterator[Block]:
+    """Yield what a model asks for, each figure with its kind and source, and what follows."""
+    yield Heading(f"{need.name}: {need.title}" if need.title else need.name)
+    if need.source:
+        yield Text(f"Source: {need.source}.")
+    rows: list[Row] = []
+    for key, figure in need.figures.items():
+        field = NEED_FIELDS[key]
+        rows.append((Cell(key), field.quantity.text(figure.value), sourced(figure), field.meaning))
+    for accelerator, step in need.steps.items():
+        meaning = f"how long {called(accelerator)} computes on a batch"
+        rows.append(
+            (Cell(f"step, {accelerator}"), DURATION.text(step.value), sourced(step), meaning)
+        )
+    share = need.figures.get("utilisation")
+    for accelerator in need.steps:
+        rate = need.rate(accelerator)
+        meaning = f"what {called(accelerator)} reads while it never waits"
+        if share is not None and share.value and rate.value:
+            meaning += f"; it is fed with {format_rate(share.value * rate.value)}"
+        rows.append((Cell(f"rate, {accelerator}"), RATE.text(rate.value), sourced(rate), meaning))
+    if need.token is not None:
+        meaning = "what the KV cache holds of a token"
+        rows.append((Cell("token"), SIZE.text(need.token.value), sourced(need.token), meaning))
+    yield table(("key", "value", wide("kind and source"), wide("meaning")), rows)
+
+
+def need_explained(need: Need) -> Page:
+    """Return the page of a model: what it asks for, by which formula, and how to say it."""
+    share = need.figures.get("utilisation")
+    lines = [f"{need.title}.", ""] if need.title else []
+    for accelerator in need.steps:
+        rate = need.rate(accelerator)
+        line = f"{called(accelerator)} computes on {format_rate(rate.value or 0.0)}"
+        line += f" ({'a guess: ' * (rate.kind == 'guess')}record x batch / step: {rate.source})"
+        if share is not None and share.value:
+            line += f"; with {format_rate(share.value * (rate.value or 0.0))} it is fed"
+        lines += [f"{line}.", ""]
+    if (rate_of_any := need.figures.get("rate")) is not None:
+        lines += [f"Any accelerator reads {RATE.text(rate_of_any.value)}.", ""]
+    if (checkpoint := need.figures.get("checkpoint")) is not None:
+        lines += [f"A checkpoint has {SIZE.text(checkpoint.value)}: {checkpoint.source}.", ""]
+    if (token := need.token) is not None:
+        heads = "2 x layers x kv-heads x head-dim x kv-value"
+        formula = "layers x kv-latent x kv-value" if "kv-latent" in need.figures else heads
+        bytes_of_one = f"{token.value or 0.0:,.0f} B"
+        lines += [f"The KV cache of a token has {bytes_of_one} ({formula}: {token.source}).", ""]
+    if (mttf := need.figures.get("mttf")) is not None:
+        lines += [f"One fails every {(mttf.value or 0.0) / _HOUR:,.10g} h.", ""]
+    wanted = {"needs": "from: storage, to: gpu", "checkpoint": "from: gpu, to: storage"}
+    wanted["kv-cache"] = "tokens: 128Ki, from: ram, to: gpu"
+    written = [
+        f"    {{{asks}: {need.name}, {wanted[asks]}}}" for asks in ASKS if serves(need, asks)
+    ]
+    lines += [*written, ""] if written else []
+    lines += [f"Source: {need.source}."]
+    return Page(need.name, "what a model needs", "\n".join(lines))
+
+
+def long_words(seconds: float) -> str:
+    """Return a time as minutes or hours where it is one.
+
+    Examples
+    --------
+    >>> long_words(90), long_words(600), long_words(20258)
+    ('90 s', '10 min', '5.63 h')
+    """
+    for unit, name in ((_HOUR, "h"), (_MINUTE, "min")):
+        if 2 * unit <= seconds < 1000 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return format_duration(seconds)
+
+
+def need_rows(path: PathAnswer, need: ModelNeed) -> dict[str, str]:
+    """Return what is said of a path in a table, by row: empty where it is refused."""
+    met, at_most, at_least = path.met, "at most " * path.at_most, "at least " * path.at_most
+    if need.asks == "needs":
+        room = ""
+        if isinstance(met, Feeding) and met.room is not None:
+            room = f"{'at most ' * met.supply_at_most}{met.room}"
+        return {"accelerators fed": fed_words(path), "it would feed": room}
+    if need.asks == "kv-cache" or not isinstance(met, Checkpointing):
+        tokens = f"{at_most}{met.tokens / met.time:,.0f}" if isinstance(met, Moved) else ""
+        return {"tokens a second": tokens if need.asks == "kv-cache" else ""}
+    return {
+        "best interval": at_least + long_words(met.interval),
+        "lost a day": at_least + long_words(met.lost),
+    }
+
+
+def fed_words(path: PathAnswer) -> str:
+    """Return how many of its accelerators a path feeds: ``5 of 8``; nothing where it is refused."""
+    met = path.met
+    if not isinstance(met, Feeding):
+        return ""
+    if met.unknown == met.count:
+        return f"unknown of {met.count}"
+    return f"{'at most ' * path.at_most}{met.fed} of {met.count}"
+
+
+def fed_sentence(path: PathAnswer) -> str:
+    """Return how many a path feeds of which something else was expected."""
+    words = f"it feeds {fed_words(path)}, limited by {limit_words(path)}"
+    unknown = f": unknown is how much passes {listed(path.unknowns, most=4)}"
+    return words + unknown * path.at_most
+
+
+def need_sentence(path: PathAnswer) -> str:
+    """Return what comes of what a model asks for, with the numbers that it rests on."""
+    met = path.met
+    if isinstance(met, Feeding):
+        return " ".join(_feeding(path, met))
+    if isinstance(met, Checkpointing):
+        return " ".join(_checkpointing(path, met))
+    return _moved(path, met) if met is not None else ""
+
+
+def _feeding(path: PathAnswer, feeding: Feeding) -> Iterator[str]:
+    at_most = "at most " * path.at_most
+    share = feeding.utilisation.value or 1.0
+    known = [kind for kind in feeding.kinds if kind.rate.known]
+    for kind in feeding.kinds:
+        if not kind.rate.known:
+            yield f"Whether {path.name} feeds {_counted(kind)} is not known: {kind.rate.source}."
+    if not known:
+        return
+    number = sum(kind.count for kind in known)
+    names = listed(_counted(kind) for kind in known) if len(known) > 1 else _counted(known[0])
+    of = "" if feeding.fed == number else f"{at_most}{feeding.fed} of "
+    words = f"{path.name} feeds {of}{names} with {feeding.model} at {format_ratio(share)}: "
+    if at_most and not of:
+        words = f"By the known capacities alone, {words}"
+    asks = (
+        f"{'each' if len(known) == 1 else f'each {called(kind.accelerator)}'} needs "
+        f"{format_rate(share * (kind.rate.value or 0.0))}"
+        f"{_of_what_it_reads(kind, share)}{_gets(kind, feeding, at_most)}"
+        for kind in known
+    )
+    yield f"{words}{'; '.join(asks)}."
+    by = f", where {limited_by(feeding.bound)} would stop it" if feeding.bound else ""
+    if feeding.room is not None and feeding.count == number:
+        one, could = called(known[0].accelerator), "at most " * feeding.supply_at_most
+        yield (
+            f"In all it passes {could}{format_rate(feeding.supply)}{by}: enough for "
+            f"{could}{feeding.room} {one}."
+        )
+
+
+def _counted(kind: Kind) -> str:
+    return f"{kind.count} {called(kind.accelerator) if kind.accelerator else 'GPUs'}"
+
+
+def _of_what_it_reads(kind: Kind, share: float) -> str:
+    formula = kind.rate.source if kind.rate.kind in ("formula", "guess") else ""
+    guess = "a guess: " * (kind.rate.kind == "guess")
+    if not formula:
+        return ""
+    return f" ({guess}{format_ratio(share)} of {formula})" if share < 1 else f" ({guess}{formula})"
+
+
+def _gets(kind: Kind, feeding: Feeding, at_most: str) -> str:
+    """Return what accelerators get while all run, or could have where that is all they need."""
+    least, most = kind.rates
+    if least >= (feeding.utilisation.value or 1.0) * (kind.rate.value or 0.0) * (1 - TIE):
+        could = format_rate(feeding.supply / feeding.count)
+        more = f" and could have {'at most ' * feeding.supply_at_most}{could}"
+        return more * (len(feeding.kinds) == 1)
+    rates = format_rate(least) if least == most else f"{format_rate(least)} to {format_rate(most)}"
+    return f", and has {at_most}{rates} while all run"
+
+
+def _checkpointing(path: PathAnswer, costs: Checkpointing) -> Iterator[str]:
+    at_least = "at least " * path.at_most
+    many = f"{costs.accelerators:,} accelerator{'s' * (costs.accelerators != 1)}"
+    yield (
+        f"{path.name} writes a checkpoint of {costs.model} in {at_least}"
+        f"{format_duration(costs.write)}. One of {many} fails every {long_words(costs.mtbf)} "
+        f"({(costs.mttf.value or 0.0) / _HOUR:,.10g} h for one, {costs.mttf.kind}), so the best is "
+        f"one every {long_words(costs.interval)}, by Young's and Daly's rule: "
+        f"{long_words(costs.lost)} a day are lost, {long_words(costs.writing)} writing and "
+        f"{long_words(costs.repeating)} computed again."
+    )
+    if not costs.rule_holds:
+        yield "The rule takes a write to be short against the time between failures; it is not."
+
+
+def _moved(path: PathAnswer, moved: Moved) -> str:
+    at_least = "at least " * path.at_most
+    time = f"{at_least}{format_duration(moved.time)}"
+    if not moved.tokens or moved.token is None:
+        return f"{path.name} moves a checkpoint of {moved.model} in {time}."
+    rate = f"{'at most ' * path.at_most}{moved.tokens / moved.time:,.0f} tokens a second"
+    return (
+        f"{path.name} moves {moved.tokens:,} tokens of {moved.model} in {time}, {rate}: "
+        f"{format_size(moved.size)}, {format_size(moved.token.value or 0.0)} a token "
+        f"({moved.token.source})."
+    )
