@@ -473,7 +473,7 @@ def test_it_fits_and_reads_at_every_width(shown, width, scheme):
     assert page.ask(FAINT) == []
 
 
-@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100"])
+@pytest.mark.parametrize("name", ["gds-textbook", "dgx-h100", "dgx-a100", "pod-32", "kv-cache"])
 def test_it_prints_on_two_pages_with_dark_ink_on_white(shown, name):
     page = shown(report(topo.load(name)), color_scheme="dark")
     paper = page.page.pdf(prefer_css_page_size=True)
@@ -481,6 +481,132 @@ def test_it_prints_on_two_pages_with_dark_ink_on_white(shown, name):
     page.page.emulate_media(media="print")
     ink = page.ask("() => getComputedStyle(document.querySelector('#rate')).color")
     assert ink == "rgb(21, 25, 30)"
+
+
+LONG = """
+topo: 1
+name: box
+title: {title}
+devices:
+  storage: {{part: nvme-of-target, outside: yes}}
+  {card}: connectx-7-dual-port
+  cpu0: xeon-8480c
+  ram0: {{part: ddr5-4800, channels: 8}}
+  {gpu}: h100-sxm-80gb
+links:
+  - storage -- {card}: 2x infiniband ndr
+  - {card} -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+  - {gpu} -- cpu0: pcie 5 x16
+workloads:
+  together: {{read: 80 GB, from: storage, to: {gpu}}}
+  back: {{write: 80 GB, from: {gpu}, to: storage}}
+"""
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_names_without_an_end_are_broken_and_widen_nothing(shown, width):
+    text = LONG.format(title="without-a-space" * 20, card="s" * 90, gpu="g" * 90)
+    page = shown(report(topo.loads(text)), viewport={"width": width, "height": 900})
+    assert page.ask("() => document.documentElement.scrollWidth") <= width
+
+
+def test_a_workload_may_have_any_name(shown):
+    """One of the name that all at once have among the page's answers is not taken for them."""
+    whole = report(topo.loads(LONG.format(title="box", card="slot1", gpu="gpu0")))
+    page = shown(whole)
+    answers = page.ask(ANSWERS)
+    for workload, of_paths in zip(whole.workloads, answers, strict=True):
+        for path, answer in zip(workload.paths, of_paths, strict=True):
+            assert (answer and answer["rate"]) == path.answer.rate
+    for (_, simulation), finishes in zip(whole.together.runs, page.ask(TIMELINES), strict=True):
+        assert all(map(same, finishes, simulation.finishes.values()))
+
+
+def test_a_range_in_a_name_stays_in_one_piece_where_there_is_room(shown):
+    page = shown(report(topo.load("pod-32"), workload="load"))
+    lines = page.ask(
+        "() => [...document.querySelectorAll('#rows .piece')].map((piece) => [piece.textContent,"
+        " Math.round(piece.offsetHeight / parseFloat(getComputedStyle(piece).lineHeight))])"
+    )
+    assert ["node[0-31].", 1] in lines
+    assert {high for _, high in lines} == {1}
+    names = page.ask(
+        "() => [...document.querySelectorAll('#rows .name')].map((name) => name.textContent)"
+    )
+    assert "node[0-31].slot1 -> node[0-31].cpu1" in names, "the same text as before"
+
+
+def test_a_telephone_sees_what_binds_first(shown):
+    page = shown(report(topo.load("pod-32")), viewport={"width": 360, "height": 800})
+    badge = page.ask(
+        "() => { const {left, right} = document.querySelector('.badge').getBoundingClientRect();"
+        " return [left, right]; }"
+    )
+    assert 0 <= badge[0] < badge[1] <= 360
+
+
+def test_data_paths_that_run_alike_have_one_timeline(shown):
+    page = shown(report(topo.load("kv-cache")))
+    headings = page.ask(
+        "() => [...document.querySelectorAll('#timeline h3')].map((each) => each.textContent)"
+    )
+    assert headings == [
+        "pinned, pageable, p2pdma and direct: all done after 1.002 s",
+        "compat: all done after 1.002 s",
+    ]
+    assert len(page.ask("() => [...document.querySelectorAll('#moments li')]")) == 2
+
+
+@pytest.mark.parametrize("width", [1440, 2560])
+def test_letters_of_who_fills_what_are_not_stretched(shown, width):
+    page = shown(
+        report(topo.load("dgx-h100"), workload="load"),
+        viewport={"width": width, "height": 900},
+    )
+    scale = page.ask(
+        "() => { const svg = document.querySelector('#flow svg');"
+        " return svg.getBoundingClientRect().width / svg.viewBox.baseVal.width; }"
+    )
+    assert scale == pytest.approx(1, abs=0.02)
+
+
+def test_every_pair_of_a_server_is_seen_without_scrolling(shown):
+    page = shown(report(topo.load("dgx-a100")), viewport={"width": 1440, "height": 900})
+    hidden = page.ask(
+        "() => { const box = document.querySelector('#locality').parentElement;"
+        " return box.scrollWidth - box.clientWidth; }"
+    )
+    assert hidden <= 0
+
+
+def test_what_is_first_painted_measures_no_shape(shown):
+    """A browser that is asked where a shape lies lays the page out again, for each of them."""
+    page = shown(report(topo.load("dgx-h100")))
+    page.page.add_init_script(
+        "globalThis.asked = 0; const {getBBox} = SVGGraphicsElement.prototype;"
+        " SVGGraphicsElement.prototype.getBBox = function () {"
+        " globalThis.asked++; return getBBox.call(this); };"
+    )
+    page.open()
+    assert page.ask("() => globalThis.asked") == 0
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "#workload=%E0%A4%A&via=%00&beside=%3Cb%3E&set==&set=x&set==5",
+        "#workload=nobody&via=p2pdma&beside=p2pdma",
+        "#workload=load&via=constructor&beside=__proto__&set=__proto__%3D5&set=slot1%2Fchip%3D1e5",
+        "#line-0x",
+        "#",
+    ],
+)
+def test_a_link_with_anything_in_it_opens(shown, fragment):
+    page = shown(report(topo.load("gds-textbook")))
+    page.open(fragment)
+    assert page.page.inner_text("#rate") == "100 GB/s"
+    assert page.ask("() => topo.model.changes.size") == 0
 
 
 @needs_axe

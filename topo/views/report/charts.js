@@ -21,15 +21,34 @@ export class TimelineView {
     const { model } = this, { timelines } = model.page;
     byId("timeline-panel").hidden = !timelines.length;
     if (!timelines.length) return;
-    this.runs = timelines.map((run) => ({ run, ...model.timeline(run) }));
-    this.end = Math.max(...this.runs.map((run) => run.end));
-    const names = [...new Set(this.runs.flatMap(({ run }) => run.matrix.workloads))];
+    const asked = timelines.map((run) => ({ run, ...model.timeline(run) }));
+    this.end = Math.max(...asked.map((run) => run.end));
+    const names = [...new Set(asked.flatMap(({ run }) => run.matrix.workloads))];
+    this.runs = this.withoutTwins(asked, names);
     // A lane is as high as its workload's highest rate by any data path.
     const most = new Map(names.map((name) => [name, Math.max(...this.runs.flatMap((run) => run.spans.map((span) => this.rateOf(run, span, name))))]));
     this.width = paper ? 720 : Math.max(300, byId("timeline").clientWidth || 1000);
     this.left = names.length > 1 ? 12 + 7 * Math.max(...names.map((name) => name.length)) : 0; // names of lanes
     byId("timeline").replaceChildren(...this.runs.map((run) => this.lanes(run, names, most, paper ? 17 : 34)));
     this.scrub();
+  }
+
+  /** The runs that differ in what is shown of them, each with the data paths that have it so. */
+  withoutTwins(asked, names) {
+    const runs = new Map();
+    for (const run of asked) {
+      const key = run.spans.map((span) => [timeText(span.start), timeText(span.end), this.fullIn(run, span),
+        names.map((name) => rateText(this.rateOf(run, span, name)))].join()).join("\n");
+      if (!runs.has(key)) runs.set(key, { ...run, paths: [] });
+      runs.get(key).paths.push(run.run.data_path);
+    }
+    return [...runs.values()].map((run) => ({ ...run, words: listed(run.paths) }));
+  }
+
+  /** What is full during a span, as a list of names. */
+  fullIn({ run }, span) {
+    const full = new Set(span.stops.flat().map((at) => this.model.resources[run.matrix.resources[at]].resource));
+    return listed(ranges(full), 4);
   }
 
   placeOf(time) { return this.left + (time / this.end) * (this.width - this.left); }
@@ -65,9 +84,9 @@ export class TimelineView {
       const its = run.run.matrix.workloads.flatMap((each, demand) => (each === name ? [run.finishes[demand]] : []));
       return `${name} ${timeText(Math.max(...its))}`;
     });
-    return h("div", { class: "run" }, h("h3", {}, `${run.run.data_path}: all done after ${timeText(run.end)}`),
+    return h("div", { class: "run" }, h("h3", {}, `${run.words}: all done after ${timeText(run.end)}`),
       h("p", { class: "soft" }, finishes.join(" · ")),
-      s("svg", { viewBox: `0 0 ${width} ${names.length * (lane + gap)}`, role: "img", "aria-label": `${run.run.data_path}: ${finishes.join(", ")}` }, shapes, run.line));
+      s("svg", { viewBox: `0 0 ${width} ${names.length * (lane + gap)}`, role: "img", "aria-label": `${run.words}: ${finishes.join(", ")}` }, shapes, run.line));
   }
 
   /** Say what runs at the moment of the scrubber. */
@@ -79,12 +98,11 @@ export class TimelineView {
     byId("moments").replaceChildren(...this.runs.map((run) => {
       for (const end of ["x1", "x2"]) run.line.setAttribute(end, this.placeOf(time));
       const span = run.spans.find((each) => each.start <= time && time < each.end);
-      if (!span) return h("li", {}, h("b", {}, run.run.data_path), ": nothing runs");
+      if (!span) return h("li", {}, h("b", {}, run.words), ": nothing runs");
       const names = [...new Set(span.demands.map((demand) => run.run.matrix.workloads[demand]))];
       const rates = names.map((name) => `${name} ${rateText(this.rateOf(run, span, name))}`);
-      const full = new Set(span.stops.flat().map((at) => this.model.resources[run.run.matrix.resources[at]].resource));
-      const stopped = full.size ? `; full: ${listed(ranges(full), 4)}` : "";
-      return h("li", {}, h("b", {}, run.run.data_path), `: ${rates.join(", ")}${stopped}`);
+      const full = this.fullIn(run, span), stopped = full ? `; full: ${full}` : "";
+      return h("li", {}, h("b", {}, run.words), `: ${rates.join(", ")}${stopped}`);
     }));
   }
 }
@@ -129,7 +147,8 @@ export class FlowView {
     const through = (name) => Math.max(
       links.filter((each) => each.from === name).reduce((total, each) => total + each.load, 0),
       links.filter((each) => each.to === name).reduce((total, each) => total + each.load, 0));
-    const gap = 14, width = 1000, node = 12, label = 90;
+    const gap = 14, node = 12, label = 90;
+    const width = Math.max(640, byId("flow").clientWidth || 1000);
     const rows = Math.max(...filled.map((column) => column.length));
     const height = Math.max(220, rows * 34);
     const scale = Math.min(...filled.map((column) => (height - gap * (column.length - 1))

@@ -24,6 +24,11 @@ export function s(tag, attributes, ...children) {
 
 export function byId(id) { return document.getElementById(id); }
 
+/** Names whose ranges and parts stay in one piece where there is room: they break at spaces, dots. */
+export function pieces(name) {
+  return name.split(/(?<=[ .])(?!->|<->)/).map((piece) => h("span", { class: "piece" }, piece));
+}
+
 /** Write a text where it differs, so that nothing is laid out for nothing. */
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -93,7 +93,10 @@ function finish() {
   if (isWhole) return;
   isWhole = true;
   follow();
-  byId("locality").replaceChildren(...localityTable(model.page.localities));
+  const { localities } = model.page;
+  byId("locality").replaceChildren(...localityTable(localities));
+  byId("locality-panel").classList.toggle("many", Object.keys(localities).length > 12);
+  picture.reveal();
   document.documentElement.dataset.ready = performance.now().toFixed(1);
 }
 requestAnimationFrame(() => setTimeout(finish));

@@ -18,7 +18,7 @@ export class Model {
     this.past = [];
     this.future = [];
     this.listeners = [];
-    this.cache = new Map();
+    this.cache = new Map(); // of a workload's path, or of a run of all at once: its answer
     const first = page.workloads[0];
     const best = first.paths.find((path) => path.usual && path.data_path === "direct" && path.matrix);
     this.workload = 0;
@@ -94,9 +94,8 @@ export class Model {
   /** The answer of a path of the current workload, or of any: null where it is refused. */
   solved(path = this.chosen, question = this.question) {
     if (!path.matrix) return null;
-    const key = `${question.workload || question.name}/${path.data_path}`;
-    if (!this.cache.has(key)) this.cache.set(key, this.solve(path, question));
-    return this.cache.get(key);
+    if (!this.cache.has(path)) this.cache.set(path, this.solve(path, question));
+    return this.cache.get(path);
   }
 
   solve(path, question) {
@@ -169,12 +168,11 @@ export class Model {
 
   /** The workloads run at once by one data path. */
   timeline(run) {
-    const key = `together/${run.data_path}`;
-    if (!this.cache.has(key)) {
+    if (!this.cache.has(run)) {
       const system = this.system(run.matrix);
-      this.cache.set(key, { ...complete(system, run.matrix.sizes, run.matrix.arrivals), system });
+      this.cache.set(run, { ...complete(system, run.matrix.sizes, run.matrix.arrivals), system });
     }
-    return this.cache.get(key);
+    return this.cache.get(run);
   }
 
   // --- changes --------------------------------------------------------------------------------

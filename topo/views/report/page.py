@@ -29,6 +29,7 @@ MODULES: Final = (
     *("charts.js", "main.js"),
 )
 _ROOM: Final = 298_000  # bytes of a page: pictures of routes that come later are left out
+_MOST_NAMES: Final = 16  # of resources, and ranges of them, that have a figure from one source
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*(//.*\n|/\*\*(?:.|\n)*?\*/\n)", re.MULTILINE)
@@ -198,5 +199,5 @@ def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         rows.setdefault(key, []).append(resource["id"])
     return [
         {"capacity": key[0], "kind": key[1], "source": key[2], "line": key[3], "names": names}
-        for key, names in ((key, ", ".join(ranges(names))) for key, names in rows.items())
+        for key, names in ((key, listed(ranges(names), most=_MOST_NAMES)) for key, names in rows.items())
     ]

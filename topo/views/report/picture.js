@@ -43,6 +43,20 @@ function drawn([tag, words, ...rest]) {
   return s(tag, { class: words || null, ...place, ...rest[0] }, text);
 }
 
+/** Where a box is; a browser that measures has to lay out the whole page first. */
+function boxOf(outline) {
+  if (outline.tagName !== "rect") return outline.getBBox();
+  const [x, y, width, height] = GEOMETRY.rect.map((name) => Number(outline.getAttribute(name)));
+  return { x, y, width, height };
+}
+
+/** Where a badge goes: on the middle of a wire, at the top of a box. */
+function middleOf({ isWire, outline, box }) {
+  if (!isWire) return [box.x + box.width / 2, box.y];
+  const { x, y } = outline.getPointAtLength(outline.getTotalLength() / 2);
+  return [x, y];
+}
+
 /** The way of the chosen data path, beside it that of another if the reader asks for one. */
 export class PictureView {
   constructor(model, drawings, root, details, against) {
@@ -88,6 +102,16 @@ export class PictureView {
     this.tell(this.panes.some(({ picture }) => picture.shapes.includes(this.told)) ? this.told : null);
   }
 
+  /** Bring what binds into view where a figure is wider than its room. */
+  reveal() {
+    for (const { picture } of this.panes) {
+      const { figure, badges } = picture, badge = badges.find(({ node }) => !node.classList.contains("gone"));
+      if (!badge || figure.scrollWidth <= figure.clientWidth) continue;
+      const { left, width } = badge.node.getBoundingClientRect();
+      figure.scrollLeft += left + width / 2 - figure.getBoundingClientRect().left - figure.clientWidth / 2;
+    }
+  }
+
   /** The data paths that may stand beside the chosen one. */
   choices() {
     const { model } = this, { chosen } = model;
@@ -121,13 +145,10 @@ export class PictureView {
       const places = group.dataset.resource.split(" ").filter(Boolean).map(Number);
       const names = (group.dataset.device || group.dataset.wire).split("\n");
       const isWire = group.classList.contains("wire");
-      const box = outline.getBBox();
-      const shape = { group, outline, places, names, isWire, box, picture };
-      if (isWire) {
-        const middle = outline.getPointAtLength(outline.getTotalLength() / 2);
-        shape.middle = [middle.x, middle.y];
-      } else {
-        shape.middle = [box.x + box.width / 2, box.y];
+      const shape = { group, outline, places, names, isWire, picture };
+      if (!isWire) {
+        const box = boxOf(outline);
+        shape.box = box;
         const gauge = { x: box.x + 7, y: box.y + box.height - 4.4, height: 3 };
         shape.back = s("rect", { class: "gauge-back", ...gauge, width: box.width - 14 });
         shape.gauge = s("rect", { class: "gauge", ...gauge, width: 0 });
@@ -189,7 +210,7 @@ export class PictureView {
       const width = badge.text.textContent.length * 6.4 + 14;
       badge.pill.setAttribute("width", width);
       badge.pill.setAttribute("x", -width / 2);
-      const [x, y] = shape.middle;
+      const [x, y] = middleOf(shape);
       badge.node.style.transform = `translate(${x}px, ${shape.isWire ? y : y - 6}px)`;
     });
   }

@@ -1,6 +1,6 @@
 // The resources by fill, each with a slider and a field for another capacity.
 
-import { h, write } from "./dom.js";
+import { h, pieces, write } from "./dom.js";
 import { isRate } from "./model.js";
 import { levelOf, use } from "./picture.js";
 import { percentText, rateText, timeText } from "./words.js";
@@ -101,7 +101,7 @@ export class ResourceView {
   update(row, each, solved, gains) {
     const { model } = this, resource = model.resources[each.place];
     const changed = model.changes.has(each.knob), known = Number.isFinite(each.capacity);
-    write(row.name, resource.id);
+    if (row.name.textContent !== resource.id) row.name.replaceChildren(...pieces(resource.id));
     row.node.classList.toggle("full", each.full);
     row.node.classList.toggle("changed", changed);
     row.bar.style.width = `${Math.min(100, each.fill * 100)}%`;
