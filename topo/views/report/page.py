@@ -198,6 +198,9 @@ def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         key = (capacity, source["kind"], source["source"], resource.get("line"))
         rows.setdefault(key, []).append(resource["id"])
     return [
-        {"capacity": key[0], "kind": key[1], "source": key[2], "line": key[3], "names": names}
-        for key, names in ((key, listed(ranges(names), most=_MOST_NAMES)) for key, names in rows.items())
+        {
+            **{"capacity": capacity, "kind": kind, "source": source, "line": line},
+            "names": listed(ranges(names), most=_MOST_NAMES),
+        }
+        for (capacity, kind, source, line), names in rows.items()
     ]
