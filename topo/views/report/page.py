@@ -199,7 +199,10 @@ def _sources(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         rows.setdefault(key, []).append(resource["id"])
     return [
         {
-            **{"capacity": capacity, "kind": kind, "source": source, "line": line},
+            "capacity": capacity,
+            "kind": kind,
+            "source": source,
+            "line": line,
             "names": listed(ranges(names), most=_MOST_NAMES),
         }
         for (capacity, kind, source, line), names in rows.items()
