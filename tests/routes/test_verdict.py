@@ -17,8 +17,12 @@ from tests.machines import (
 )
 from tests.routes.laying import codes, laid
 from topo.catalogue.parts import catalogue
+from topo.datapaths.registry import data_path
+from topo.description.loading import loads
 from topo.routes.route import Effect, Reason, merged
+from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
+from topo.topology.build import build_topology
 
 PARTS_OF_GPUS = {name: part for name, part in catalogue().parts.items() if part.kind == "gpu"}
 
@@ -311,6 +315,28 @@ def test_tcp_ends_in_socket_buffers():
     assert laid(built(text), "nvme-tcp").verdict == "ok"
     local = LOCAL_DRIVES.replace("iommu: off", "iommu: off, transport: tcp")
     assert laid(built(local), "direct", storage="nvme0").verdict == "ok"
+
+
+def test_many_that_are_not_local_are_ranges_and_a_folded_one_names_all_alike():
+    text = """
+topo: 1
+devices:
+  node[0-3]: {use: dgx-h100}
+  leaf: quantum-2
+  filer[0-3]: {part: nvme-of-target, read: 90 GB/s, write: 60 GB/s}
+links:
+  - node.slot1 -- leaf: infiniband ndr
+  - filer -- leaf: infiniband ndr
+"""
+    told = "filer[0-3] are not local to the server"
+    text += "workloads:\n  load: {read: 8 GB each, from: filer, to: node.gpu}\n"
+    for fold_from in (2, 10**9):
+        topology = build_topology(loads(text), fold_from=fold_from)
+        sources = topology.standing_for(topology.description.workloads[0].sources)
+        route = Router(topology).route(
+            data_path(topology.description, "p2pdma"), sources, "node0.gpu0", "read"
+        )
+        assert route.reasons[0].text == told
 
 
 def test_paths_for_local_drives_and_for_remote_storage():

@@ -16,7 +16,9 @@ from tests.machines import (
     built,
     shipped,
 )
+from topo.description.loading import loads
 from topo.errors import UnknownNameError
+from topo.topology.build import build_topology
 from topo.topology.locality import (
     LARGEST_MATRIX,
     locality,
@@ -56,6 +58,13 @@ def test_rows_are_gpus_then_cards_in_pci_order():
     assert names[:8] == [f"gpu{n}" for n in range(8)]
     assert names[8:13] == ["nic0", "slot2", "nic1", "nic2", "nic3"]
     assert names[13:] == ["nic4", "slot1", "nic5", "nic6", "nic7"]
+
+
+def test_rows_of_several_servers_are_one_server_after_the_other():
+    text = "topo: 1\ndevices:\n  node[0-1]: {use: dgx-h100}\n"
+    names = [device.name for device in matrix_devices(build_topology(loads(text)))]
+    assert names[:16] == [f"node{node}.gpu{gpu}" for node in range(2) for gpu in range(8)]
+    assert [name.partition(".")[0] for name in names[16:]] == ["node0"] * 10 + ["node1"] * 10
 
 
 def test_two_functions_of_one_card_are_pix():

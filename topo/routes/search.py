@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Device
 from topo.graph import breadth_first
+from topo.phrases import ranges
 from topo.routes.route import EqualCostPaths
 from topo.topology.locality import forwards, locality, rank, socket_of
 from topo.topology.topology import Layer, Step, Topology
@@ -36,6 +37,12 @@ def by_name(name: str) -> tuple[tuple[str, int], ...]:
     return tuple(
         (text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]*)", name)
     )
+
+
+def shown_names(topology: Topology, names: Iterable[str]) -> list[str]:
+    """Return the names of some devices, and of all that they stand for, as ranges."""
+    folding = topology.folding
+    return ranges(sorted(map(folding.shown, names) if folding else names, key=by_name))
 
 
 # --- walks ----------------------------------------------------------------------------------------

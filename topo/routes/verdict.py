@@ -20,6 +20,7 @@ from topo.description.keys import AN_END
 from topo.description.names import ranged
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
+from topo.routes.search import shown_names
 from topo.routes.usage import is_peer, over_pcie, stated_caps
 from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
@@ -36,6 +37,8 @@ def verdict_of(reasons: Iterable[Reason]) -> Verdict:
 
 
 # --- what a data path needs, before any search ----------------------------------------------------
+
+_MOST_NAMES: Final = 6  # of devices, in a reason
 
 
 def stated_needs(
@@ -72,11 +75,11 @@ def stated_needs(
         elif need == "controller-memory":
             reason = _controller_memory(topology, (*far_ends, gpu))
         elif need == "local-drive" and remote:
-            reason = Reason(
-                "needs-local-drive", "refused", f"{_are(remote)} not local to the server"
-            )
+            fact = f"{_are(topology, remote)} not local to the server"
+            reason = Reason("needs-local-drive", "refused", fact)
         elif need == "remote-storage" and local:
-            reason = Reason("needs-remote-storage", "refused", f"{_are(local)} local to the server")
+            fact = f"{_are(topology, local)} local to the server"
+            reason = Reason("needs-remote-storage", "refused", fact)
         elif need == "c2c" and all(step.link.cable.family != "nvlink-c2c" for step in steps):
             reason = Reason("needs-c2c", "refused", "no NVLink-C2C leads to", about=(gpu,))
         elif need == "fabric" and all(step.link.layer != "gpu" for step in steps):
@@ -127,8 +130,10 @@ def _stated(
     return Reason(code, effect, fact, settings.places.get(key), instead=instead)
 
 
-def _are(names: Sequence[str]) -> str:
-    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+def _are(topology: Topology, names: Sequence[str]) -> str:
+    texts = shown_names(topology, names)
+    is_one = len(texts) == 1 and not {"[", ","} & set(texts[0])
+    return f"{listed(texts, most=_MOST_NAMES)} {'is' if is_one else 'are'}"
 
 
 # --- cuFile ---------------------------------------------------------------------------------------

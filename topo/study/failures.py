@@ -14,11 +14,11 @@ from topo.display import Displayed
 from topo.flows.demands import demands_of, use_matrix
 from topo.graph import numbered, refine
 from topo.limits import MOST_IN_PAIRED_VARIANTS, MOST_IN_VARIANTS, refuse_more
-from topo.phrases import brief, ranges, shortened
+from topo.phrases import brief, ranges
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
-from topo.routes.search import by_name
+from topo.routes.search import shown_names
 from topo.study.answer import (
     CUT_OFF,
     bottlenecks_of,
@@ -249,7 +249,7 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
     parts = [
         FailedPart(
             kind=topology[names[0]].kind,
-            names=_shown(topology, names),
+            names=", ".join(shown_names(topology, names)),
             count=sum(topology.cell_size(name) for name in names),
             first=names[0],
         )
@@ -265,7 +265,7 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
     for alike in links.values():
         first = alike[0]
         ends = [
-            _shown(topology, dict.fromkeys(names))
+            ", ".join(shown_names(topology, dict.fromkeys(names)))
             for names in ([link.a.device for link in alike], [link.b.device for link in alike])
         ]
         parts.append(
@@ -312,12 +312,6 @@ def _classes(topology: Topology) -> dict[str, int]:
         return refined
     firsts = {name: topology.folding.representative(name) for name in refined}
     return dict(zip(refined, numbered([refined[firsts[name]] for name in refined]), strict=True))
-
-
-def _shown(topology: Topology, names: Iterable[str]) -> str:
-    """Return the names of some devices, and of all that they stand for, as ranges."""
-    folding = topology.folding
-    return shortened(sorted(map(folding.shown, names) if folding else names, key=by_name))
 
 
 def stopped_devices(topology: Topology, answer: WorkloadAnswer) -> frozenset[str]:

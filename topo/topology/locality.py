@@ -344,16 +344,19 @@ def _tree_class(topology: Topology, a: tuple[str, Attachment], b: tuple[str, Att
 
 
 def matrix_devices(topology: Topology) -> tuple[Device, ...]:
-    """Return the rows of the matrix: GPUs, then network cards, each in PCI-address order.
+    """Return the rows of the matrix: GPUs, then network cards, by server and PCI address.
 
     Of servers that are folded one answers for all that are alike.
     """
 
-    def address(device: Device) -> tuple[int, str]:
+    def address(device: Device) -> tuple[float, int, str]:
+        host = hosts.get(device.name, math.inf)
         if not device.pci:
-            return (1, "")
+            return (host, 1, "")
         number = device.pci[0].lower()
-        return (0, number if number.count(":") == 2 else f"0000:{number}")  # noqa: PLR2004
+        return (host, 0, number if number.count(":") == 2 else f"0000:{number}")  # noqa: PLR2004
+
+    hosts = {name: at for at, host in enumerate(topology.hosts) for name in host.devices}
 
     # Stable: without an address in file order.
     return tuple(
