@@ -188,6 +188,19 @@ def test_workloads_at_once_are_done_when_topo_says(shown, name):
         assert all(map(same, finishes, simulation.finishes.values()))
 
 
+def test_what_reads_on_and_on_does_so_until_all_others_are_done(shown):
+    text = LONG.format(title="box", card="slot1", gpu="gpu0")
+    whole = report(topo.loads(f"{text}  train: {{needs: unet3d, from: storage, to: gpu0}}\n"))
+    page = shown(whole)
+    for (_, simulation), finishes in zip(whole.together.runs, page.ask(TIMELINES), strict=True):
+        assert all(map(same, finishes, simulation.finishes.values()))
+    words = page.page.text_content("#timeline .run p")
+    assert words.endswith("train goes on")
+    assert page.ask(
+        "() => topo.model.page.timelines.map((run) => topo.model.timeline(run).end)"
+    ) == pytest.approx([simulation.end for _, simulation in whole.together.runs], rel=1e-12)
+
+
 MOVED = """([knob, text]) => {
   topo.model.change(knob, text);
   return topo.model.page.workloads.map((workload) => workload.paths.map((path) => {

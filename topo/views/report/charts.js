@@ -80,7 +80,9 @@ export class TimelineView {
       }
     });
     run.line = s("line", { y1: 0, y2: names.length * (lane + gap), class: "scrub" });
+    const endless = this.model.endless(run.run);
     const finishes = names.map((name) => {
+      if (endless.has(name)) return `${name} goes on`;
       const its = run.run.matrix.workloads.flatMap((each, demand) => (each === name ? [run.finishes[demand]] : []));
       return `${name} ${timeText(Math.max(...its))}`;
     });

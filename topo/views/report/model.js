@@ -3,6 +3,7 @@
 import { answer, bound, complete, gain, ladder } from "./solver.js";
 import { listed, rateText, timeText } from "./words.js";
 
+const NO_END = 1e30; // bytes of what goes on and on
 const none = (value) => value ?? Infinity;
 
 /** Holds the question, the changes and their history; `solved` is the answer to it. */
@@ -166,11 +167,18 @@ export class Model {
     return { rungs: rungs.map((rung) => ({ ...rung, full: places(rung.full) })), end, kept: places(kept) };
   }
 
+  /** The names of the workloads that go on and on: nobody said how much they move. */
+  endless(run) {
+    return new Set(run.runs.filter(({ bytes }) => bytes === null).map(({ workload }) => workload));
+  }
+
   /** The workloads run at once by one data path. */
   timeline(run) {
     if (!this.cache.has(run)) {
-      const system = this.system(run.matrix);
-      this.cache.set(run, { ...complete(system, run.matrix.sizes, run.matrix.arrivals), system });
+      const { sizes, arrivals, workloads } = run.matrix, endless = this.endless(run);
+      const goesOn = workloads.map((name) => endless.has(name)), system = this.system(run.matrix);
+      const timeline = complete(system, sizes.map((size, demand) => (goesOn[demand] ? NO_END : size)), arrivals);
+      this.cache.set(run, { ...(endless.size ? untilDone(timeline, goesOn) : timeline), system });
     }
     return this.cache.get(run);
   }
@@ -269,6 +277,16 @@ export class Model {
     }
     return { text: lines.join(" \\\n  "), unsaid };
   }
+}
+
+/** A timeline until all demands are done that do not go on and on. */
+function untilDone({ finishes, spans }, goesOn) {
+  const end = finishes.reduce((latest, finish, demand) => (goesOn[demand] ? latest : Math.max(latest, finish)), 0);
+  return {
+    end,
+    finishes: finishes.map((finish) => Math.min(finish, end)),
+    spans: spans.filter((span) => span.start < end).map((span) => ({ ...span, end: Math.min(span.end, end) })),
+  };
 }
 
 /** Whether a text is a rate in GB/s that topo would take. */
