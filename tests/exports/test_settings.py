@@ -38,6 +38,14 @@ links:
   - nic -- sw in blocks: pcie 5 x16
   - gpu -- gpu all to all: xgmi 32 GT/s
 """
+UNITS = """\
+topo: 1
+name: units
+devices:
+  node[0-63]: {use: dgx-h100}
+fabrics:
+  compute: {kind: rail-optimized, of: node, cards: nic, switch: quantum-2, cable: infiniband ndr}
+"""
 TEMPLATE = {
     "type": "object",
     "required": ["apiVersion", "kind", "metadata", "spec"],
@@ -343,16 +351,18 @@ def test_switches_are_a_tree_in_which_each_node_is_once():
     assert sorted(below) == sorted(set(below))
 
 
+def test_one_server_of_many_alike():
+    machine = topo.loads(UNITS.replace("0-63", "0-511"))
+    assert machine.folding is not None
+    written = settings(machine, "ucx", "node77.gpu3").text
+    assert sourced(written, "UCX_NET_DEVICES") == "mlx5_5:1"
+    assert "# node[0-511]: One GPU" in written
+    nodes = {line["NodeName"] for line in records(settings(machine, "slurm").text)}
+    assert nodes == {"node[0-511]"}
+
+
 def test_rails_of_a_unit_are_one_switch():
-    text = """\
-topo: 1
-name: units
-devices:
-  node[0-63]: {use: dgx-h100}
-fabrics:
-  compute: {kind: rail-optimized, of: node, cards: nic, switch: quantum-2, cable: infiniband ndr}
-"""
-    lines = records(settings(topo.loads(text), "slurm-topology").text)
+    lines = records(settings(topo.loads(UNITS), "slurm-topology").text)
     assert [line["Nodes"] for line in lines if "Nodes" in line] == ["node[0-31]", "node[32-63]"]
 
 

@@ -56,14 +56,15 @@ def test_what_settings_are_worth(machine, tool, gigabytes):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_default_is_no_better_than_its_best_and_is_sorted(tool):
+def test_a_range_is_sorted_and_holds_what_may_come_about_with_the_settings(tool):
     for name in ("dgx-h100", "dgx-a100", "gds-textbook", "kv-cache", "l40s-two-switches"):
         worth = advice(only(topo.load(name)), tool).worth
-        if worth is not None:
-            assert 0 < worth.slowest.rate <= worth.fastest.rate
-            assert worth.is_same == (worth.slowest.rate == pytest.approx(worth.settings.rate)) or (
-                not worth.is_known
-            )
+        if worth is None:
+            assert tool == "slurm-topology" or (tool, name) == ("slurm", "gds-textbook")
+            continue
+        assert 0 < worth.slowest.rate <= worth.fastest.rate
+        # a tool may come to choose the same by itself
+        assert worth.slowest.rate <= worth.settings.rate * (1 + 1e-9)
 
 
 def test_where_ram_on_the_way_is_faster_ucx_is_told_so():

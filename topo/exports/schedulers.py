@@ -78,13 +78,11 @@ def host_list(names: Sequence[str]) -> str:
 
 def _gres(configurations: Sequence[Configuration]) -> Exported:
     """Write the GPUs of every kind of node, one a line."""
-    findings: list[Finding] = []
-    lines = [*heading(configurations)]
-    for each in configurations:
-        lines += _node_words(each)
-        lines += _gres_of(each)
-        findings += _gres_findings(each)
-    return Exported(_text(lines), tuple(findings))
+    comments = dict.fromkeys(words for each in configurations for words in _node_words(each))
+    gpus = (line for each in configurations for line in _gres_of(each))
+    lines = [*heading(configurations), *comments, *gpus]
+    findings = (finding for each in configurations for finding in _gres_findings(each))
+    return Exported(_text(lines), tuple(dict.fromkeys(findings)))
 
 
 def _node_words(configuration: Configuration) -> Iterator[str]:

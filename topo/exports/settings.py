@@ -136,8 +136,9 @@ def configurations(affinities: Affinities, tool: Tool, gpu: str = "") -> tuple[C
     asked = [device.name for device in topology.select(gpu)] if gpu else []
     if wrong := [name for name in asked if topology[name].kind != "gpu"]:
         raise UnknownNameError(Finding("unknown-name", f"{listed(wrong, most=_MOST)} is no GPU"))
-    if topology.folding is not None:
-        asked = list(dict.fromkeys(map(topology.folding.representative, asked)))
+    if (folding := topology.folding) is not None:
+        standing = (folding.stands_in(name) or name for name in asked)
+        asked = list(dict.fromkeys(map(folding.representative, standing)))
     kinds = servers(affinities, asked)
     if not kinds:
         raise nothing_to_set(tool, f"{topology.name} has no GPU", "settings are those of GPUs")
