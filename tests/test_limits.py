@@ -6,15 +6,20 @@ import time
 
 import pytest
 
+import topo
 from tests.machines import LOCAL_DRIVES, PARTS, built
 from topo import limits
 from topo.cli.program import main
 from topo.errors import DescriptionError
 from topo.exports.nccl import write_nccl
+from topo.flows import demands
+from topo.flows.demands import System
 from topo.limits import MOST_IN_A_SERVER, MOST_PAIRS, MOST_SPLIT, MOST_WAYS, refuse_more
 from topo.routes import search
 from topo.routes.route import Policy
+from topo.routes.router import Router
 from topo.study.affinity import affinities
+from topo.study.bottleneck import ladder_of
 from topo.study.compare import compare
 from topo.study.failures import failures
 from topo.study.upgrade import upgrades
@@ -193,6 +198,43 @@ def test_ways_of_all_paths_and_workloads_add_up(monkeypatch):
         compare(
             topology, workload=workload.name, via=["legacy", "odirect-pinned", "odirect-pageable"]
         )
+
+
+def test_links_of_ways_are_counted_when_one_of_each_standing_is_laid(monkeypatch):
+    topology = built(server(64))
+    monkeypatch.setattr("topo.routes.router.MOST_LINKS_OF_WAYS", 4 * 64)
+    compare(topology, via=["direct"])  # 3 or 4 links a way
+    monkeypatch.setattr("topo.routes.router.MOST_LINKS_OF_WAYS", 2 * 64)
+    routes = counted(monkeypatch, Router, "route")
+    with pytest.raises(
+        DescriptionError, match=r"192 links are on the ways .* load by direct, more"
+    ):
+        compare(topology, via=["direct"])
+    assert len(routes) == 33  # the first of either switch
+
+
+def test_a_study_counts_before_its_first_answer(monkeypatch):
+    topology = built(server(8))
+    for module in ("failures", "upgrade"):
+        monkeypatch.setattr(f"topo.study.{module}.MOST_IN_VARIANTS", 50)
+    routes = counted(monkeypatch, Router, "route")
+    for study in (failures, upgrades):
+        with pytest.raises(DescriptionError, match="more than 50"):
+            study(topology)
+    assert routes == []
+
+
+def test_a_ladder_counts_use_once(monkeypatch):
+    topology = built(server(8))
+    used = counted(monkeypatch, demands, "joint_resources")
+    uses = counted(monkeypatch, System, "of")
+    ladder = topo.bottleneck(topology, via="legacy")
+    assert len(ladder.rungs) > 1
+    assert ladder.answer.matrix is not None
+    used.clear()
+    uses.clear()
+    ladder_of(ladder.answer.matrix, sized=True)
+    assert (used, uses) == ([], [])
 
 
 def test_a_linear_program_takes_fewer_ways():

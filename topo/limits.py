@@ -21,6 +21,9 @@ MOST_LINKS_IN_A_SERVER: Final = 8 * MOST_IN_A_SERVER
 MOST_WAYS: Final = 100_000
 """Ways that one question lays: an endpoint, a far end and a network card of each of its paths."""
 
+MOST_LINKS_OF_WAYS: Final = 500_000
+"""Links that those ways take, of all equally good walks: what a way costs grows with them."""
+
 MOST_SPLIT: Final = 20_000
 """Ways over which a linear program divides the bytes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from topo.topology.topology import Capacity, Resource
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload
     from topo.routes.route import Route, Transfer
-    from topo.routes.router import Router
+    from topo.routes.router import End, Router
     from topo.topology.topology import Topology
 
 
@@ -98,20 +98,11 @@ def demands_of(
     topology = router.topology
     if workload.collective:
         return (_collective_demand(router, workload, path, basis),)
-    if topology.folding is not None:
-        sources, targets = map(topology.standing_for, (workload.sources, workload.targets))
-        workload = replace(workload, sources=sources, targets=targets)
-    pairs = [
-        ends for ends in paired_ends(router, workload) if topology.is_representative(ends.endpoint)
-    ]
-    router.expect(workload, path, ((ends.far, ends.endpoint) for ends in pairs))
-    total = sum(topology.class_size(ends.endpoint) for ends in pairs)
+    pairs = _pairs(router, workload)
+    total = sum(topology.class_size(endpoint) for _, endpoint, _ in pairs)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if total == 1 else (math.inf, stated)
-    routes = [
-        router.route(path, ends.far, ends.endpoint, ends.direction, target=workload.target)
-        for ends in pairs
-    ]
+    routes = tuple(router.routes(workload, path, pairs))
     asked = [asked_rate(topology, workload, route.endpoint) for route in routes]
     return tuple(
         Demand(
@@ -152,6 +143,27 @@ def _collective_demand(router: Router, workload: Workload, path: DataPath, basis
         collective=laid,
     )
     return at_basis(router.topology, demand, basis)
+
+
+def ways_of(router: Router, workload: Workload) -> int:
+    """Return how many ways `workload` comes to, at least, by any one data path; none is laid.
+
+    What GPUs do together is one demand, whose ways are not counted here.
+    """
+    return 0 if workload.collective else router.ways(_pairs(router, workload))
+
+
+def _pairs(router: Router, workload: Workload) -> list[End]:
+    """Return the ends of each demand; in a folded topology one for all that are alike."""
+    topology = router.topology
+    if topology.folding is not None:
+        sources, targets = map(topology.standing_for, (workload.sources, workload.targets))
+        workload = replace(workload, sources=sources, targets=targets)
+    return [
+        (ends.far, ends.endpoint, ends.direction)
+        for ends in paired_ends(router, workload)
+        if topology.is_representative(ends.endpoint)
+    ]
 
 
 def limit_resource(demand: Demand) -> Resource | None:
@@ -316,6 +328,14 @@ class UseMatrix:
     basis: Basis
     system: System
 
+    def without(self, ids: Container[str]) -> UseMatrix:
+        """Return the same with some resources unlimited."""
+        capacities = [
+            math.inf if resource.id in ids else capacity
+            for resource, capacity in zip(self.resources, self.system.capacities, strict=True)
+        ]
+        return replace(self, system=replace(self.system, capacities=tuple(capacities)))
+
     def total(self, of_demands: Iterable[float]) -> float:
         """Return the sum of a figure of each row over all demands that the rows stand for."""
         figures = zip(of_demands, self.demands, strict=True)
@@ -355,7 +375,6 @@ def use_matrix(
     demands: Sequence[Demand],
     *,
     basis: Basis = "theoretical",
-    without: frozenset[str] = frozenset(),
 ) -> UseMatrix:
     """Return the use matrix of `demands` with capacities at `basis`.
 
@@ -367,8 +386,6 @@ def use_matrix(
         Demands with routes that are not refused.
     basis
         Which figure of each capacity to use.
-    without
-        Ids of resources to treat as unlimited.
     """
     joint = joint_resources(topology, [demand.route for demand in demands], basis)
     used: dict[str, Resource] = {}
@@ -392,10 +409,7 @@ def use_matrix(
     used |= {limit.id: limit for limit in shared_limits.values() if limit is not None}
     columns = {name: index for index, name in enumerate(used)}
     system = System.of(
-        [
-            math.inf if name in without else resource.capacity.rate(basis)
-            for name, resource in used.items()
-        ],
+        [resource.capacity.rate(basis) for resource in used.values()],
         [
             {columns[name]: weight for name, weight in use.items()}
             | (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise, product
 from math import prod
@@ -11,7 +12,7 @@ from topo.datapaths.registry import data_path, halves, is_buffer
 from topo.description.description import DataPath, Move, Target, Workload
 from topo.description.names import ranged
 from topo.errors import Finding, UnknownNameError
-from topo.limits import MOST_SPLIT, MOST_WAYS, refuse_more
+from topo.limits import MOST_LINKS_OF_WAYS, MOST_SPLIT, MOST_WAYS, refuse_more
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import (
@@ -30,6 +31,9 @@ from topo.routes.usage import UseBuilder, total_use
 from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
 from topo.topology.locality import socket_of
 from topo.topology.topology import Step, Topology
+
+End = tuple[tuple[str, ...], str, Direction]
+"""Far ends, an endpoint, and its direction (`topo.flows.ends.Ends`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +84,29 @@ class Router:
             topology, host=self._host, network=self._network, fabric=self._fabric
         )
         self._uses = UseBuilder(topology)
-        self._asked = 0
+        self._asked = self._links = 0
         self._halves: dict[tuple[str, str, tuple[str, ...]], list[_Half]] = {}
 
-    def expect(
-        self, workload: Workload, path: DataPath, pairs: Iterable[tuple[tuple[str, ...], str]]
-    ) -> None:
-        """Refuse more ways than topo lays for one question, before they are laid.
+    def ways(self, pairs: Iterable[End]) -> int:
+        """Return how many ways a question comes to, at least, without laying one."""
+        return sum(
+            max(len(self._cards(far, endpoint)), 1)
+            for far_ends, endpoint, _ in pairs
+            for far in far_ends
+        )
+
+    def routes(self, workload: Workload, path: DataPath, pairs: Sequence[End]) -> Iterator[Route]:
+        """Yield the route of each pair of ends, unless they come to too much.
+
+        Ways are counted before any is laid; their links as soon as one of each standing is: what
+        has the same neighbours has as many.
 
         Raises
         ------
         DescriptionError
-            If they are too many with those that were laid before.
+            If ways or links are too many with those that were laid before.
         """
-        self._asked += sum(
-            max(len(self._cards(far, endpoint)), 1)
-            for far_ends, endpoint in pairs
-            for far in far_ends
-        )
+        self._asked += self.ways(pairs)
         best = self.policy.nics == "best"
         refuse_more(
             self._asked,
@@ -106,6 +115,26 @@ class Router:
             f"name fewer devices, {'leave out --nics best, ' * best}or ask about one path alone",
             place=workload.place,
         )
+
+        def standing(end: End) -> Hashable:
+            far, endpoint, _ = end
+            return self._host.standing(endpoint), self._fabric.standing(endpoint), len(far)
+
+        alike = Counter(map(standing, pairs))
+        for end in pairs:
+            far, endpoint, direction = end
+            route = self.route(path, far, endpoint, direction, target=workload.target)
+            laid = (each for subflow in route.subflows for each in subflow.transfers)
+            self._links += alike.pop(standing(end), 0) * sum(len(each.shares) for each in laid)
+            refuse_more(
+                self._links,
+                MOST_LINKS_OF_WAYS,
+                f"links are on the ways of data that are asked for, with those of {workload.name} "
+                f"by {path.name}",
+                "name fewer devices, or ask about one path alone",
+                place=workload.place,
+            )
+            yield route
 
     def route(
         self,

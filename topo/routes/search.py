@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from topo.catalogue.kinds import CARDS, Kind
 from topo.description.description import Device
@@ -32,6 +33,7 @@ def passes_gpu_fabric(device: Device) -> bool:
     return device.kind == "nvswitch"
 
 
+@lru_cache(maxsize=16_384)
 def by_name(name: str) -> tuple[tuple[str, int], ...]:
     """Return a sort key that puts ``gpu10`` after ``gpu9``."""
     return tuple(
@@ -150,11 +152,13 @@ class Search:
         if target in distances:
             steps = self._shortest(distances, source, target)
             widths = {source: math.inf}  # of the best bottleneck on the way to each device
-            for step in steps:
-                through = min(widths.get(step.source, 0.0), _rate(step))
+            rates = [_rate(step) for step in steps]
+            for step, rate in zip(steps, rates, strict=True):
+                through = min(widths.get(step.source, 0.0), rate)
                 widths[step.target] = max(widths.get(step.target, 0.0), through)
             width = widths[target]
-            wide = [step for step in steps if _rate(step) >= width * (1 - _TIE)]
+            narrowest = width * (1 - _TIE)
+            wide = [step for step, rate in zip(steps, rates, strict=True) if rate >= narrowest]
             shares, count = self._shares(wide, source, target)
             example = _first_by_name(shares, source, target)
             if self._adds_up:
@@ -259,6 +263,8 @@ def _with_narrower_siblings(
     parallel: dict[tuple[str, str], list[Step]] = {}
     for step in steps:
         parallel.setdefault((step.source, step.target), []).append(step)
+    if len(parallel) == len(steps):
+        return shares
     bundles: dict[tuple[str, str], float] = {}
     for step, share in shares:
         ends = (step.source, step.target)
@@ -289,9 +295,10 @@ def _first_by_name(
     while current != target:
         steps = following[current]
         if len(steps) > 1:
-            steps.sort(key=lambda step: (by_name(step.target), by_name(step.link.name)))
-        walk.append(steps[0])
-        current = steps[0].target
+            first = min(by_name(step.target) for step in steps)
+            steps = [step for step in steps if by_name(step.target) == first]
+        walk.append(min(steps, key=lambda step: by_name(step.link.name)) if steps[1:] else steps[0])
+        current = walk[-1].target
     return tuple(walk)
 
 

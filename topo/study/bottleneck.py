@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from topo.datapaths.registry import is_buffer
 from topo.description.description import Basis, DataPath, Device, Move, Workload
 from topo.errors import Place, UnboundedError
-from topo.flows.demands import UseMatrix, use_matrix
+from topo.flows.demands import UseMatrix
 from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import drives_behind
 from topo.solve.mincut import min_cut
@@ -98,7 +98,7 @@ def bottleneck(
     rungs: tuple[Rung, ...] = ()
     end: LadderEnd | Refused = Refused(topology, path)
     if path.matrix is not None:
-        rungs, end = ladder_of(topology, path.matrix, sized=workload.sized)
+        rungs, end = ladder_of(path.matrix, sized=workload.sized)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
     findings += notes
@@ -106,9 +106,7 @@ def bottleneck(
     return Ladder(topology, workload, path, rungs, end, at, tuple(findings), bound)
 
 
-def ladder_of(
-    topology: Topology, matrix: UseMatrix, *, sized: bool
-) -> tuple[tuple[Rung, ...], LadderEnd]:
+def ladder_of(matrix: UseMatrix, *, sized: bool) -> tuple[tuple[Rung, ...], LadderEnd]:
     """Return what binds, then what would bind next, and why it ends.
 
     Each step removes every full resource that stops a demand, of those that are done last, and can
@@ -116,16 +114,16 @@ def ladder_of(
 
     Parameters
     ----------
-    topology, matrix
-        The machine, and the demands of one workload.
+    matrix
+        The demands of one workload.
     sized
         Whether somebody said how many bytes there are, so that it is about time.
     """
-    demands, basis = matrix.demands, matrix.basis
     removed: frozenset[str] = frozenset()
     rungs: list[Rung] = []
+    everything = matrix
     while True:
-        matrix = use_matrix(topology, demands, basis=basis, without=removed)
+        matrix = everything.without(removed)
         try:
             allocation = shared(matrix.system)
         except UnboundedError:

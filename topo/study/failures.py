@@ -11,7 +11,7 @@ from topo.description.description import Basis, Workload
 from topo.description.flat import names_of
 from topo.description.without import without
 from topo.display import Displayed
-from topo.flows.demands import demands_of, use_matrix
+from topo.flows.demands import demands_of, use_matrix, ways_of
 from topo.graph import numbered, refine
 from topo.limits import MOST_IN_PAIRED_VARIANTS, MOST_IN_VARIANTS, refuse_more
 from topo.phrases import brief, ranges
@@ -184,6 +184,21 @@ def failures(
         answered = compare(base, workload=asked, via=(path,), at=at, policy=policy)
         return answered.workloads[0][path]
 
+    parts = parts_of(base)
+
+    def refuse_more_than(most: int, ways: int) -> None:
+        in_each = len(base.devices) + len(base.links) + ways
+        refuse_more(
+            in_each * (len(parts) ** 2 // 2 if pairs else len(parts)),
+            most,
+            f"devices, links and ways are in the variants in which one of {len(parts):,} parts "
+            f"{'and then another ' * pairs}fails",
+            f"{'leave out --pairs, or ' * pairs}ask about fewer devices: --from and --to",
+        )
+
+    most = MOST_IN_PAIRED_VARIANTS if pairs else MOST_IN_VARIANTS
+    router = Router(base.telling_apart((asked,)), policy)
+    refuse_more_than(most, ways_of(router, asked))  # before the first answer
     answer, _ = usable(base, asked, lambda path: by(path.name), stated=via)
 
     def variants(parts: Iterable[FailedPart]) -> Topology:
@@ -193,20 +208,7 @@ def failures(
     losses: list[Loss] = []
     if answer.verdict != "refused":
         study = _Study(asked, answer, at, policy)
-        parts = parts_of(base)
-        in_each = (
-            len(base.devices)
-            + len(base.links)
-            + sum(len(route.subflows) for route in answer.routes)
-        )
-        count = in_each * (len(parts) ** 2 // 2 if pairs else len(parts))
-        refuse_more(
-            count,
-            MOST_IN_PAIRED_VARIANTS if pairs else MOST_IN_VARIANTS,
-            f"devices, links and ways are in the variants in which one of {len(parts):,} parts "
-            f"{'and then another ' * pairs}fails",
-            f"{'leave out --pairs, or ' * pairs}ask about fewer devices: --from and --to",
-        )
+        refuse_more_than(most, sum(len(route.subflows) for route in answer.routes))
         order = {part.first: place for place, part in enumerate(parts)}
         for done, part in enumerate(parts):
             if progress is not None:

@@ -174,7 +174,7 @@ def report(
             rungs: tuple[Rung, ...] = ()
             end = None
             if path.matrix is not None:
-                rungs, end = ladder_of(topology, path.matrix, sized=answer.workload.sized)
+                rungs, end = ladder_of(path.matrix, sized=answer.workload.sized)
             usual = path in answer.paths
             pairs = pair_rates(router, answer.workload, path, at) if usual else ()
             reports.append(PathReport(path, usual, rungs, end, pairs))

@@ -16,6 +16,7 @@ from topo.description.description import Basis, DataPath, Workload
 from topo.description.flat import flat
 from topo.display import Displayed
 from topo.errors import Finding, NoRouteError, TopoError
+from topo.flows.demands import ways_of
 from topo.limits import MOST_IN_VARIANTS, refuse_more
 from topo.phrases import brief, listed
 from topo.records import dataclass
@@ -258,28 +259,28 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     workloads = chosen_workloads(topology, None if together else workload)
     if not together:
         workloads = workloads[:1]
+    size = len(topology.devices) + len(topology.links)
+
+    def refuse_more_than_fit(ways: int) -> None:
+        refuse_more(
+            (size + ways) * _FEWEST_ASKED,
+            MOST_IN_VARIANTS,
+            f"devices, links and ways are in the {_FEWEST_ASKED} variants that are asked at least",
+            "ask about one workload, or about fewer devices",
+        )
+
+    router = Router(topology, policy)
+    refuse_more_than_fit(sum(ways_of(router, each) for each in workloads))  # before any answer
     # the data path in question is that of storage: a copy keeps to its own
     leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
     in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
     via = in_use[leading.name].name
     question = _Question(topology, workloads, via, together, at, policy, progress)
     now = question.ask(()).outcome
-    in_each = (
-        len(topology.devices)
-        + len(topology.links)
-        + sum(
-            len(route.subflows)
-            for answered in in_use.values()
-            if together or answered is in_use[leading.name]
-            for route in answered.routes
-        )
+    in_each = size + sum(
+        len(route.subflows) for answered in in_use.values() for route in answered.routes
     )
-    refuse_more(
-        in_each * _FEWEST_ASKED,
-        MOST_IN_VARIANTS,
-        f"devices, links and ways are in the {_FEWEST_ASKED} variants that are asked at least",
-        "ask about one workload, or about fewer devices",
-    )
+    refuse_more_than_fit(in_each - size)
     question.asks_at_most(MOST_IN_VARIANTS // in_each)
     every = candidates(topology, now.stops, via, workloads)
     first = every[: MOST_IN_VARIANTS // in_each]
