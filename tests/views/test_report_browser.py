@@ -188,6 +188,30 @@ def test_workloads_at_once_are_done_when_topo_says(shown, name):
         assert all(map(same, finishes, simulation.finishes.values()))
 
 
+COLLECTIVE = """
+topo: 1
+name: box
+devices:
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8}
+  gpu[0-3]: h100-sxm-80gb
+  nvswitch: nvswitch-3
+links:
+  - ram0 -- cpu0: memory-bus
+  - gpu -- cpu0: pcie 5 x16
+  - gpu -- nvswitch: 18x nvlink 4
+workloads:
+  sum: {all-reduce: 1 GB, over: gpu}
+"""
+
+
+def test_a_collective_is_named_and_opens_with_its_fastest_way(shown):
+    page = shown(report(topo.loads(COLLECTIVE)))
+    assert page.page.inner_text("#question") == (
+        "sum by peer-nvlink: all-reduce 1 GB over gpu[0-3]"
+    )
+
+
 def test_what_reads_on_and_on_does_so_until_all_others_are_done(shown):
     text = LONG.format(title="box", card="slot1", gpu="gpu0")
     whole = report(topo.loads(f"{text}  train: {{needs: unet3d, from: storage, to: gpu0}}\n"))

@@ -58,8 +58,9 @@ export class AnswerView {
   show() {
     const { model } = this, { question, chosen } = model, solved = model.solved();
     const size = question.bytes === null ? "" : ` ${sizeText(question.bytes)}`;
-    write(byId("question"), `${question.name} by ${chosen.data_path}: ${question.direction}${size}, `
-      + `${ranges(question.from).join(", ")} to ${ranges(question.to).join(", ")}`);
+    const [from, to] = [question.from, question.to].map((names) => ranges(names).join(", "));
+    const what = question.collective ? `${question.collective}${size} over ${to}` : `${question.direction}${size}, ${from} to ${to}`;
+    write(byId("question"), `${question.name} by ${chosen.data_path}: ${what}`);
     if (!solved) {
       write(byId("rate"), "not possible");
       write(byId("time"), "");

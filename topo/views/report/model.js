@@ -20,11 +20,9 @@ export class Model {
     this.future = [];
     this.listeners = [];
     this.cache = new Map(); // of a workload's path, or of a run of all at once: its answer
-    const first = page.workloads[0];
-    const best = first.paths.find((path) => path.usual && path.data_path === "direct" && path.matrix);
     this.workload = 0;
     this.against = ""; // the data path that stands beside the chosen one
-    this.path = first.paths.indexOf(best || first.paths.find((path) => path.matrix) || first.paths[0]);
+    this.path = opening(page.workloads[0].paths);
     this.knobs = new Map();
     this.resources.forEach((resource, place) => {
       if (!this.knobs.has(resource.knob)) this.knobs.set(resource.knob, []);
@@ -224,7 +222,7 @@ export class Model {
     this.workload = workload;
     const paths = this.question.paths;
     const same = paths.findIndex((each) => each.data_path === before && each.matrix);
-    this.path = path ?? (same >= 0 ? same : Math.max(0, paths.findIndex((each) => each.matrix)));
+    this.path = path ?? (same >= 0 ? same : opening(paths));
     if (this.against === this.chosen.data_path) this.against = before; // the two change places
     this.update();
   }
@@ -252,7 +250,7 @@ export class Model {
     const paths = this.question.paths;
     const path = paths.findIndex((each) => each.data_path === words.get("via") && each.matrix);
     if (path >= 0) this.path = path;
-    else if (!this.chosen?.matrix) this.path = Math.max(0, paths.findIndex((each) => each.matrix));
+    else if (!this.chosen?.matrix) this.path = opening(paths);
     this.against = words.get("beside") ?? "";
     this.changes = new Map();
     for (const text of words.getAll("set")) {
@@ -277,6 +275,14 @@ export class Model {
     }
     return { text: lines.join(" \\\n  "), unsaid };
   }
+}
+
+/** Where the path stands that a question opens with: direct, else the fastest of the usual. */
+function opening(paths) {
+  const possible = paths.filter((path) => path.matrix), usual = possible.filter((path) => path.usual);
+  const faster = (a, b) => (b.rate_bytes_per_s > a.rate_bytes_per_s * (1 + 1e-9) ? b : a);
+  const direct = usual.find((path) => path.data_path === "direct");
+  return paths.indexOf(direct || (usual.length ? usual.reduce(faster) : possible[0] || paths[0]));
 }
 
 /** A timeline until all demands are done that do not go on and on. */
