@@ -12,12 +12,19 @@ from topo.files import spare_inputs
     "topo compare gds-textbook",
     "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
     "topo compare dgx-h100 --from storage --to gpu0 --json",
+    "topo compare dgx-h100 --needs unet3d",
     "topo compare gds-textbook --workload load --markdown",
     "topo compare gds-textbook --together -o time.png",
 )
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question
+@click.option(
+    "--needs",
+    metavar="MODEL",
+    default="",
+    help="How many GPUs are fed with what MODEL reads (`topo parts` lists models).",
+)
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @verb.draws_timeline
 @verb.asks_how
@@ -27,6 +34,7 @@ def command(
     *,
     machine: verb.Machine,
     question: verb.Question,
+    needs: str,
     together: bool,
     output: str | None,
     theme: str,
@@ -39,7 +47,9 @@ def command(
     about those devices. With --cufile and --gdscheck the verdicts rest on what the host says of
     itself.
     """
-    if together and (question.workload or question.by_ends):
+    if needs and question.workload:
+        raise click.UsageError("--workload and --needs are two questions: ask one.")
+    if together and (question.workload or question.by_ends or needs):
         raise click.UsageError("--together asks about all of the file's workloads.")
     if output and not together:
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
@@ -66,7 +76,13 @@ def command(
     from topo.study.compare import compare
     from topo.study.timeline import at_once
 
-    comparison = compare(topology, **question.arguments(), **how.arguments(topology))
+    asked = question.arguments()
+    if needs:
+        from topo.study.question import ask_need
+
+        workload = ask_need(topology, needs, question.source, question.target)
+        asked = {"workload": workload, "via": question.via}
+    comparison = compare(topology, **asked, **how.arguments(topology))
     findings = (*topology.findings, *comparison.findings)
     meeting = at_once(comparison)
     if as_json:

@@ -13,10 +13,11 @@ from topo.description.description import (
     END_OF_KIND,
     Collective,
     DataPath,
+    ModelNeed,
     Workload,
 )
 from topo.description.keys import a_kind
-from topo.description.needs import ANY_SIZE
+from topo.description.needs import ANY_SIZE, serves
 from topo.description.workloads import (
     BY_A_SERVER,
     ON_NETWORK_ALONE,
@@ -27,7 +28,7 @@ from topo.description.workloads import (
 )
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.ends import ends_of
-from topo.phrases import listed
+from topo.phrases import listed, nearest_names
 from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends
 from topo.topology.hosts import host_numbers
@@ -171,6 +172,36 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
         targets=targets,
         sized=size is not None,
     )
+
+
+def ask_need(topology: Topology, model: str, source: str = "", target: str = "") -> Workload:
+    """Return the workload of GPUs that compute on what a model asks for, a name of the catalogue.
+
+    The model may be one of the file's own. Ends are as for `ask`.
+
+    Raises
+    ------
+    UnknownNameError
+        For a model or a device that is not there.
+    DescriptionError
+        When the data does not go to GPUs, or nobody says what the model reads.
+    """
+    from topo.catalogue.needs import needs
+
+    known = {**needs(), **topology.description.needs}
+    readable = [name for name, need in known.items() if serves(need, "needs")]
+    if model not in known:
+        advice = nearest_names(model, readable)
+        raise UnknownNameError(Finding("unknown-name", f"no model {model} is known", help=advice))
+    if model not in readable:
+        message, advice = f"nobody says what {model} reads", f"known are {listed(readable)}"
+        raise DescriptionError(Finding("need-unknown", message, help=advice))
+    workload = ask(topology, source, target)
+    if any(topology[name].kind != "gpu" for name in workload.targets):
+        message = f"{model} computes on GPUs, and {workload.targets[0]} is none"
+        advice = "a workload of the file says what stands behind RAM: `accelerators: 8x h100 each`"
+        raise DescriptionError(Finding("accelerators", message, help=advice))
+    return replace(workload, name=model, need=ModelNeed("needs", known[model]))
 
 
 def ask_collective(
