@@ -8,12 +8,16 @@ import pytest
 
 from tests.machines import PARTS, built
 from topo.catalogue.needs import needs
-from topo.errors import DescriptionError
+from topo.description.as_document import to_document
+from topo.errors import DescriptionError, UnknownNameError
 from topo.study.bottleneck import bottleneck
 from topo.study.check import check
 from topo.study.compare import compare
 from topo.study.needs import Checkpointing, Feeding, Moved
+from topo.study.question import ask_need
 from topo.study.timeline import simulate
+from topo.study.upgrade import upgrades
+from topo.topology.build import build
 from topo.views.needs import need_sentence
 
 GB = 1e9
@@ -119,7 +123,7 @@ def test_of_an_unknown_generation_the_need_is_unknown():
     assert path.rate == pytest.approx(100 * GB)
     words = need_sentence(path)
     assert "Whether direct feeds 8 MI300X is not known" in words
-    assert "a100, h100 and b200 are known" in words
+    assert "times of a100, h100 and b200 are known, not that of mi300x" in words
     path, feeding = fed(machine(first="accel"))
     assert (feeding.fed, feeding.unknown) == (4, 4)
     assert "Whether direct feeds 4 GPUs is not known" in need_sentence(path)
@@ -265,3 +269,64 @@ def test_the_ladder_of_what_is_fed_has_no_rung():
     assert ladder.end.why == "own-limits"
     ladder = bottleneck(machine(storage="{part: target, read: 16 GB/s}"), via="direct")
     assert [full.name for full in ladder.rungs[0].resources] == ["storage/read"]
+
+
+# --- upgrades, questions, files -------------------------------------------------------------------
+
+
+def test_a_change_feeds_so_many_more():
+    slow = machine(storage="{part: target, read: 16 GB/s}")
+    ranking = upgrades(slow, workload="train", via="direct")
+    assert ranking.now.met is not None
+    assert (ranking.now.met.fed, ranking.now.met.count) == (5, 8)
+    ranking = upgrades(machine(), workload="train", via="direct")
+    assert ranking.now.met is not None
+    assert ranking.now.met.room == 34
+    assert "storage-read" in {full.kind for full in ranking.now.bound}
+    unlimited = machine(storage="{part: target, read: unlimited}")
+    best = upgrades(unlimited, workload="train", via="direct").ranked[0]
+    assert best.outcome.met is not None
+    assert best.outcome.met.supply > 100 * GB
+
+
+def test_a_question_names_a_model():
+    topology = machine()
+    workload = ask_need(topology, "eager")
+    path = compare(topology, workload=workload, via=["direct"])["direct"]
+    assert isinstance(path.met, Feeding)
+    assert path.met.fed == 8
+    with pytest.raises(UnknownNameError, match="no model unet3 is known"):
+        ask_need(topology, "unet3")
+    with pytest.raises(DescriptionError, match="nobody says what llama3-8b reads"):
+        ask_need(topology, "llama3-8b")
+    with pytest.raises(DescriptionError, match="computes on GPUs, and ram0 is none"):
+        ask_need(topology, "unet3d", "storage", "ram0")
+
+
+def test_needs_are_written_back():
+    text = MACHINE.replace("FIRST", "h100").replace("SECOND", "h100").replace("STORAGE", "target")
+    text = text.replace("NEED", "read: 640 GB, needs: ours, accelerators: a100")
+    ours = "  ours: {like: unet3d, step: {a100: {value: 1 s, kind: guess}}}\n"
+    text = text.replace("needs:\n", f"needs:\n{ours}", 1)
+    text += (
+        "  save: {checkpoint: llama3-70b, accelerators: 64, mttf: 10 h, from: gpu, to: storage}\n"
+    )
+    text += "  cache: {kv-cache: llama3-8b, tokens: 7, from: ram, to: gpu}\n"
+    text += "  hosts: {needs: eager, accelerators: 2x h100 each, from: storage, to: ram}\n"
+    description = built(text).description
+    again = build(to_document(description)).description
+
+    def said(of_file):
+        needs = {
+            name: ({key: figure.value for key, figure in need.figures.items()}, [*need.steps])
+            for name, need in of_file.needs.items()
+        }
+        workloads = [
+            (each.size, each.sized, each.direction, each.need.asks, each.need.model.name)
+            + (each.need.tokens, each.need.accelerators, each.need.accelerator)
+            + ((each.need.mttf.value,) if each.need.mttf else ())
+            for each in of_file.workloads
+        ]
+        return needs, workloads
+
+    assert said(again) == said(description)

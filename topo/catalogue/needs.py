@@ -77,13 +77,11 @@ class Need:
             return stated
         record, batch = (self.figures.get(key) for key in ("record", "batch"))
         if step is None:
-            on = (
-                f" on {accelerator}"
-                if accelerator
-                else ", and the GPU's part says no `accelerator`"
+            other = (
+                f"not that of {accelerator}" if accelerator else "the GPU's part says none of them"
             )
-            known_of = f"of {self.name} those of {listed(self.steps)} are known"
-            return Figure(None, "formula", f"no computation time{on}: {known_of}")
+            times = f"of {self.name} the computation times of {listed(self.steps)} are known"
+            return Figure(None, "formula", f"{times}, {other}")
         known = [each.value for each in (record, batch, step) if each and each.value is not None]
         if len(known) < 3:  # noqa: PLR2004  (record, batch, step)
             return Figure(None, "formula", f"record, batch or step of {self.name} is unknown")

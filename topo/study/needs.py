@@ -68,9 +68,9 @@ class Feeding:
     fed
         How many can be fed at once, the others standing still; those of which it is not known what
         they ask for are not among them.
-    supply, bound, supply_at_most
-        Bytes/s of all, were there no end to what they ask for, the full resources then, and whether
-        an unknown capacity lies on the way of so much.
+    supply, bound, unknowns
+        Bytes/s of all, were there no end to what they ask for, the full resources then, and the
+        unknown capacities on the way of so much.
     room
         How many of them `supply` would feed; `None` where they ask for different rates.
     """
@@ -82,12 +82,17 @@ class Feeding:
     supply: float
     bound: tuple[Resource, ...]
     room: int | None
-    supply_at_most: bool = False
+    unknowns: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
         """How many accelerators there are."""
         return sum(kind.count for kind in self.kinds)
+
+    @property
+    def supply_at_most(self) -> bool:
+        """Whether `supply` is an upper bound."""
+        return bool(self.unknowns)
 
     @property
     def unknown(self) -> int:
@@ -223,9 +228,10 @@ def _feeding(
         fed=_fed(matrix, [(figure.value or 0.0) * share for figure in asked], each, limits),
         supply=supply,
         bound=tuple(matrix.resources[place] for place in full),
-        supply_at_most=any(
-            resource.capacity.unknown(matrix.basis, load)
+        unknowns=tuple(
+            resource.id
             for resource, load in zip(matrix.resources, allocation.loads, strict=True)
+            if resource.capacity.unknown(matrix.basis, load)
         ),
         room=math.floor(supply / (known[0] * share) * (1 + TIE)) if alike else None,
     )

@@ -27,10 +27,11 @@ from topo.study.answer import answer, unknown_capacity
 from topo.study.answers import PathAnswer
 from topo.study.candidates import KINDS, Candidate, candidates
 from topo.study.compare import compare, usable
+from topo.study.needs import Feeding
 from topo.study.question import chosen_workloads, joins
 from topo.study.timeline import simulate_each
 from topo.topology.topology import Resource, Topology
-from topo.units import format_duration
+from topo.units import format_duration, format_rate
 
 # Combinations begin with the best of each kind that may gain something with another.
 _MOST_FIRSTS = 10
@@ -50,7 +51,8 @@ class Outcome:
 
     `stops` is all that binds at any time. `certified` is whether the times were checked
     (`topo.solve.certificates`); `unknowns` are the capacities on the way that nobody knows, so that
-    it takes at least as long.
+    it takes at least as long. Of a model that reads on and on, `met` is how many accelerators
+    are fed; it has no times but those of equally many bytes at what all could get.
     """
 
     times: Mapping[str, float]
@@ -58,6 +60,7 @@ class Outcome:
     certified: bool = False
     unknowns: tuple[str, ...] = ()
     stops: tuple[Resource, ...] = ()
+    met: Feeding | None = None
 
     @property
     def at_most(self) -> bool:
@@ -71,7 +74,9 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        """That time as a reader sees it."""
+        """That time as a reader sees it, or what all could get."""
+        if self.met is not None:
+            return f"{'at most ' * self.at_most}{format_rate(self.met.supply)}"
         return f"{'at least ' * self.at_most}{format_duration(self.time)}"
 
 
@@ -409,7 +414,7 @@ class _Question:
             ((_, simulation),) = simulate_each(
                 topology, via=(via,), at=self._at, policy=self._policy
             )
-            times = {run.workload.name: run.finish for run in simulation.runs}
+            times = {run.workload.name: run.finish for run in simulation.runs if not run.goes_on}
             rates = [rate for moment in simulation.moments for rate in moment.rates]
             stops = dict.fromkeys(stop for rate in rates for stop in rate.stopped_by)
             bound, unknowns = simulation.bound, simulation.unknowns
@@ -419,6 +424,11 @@ class _Question:
         router = self._router if same else Router(topology, self._policy)
         path = data_path(topology.description, via)
         result = answer(router, workload, path, basis=self._at)
+        if not workload.sized and isinstance(result.met, Feeding):
+            feeding = result.met
+            times = {workload.name: workload.size / feeding.supply}
+            bound = feeding.bound
+            return Outcome(times, bound, result.certified, feeding.unknowns, bound, feeding)
         if result.time is None:
             refused = [reason.text for reason in result.reasons if reason.effect == "refused"]
             message = f"{workload.name} cannot go by {via}: {listed(refused, most=4)}"

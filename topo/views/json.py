@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topo.study.diff import AnswerPair, FieldChange
     from topo.study.inventory import Fact
     from topo.study.prices import ClassPrice, Prices, TiedPrice
-    from topo.study.upgrade import Upgrades
+    from topo.study.upgrade import Outcome, Upgrades
 
 
 Document: TypeAlias = "dict[str, Any]"
@@ -273,7 +273,7 @@ def _in_words(attribute: str) -> Callable[[Any], Document]:
     return keys
 
 
-def _met(path: PathAnswer) -> Document:
+def _met(path: PathAnswer | Outcome) -> Document:
     if path.met is None:
         return {}
     from topo.views.needs_json import met_keys  # most workloads move nothing for a model
@@ -530,7 +530,14 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         },
     ),
     "AnswerPair": (_answer_pair,),
-    "Outcome": ("time times at_most bound:bottlenecks",),
+    "Outcome": (
+        lambda outcome: (
+            {"time_s": None, "times_s": None, **_met(outcome)}
+            if outcome.met
+            else keys_of(outcome, "time times")
+        ),
+        "at_most bound:bottlenecks",
+    ),
     "Upgrades": (
         "topology basis",
         lambda upgrades: {"workloads": [workload.name for workload in upgrades.workloads]},

@@ -182,13 +182,17 @@ def _feeding(path: PathAnswer, feeding: Feeding) -> Iterator[str]:
         for kind in known
     )
     yield f"{words}{'; '.join(asks)}."
-    by = f", where {limited_by(feeding.bound)} would stop it" if feeding.bound else ""
-    if feeding.room is not None and feeding.count == number:
-        one, could = called(known[0].accelerator), "at most " * feeding.supply_at_most
-        yield (
-            f"In all it passes {could}{format_rate(feeding.supply)}{by}: enough for "
-            f"{could}{feeding.room} {one}."
-        )
+    if feeding.room is None or feeding.count != number:
+        return
+    could = "at most " * feeding.supply_at_most
+    bound = limited_by(feeding.bound) or "nothing stated"
+    if feeding.fed < number:
+        yield f"In all it passes {could}{format_rate(feeding.supply)}, limited by {bound}."
+        return
+    yield (
+        f"In all it would pass {could}{format_rate(feeding.supply)}, limited by {bound}: enough "
+        f"for {could}{feeding.room} {called(known[0].accelerator)}."
+    )
 
 
 def _counted(kind: Kind) -> str:

@@ -40,7 +40,7 @@ def model_need_keys(need: ModelNeed) -> Document:
 def met_keys(met: Met) -> Document:
     """Return what comes of it, under the name of what it is."""
     if isinstance(met, Feeding):
-        supply = "supply supply_at_most bound:supply_bottlenecks"
+        supply = "supply:supply_bytes_per_s supply_at_most bound:supply_bottlenecks"
         feeding = {
             "model": met.model,
             "utilisation": figure_keys(met.utilisation, "ratio"),

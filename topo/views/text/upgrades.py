@@ -23,7 +23,8 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.study.upgrade import Upgrade, Upgrades
+    from topo.study.needs import Feeding
+    from topo.study.upgrade import Outcome, Upgrade, Upgrades
 
 _MOST_OVERRIDES: Final = 20  # in a command to copy
 _WHOLE: Final = 0.005  # of the time: below it a whole percent says nothing
@@ -34,17 +35,17 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
     names = ", ".join(workload.name for workload in upgrades.workloads)
     now = upgrades.now
     yield Heading(title_of(upgrades.topology))
-    times = ", ".join(f"{name} {at_least(time, now)}" for name, time in now.times.items())
-    if len(now.times) == 1:
-        times = at_least(now.time, now)
-    yield Text(f"{names} by {upgrades.via} now: {times}, limited by {bound_words(now.bound)}.")
+    yield Text(
+        f"{names} by {upgrades.via} now: {_as_it_is(now)}, limited by {bound_words(now.bound)}."
+    )
     rows = upgrades.best_rows(most)
     if not any(len(upgrade.parts) == 1 for _, group in upgrades.rows for upgrade in group):
         two = "; two together do:" if rows else ", nor do two together."
         yield Text(f"No change alone gains anything{two}")
     priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
     columns: list[Column | str] = [right("")]
-    columns += [right(name) for name in (now.times if len(now.times) > 1 else ("time",))]
+    alone = ("rate", "feeds") if now.met else ("time",)
+    columns += [right(name) for name in (now.times if len(now.times) > 1 else alone)]
     columns += [right("change"), *([right("cost")] if priced else [])]
     if rows:
         yield table(
@@ -99,13 +100,47 @@ def _upgrade_row(
     number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
 ) -> Row:
     change = upgrade.outcome.time / upgrades.now.time - 1.0
+    if upgrade.outcome.met:
+        change = upgrades.now.time / upgrade.outcome.time - 1.0
     share = f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}"
     cost = "-" if upgrade.cost is None else f"{upgrade.cost:,.0f}"
     return (
         str(number),
-        *(at_least(time, upgrade.outcome) for time in upgrade.outcome.times.values()),
+        *_outcome(upgrade.outcome, upgrades.now),
         f"{share} at best" if upgrade.outcome.at_most and not upgrades.now.at_most else share,
         *((cost,) if priced else ()),
         title + f", with {listed(upgrade.cables)}" * bool(upgrade.cables),
         upgrade_reason(upgrades, upgrade),
     )
+
+
+def _as_it_is(now: Outcome) -> str:
+    """Return the times as things are, or what all could get and whom that feeds."""
+    if now.met is not None and now.met.unknown == now.met.count:
+        return f"{now.words} in all, and how many that feeds is unknown"
+    if now.met is not None:
+        count = now.met.count
+        fed = f"{min(_feeds(now.met), count)} of {count} fed"
+        enough = f", enough for {_feeds(now.met)}" * (_feeds(now.met) > count)
+        return f"{fed}, {now.words} in all{enough}"
+    if len(now.times) == 1:
+        return at_least(now.time, now)
+    return ", ".join(f"{name} {at_least(time, now)}" for name, time in now.times.items())
+
+
+def _outcome(outcome: Outcome, now: Outcome) -> Iterator[str]:
+    """Yield the times, or what all could get and how many accelerators that feeds, and more."""
+    if outcome.met is None or now.met is None:
+        yield from (at_least(time, outcome) for time in outcome.times.values())
+        return
+    yield outcome.words
+    if outcome.met.unknown == outcome.met.count:
+        yield "unknown"
+        return
+    feeds = _feeds(outcome.met)
+    yield f"{'at most ' * outcome.at_most}{feeds} ({feeds - _feeds(now.met):+})"
+
+
+def _feeds(feeding: Feeding) -> int:
+    """Return how many are fed; where all are, how many like them would be."""
+    return feeding.fed if feeding.fed < feeding.count else max(feeding.fed, feeding.room or 0)
