@@ -361,6 +361,13 @@ def test_one_server_of_many_alike():
     assert nodes == {"node[0-511]"}
 
 
+def test_servers_without_names_have_no_line_of_their_own():
+    text = "{topo: 1, devices: {c0: epyc-7742, g0: l40s, c1: epyc-7742, g1: l40s}, links: "
+    machine = topo.loads(text + "[{g0 -- c0: pcie 4 x16}, {g1 -- c1: pcie 4 x16}]}")
+    with pytest.raises(ExchangeError, match="that of g0 and that of g1"):
+        settings(machine, "slurm")
+
+
 def test_rails_of_a_unit_are_one_switch():
     lines = records(settings(topo.loads(UNITS), "slurm-topology").text)
     assert [line["Nodes"] for line in lines if "Nodes" in line] == ["node[0-31]", "node[32-63]"]

@@ -160,6 +160,9 @@ def write_settings(configurations: Sequence[Configuration]) -> Exported:
         format that has no place for servers.
     """
     tool = configurations[0].tool
+    unnamed = len(configurations) > 1 and not all(each.server.names for each in configurations)
+    if tool == "slurm" and unnamed:  # nothing would tell whose a line is
+        raise ExchangeError(several_servers(configurations))
     if tool in ("slurm", "slurm-topology", "dra"):
         from topo.exports.schedulers import WRITERS as SCHEDULERS
 
@@ -177,7 +180,10 @@ def write_settings(configurations: Sequence[Configuration]) -> Exported:
 
 def several_servers(configurations: Sequence[Configuration]) -> Finding:
     """Return the finding that asks for one of several kinds of server."""
-    kinds = [shortened(each.server.names) or "one" for each in configurations]
+    kinds = [
+        shortened(each.server.names) or f"that of {each.server.processes[0].gpu}"
+        for each in configurations
+    ]
     first = configurations[0].server.processes[0].gpu
     name = first.rpartition(".")[0]
     return Finding(
