@@ -65,3 +65,46 @@ def perftest(
         f" #bytes     #iterations    BW peak[{unit}]    BW average[{unit}]   MsgRate[Mpps]\n"
         f" {size}      5000             0.00               {rate}\t\t   0.1\n{'-' * 40}\n"
     ).encode()
+
+
+def nccl_tests(
+    busbw,
+    *,
+    program="all_reduce_perf",
+    factor=1.75,
+    ranks=8,
+    host="box",
+    buses=(),
+    operation="sum",
+    root=-1,
+    sizes=(1 << 20, 1 << 30),
+    prefix="",
+    old=False,
+):
+    """Return the text of one run of nccl-tests, the last size with the rate `busbw` in GB/s."""
+    lines = [f"$ ./build/{program} -b 1M -e 1G -f 1024 -g {ranks}"] if program else []
+    lines += [f"# nThread 1 nGpus {ranks} minBytes 1048576 maxBytes 1073741824", "# Using devices"]
+    buses = buses or [f"{0x10 + at:02x}" for at in range(ranks)]
+    lines += [
+        f"#  Rank {at:2} Group  0 Pid   4242 on {host:>10} device {at:2} [0x{bus}] NVIDIA Made Up"
+        for at, bus in enumerate(buses)
+    ]
+    tail = "" if old else "   root"
+    wrong = " error" if old else "#wrong"
+    lines += [
+        "#",
+        f"# size count type redop{tail}  time  algbw  busbw {wrong}  time  algbw  busbw {wrong}",
+        "#   (B)  (elements)              (us)  (GB/s)  (GB/s)         (us)  (GB/s)  (GB/s)",
+    ]
+    for at, size in enumerate(sizes):
+        rate = busbw * (at + 1) / len(sizes)
+        algbw = rate / factor
+        times = f"{size / algbw / 1e3:8.1f} {algbw:7.2f} {rate:7.2f}"
+        end = "2e-07" if old else "0"
+        where = "" if old else f" {root:6}"
+        lines.append(
+            f"{size:12} {size // 4:13} {'float':>9} {operation:>7}{where} {times} {end:>6} "
+            f"{times} {end:>6}"
+        )
+    lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {busbw / 2:.3f}", "#"]
+    return ("\n".join(prefix + line for line in lines) + "\n").encode()

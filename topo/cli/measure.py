@@ -11,7 +11,7 @@ from topo.cli import verb
 from topo.files import STANDARD_INPUT, spare_inputs, write_file
 from topo.phrases import counted
 
-_KINDS = ("nvbandwidth", "fio", "gdsio", "perftest")
+_KINDS = ("nvbandwidth", "fio", "gdsio", "perftest", "nccl-tests")
 
 
 @verb.command(
@@ -50,9 +50,10 @@ def command(
 ) -> int:
     """Put measured rates into a file, beside what topo expected.
 
-    RESULT is what nvbandwidth --json, fio --output-format=json, gdsio or perftest (ib_write_bw)
-    printed. Its rates become `measured:` lines of FILE, whose comments and layout stay; a rate
-    for a pair that is there replaces it. Then `topo compare FILE --at measured` uses them.
+    RESULT is what nvbandwidth --json, fio --output-format=json, gdsio, perftest (ib_write_bw) or
+    nccl-tests (all_reduce_perf) printed. Its rates become `measured:` lines of FILE, whose comments
+    and layout stay; a rate for a pair that is there replaces it. Then `topo compare FILE --at
+    measured` uses them. The busbw of a collective is compared only.
     """
     if date and not re.fullmatch(r"\d{4}-\d\d-\d\d", date):
         raise click.BadParameter(f"`{date}` is no day like 2026-11-29", param_hint="--date")

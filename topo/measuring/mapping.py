@@ -54,6 +54,7 @@ class Mapper:
         self._gpus = _selected(topology, gpus, ("gpu",), "--gpus")
         self._nic = _selected(topology, [nic] * bool(nic), CARDS, "--nic")
         self._storage = _selected(topology, storage, STORAGE, "--storage")
+        self.chosen_gpus = self._gpus  # those that the caller named
         self.findings: list[Finding] = []
         self.unmapped: list[str] = list(results.left_out)
         if len(set(results.addresses)) < len(results.addresses):

@@ -17,6 +17,7 @@ from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
 from topo.description.locating import read_file
 from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import ExchangeError, Finding
+from topo.measuring.collectives import collective_readings
 from topo.measuring.mapping import Mapper, measured_lines
 from topo.measuring.readers import LARGEST, Results, read_results
 from topo.phrases import and_more, listed
@@ -36,7 +37,7 @@ class Measured:
     Parameters
     ----------
     kind
-        ``nvbandwidth``, ``fio``, ``gdsio`` or ``perftest``.
+        ``nvbandwidth``, ``fio``, ``gdsio``, ``perftest`` or ``nccl-tests``.
     readings
         Every rate of the file beside what was expected, with why it is not written where it is
         not.
@@ -71,7 +72,7 @@ def measure(
     storage: Sequence[str] = (),
     date: str = "",
 ) -> Measured:
-    """Lay measured rates of nvbandwidth, fio, gdsio or perftest over a topology.
+    """Lay measured rates of nvbandwidth, fio, gdsio, perftest or nccl-tests over a topology.
 
     Parameters
     ----------
@@ -82,7 +83,8 @@ def measure(
     name
         What messages call the result; its path by default.
     kind
-        ``nvbandwidth``, ``fio``, ``gdsio`` or ``perftest``; told by the content when `None`.
+        ``nvbandwidth``, ``fio``, ``gdsio``, ``perftest`` or ``nccl-tests``; told by the content
+        when `None`.
     gpus
         The file's GPUs in its order; by PCI address when empty, as the driver numbers them.
     nic, storage
@@ -112,8 +114,8 @@ def measure(
         message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
         raise ExchangeError(Finding("import-too-big", message))
     results = read_results(kind, data, name)
-    if not results.results:
-        message = f"`{name}` has no rate between two devices"
+    if not results.results and not results.collectives:
+        message = f"`{name}` has no rate between two devices, and none of a collective"
         raise ExchangeError(Finding("no-results", message, notes=results.left_out[:8]))
     predictor = Predictor(topology)
     mapper = Mapper(topology, results, predictor, gpus=gpus, nic=nic, storage=storage)
@@ -127,6 +129,9 @@ def measure(
             if not written:
                 sample = replace(sample, unwritten="no single pair or link stands for it")
         readings.append(replace(reading, sample=sample))
+    together, nowhere = collective_readings(topology, results.collectives, mapper.chosen_gpus)
+    readings += together
+    mapper.unmapped += nowhere
     findings = (
         *mapper.findings,
         *discrepancies(topology, readings),

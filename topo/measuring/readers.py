@@ -1,4 +1,4 @@
-"""Result files of nvbandwidth, fio, gdsio and perftest: which of them a file is, and its rates.
+"""Result files of nvbandwidth, fio, gdsio, perftest and nccl-tests: which of them a file is.
 
 References
 ----------
@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from topo.discovery.foreign import file_kind, read_lines
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
+from topo.measuring.nccl_tests import MARK, CollectiveRun, read_runs
 from topo.records import dataclass
 
 LARGEST: Final = 16 * 2**20
@@ -80,6 +81,7 @@ class Results:
     gpu_count: int = 0
     left_out: tuple[str, ...] = ()
     date: str = ""
+    collectives: tuple[CollectiveRun, ...] = ()
 
 
 # --- which file it is -----------------------------------------------------------------------------
@@ -89,6 +91,7 @@ _MARKS: Final = (
     ("nvbandwidth", rb'"nvbandwidth"\s*:\s*\{'),
     ("fio", rb'"fio version"\s*:'),
     ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
+    ("nccl-tests", MARK),
     ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
 )
 _ASK_AGAIN: Final = (
@@ -440,11 +443,16 @@ def _fastest(table: str) -> tuple[int, float | None]:
     return size, rate
 
 
+def _nccl_tests(data: bytes, _name: str) -> Results:
+    return Results("nccl-tests", collectives=read_runs(data.decode("utf-8-sig", "replace")))
+
+
 READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     "nvbandwidth": _nvbandwidth,
     "fio": _fio,
     "gdsio": _gdsio,
     "perftest": _perftest,
+    "nccl-tests": _nccl_tests,
 }
 
 

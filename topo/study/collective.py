@@ -19,7 +19,7 @@ def collective(
     topology: Topology,
     kind: Collective | Literal[""] = "",
     *,
-    over: str = "",
+    over: str | Sequence[str] = "",
     size: float = 1e9,
     root: str = "",
     via: Sequence[str] = (),
@@ -36,7 +36,7 @@ def collective(
         ``all-reduce``, ``all-gather``, ``reduce-scatter``, ``all-to-all``, ``broadcast`` or
         ``reduce``; each of them where it is empty.
     over
-        The GPUs that take part, as a selection names them; all of them by default.
+        The GPUs that take part, as a selection names them, or one by one; all by default.
     size
         Bytes, as nccl-tests counts them.
     root

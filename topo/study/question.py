@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
@@ -28,7 +28,7 @@ from topo.description.workloads import (
 )
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.ends import ends_of
-from topo.phrases import listed, nearest_names
+from topo.phrases import listed, nearest_names, shortened
 from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends
 from topo.topology.hosts import host_numbers
@@ -205,7 +205,12 @@ def ask_need(topology: Topology, model: str, source: str = "", target: str = "")
 
 
 def ask_collective(
-    topology: Topology, kind: Collective, over: str = "", *, size: float = ANY_SIZE, root: str = ""
+    topology: Topology,
+    kind: Collective,
+    over: str | Sequence[str] = "",
+    *,
+    size: float = ANY_SIZE,
+    root: str = "",
 ) -> Workload:
     """Return the workload of a collective over some GPUs, all where none are named.
 
@@ -217,8 +222,10 @@ def ask_collective(
         When something else takes part, or fewer or more than a collective is told of; when the root
         is not one of them, or there is none.
     """
-    if over:
+    if isinstance(over, str) and over:
         devices = topology.select(over)
+    elif over:
+        devices = tuple(topology[name] for name in over)
     else:
         devices = topology.of_kind("gpu")
         if not devices:
@@ -233,7 +240,7 @@ def ask_collective(
         raise DescriptionError(Finding("collective-ends", whole, help=advice))
     roots = tuple(device.name for device in topology.select(root)) if root else names[:1]
     if root and (kind not in ROOTED or len(roots) > 1 or roots[0] not in names):
-        message = f"the root of {a_collective(kind)} over {over or 'gpu'} is no {root}"
+        message = f"the root of {a_collective(kind)} over {shortened(names)} is no {root}"
         advice = "a broadcast begins and a reduce ends at one of its GPUs; the others have no root"
         raise DescriptionError(Finding("collective-root", message, help=advice))
     return Workload(

@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.phrases import listed, ranges
+from topo.phrases import listed, ranges, shortened
 from topo.solve.system import TIE
 from topo.study import answers, insights
 from topo.units import format_duration, format_rate, format_size
@@ -172,7 +172,8 @@ def _classes(resources: Iterable[Resource]) -> list[str]:
 
 def caption(path: answers.PathAnswer) -> str:
     """Return what a picture says of a path: its rate, its time, what limits it."""
-    figures = ", ".join(filter(None, (rate_words(path), time_words(path))))
+    busbw = f"busbw {bus_rate_words(path)}" if path.bus_rate else ""
+    figures = ", ".join(filter(None, (rate_words(path), busbw, time_words(path))))
     return ": limited by ".join(filter(None, (figures, limit_words(path))))
 
 
@@ -590,5 +591,7 @@ def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:
 
 def measured_ends(sample: Sample) -> str:
     """Return between what a rate was measured: ``ram0 -> gpu0``."""
+    if sample.source == sample.target:  # several devices together
+        return shortened(sample.source)
     joint = " and " if sample.both else " -> "
     return joint.join(listed(names, most=_MOST) for names in (sample.source, sample.target))
