@@ -13,8 +13,10 @@ _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _BRIEF = 240  # characters of a value's line
 _LISTED = 16  # names without a pattern; more of them are ranges with gaps
 _WRITTEN_OUT = 2  # so many names are not yet a range
-# What moves a terminal's cursor, turns the reading direction, or is half of a character.
-_MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+# What moves a terminal's cursor, turns the reading direction, has no width, or is no character.
+_MARKS = (
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff"
+)
 _INVISIBLE = re.compile(f"[\x00-\x1f\x7f-\x9f{_MARKS}]")
 _DIRECTIONS = re.compile(f"[{_MARKS}]")
 

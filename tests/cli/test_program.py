@@ -460,16 +460,18 @@ def test_an_output_is_no_input(topo, box, words, tmp_path):
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
 
 
-@pytest.mark.parametrize("name", ["a\x1b[31mb.yaml", "a\u202eb.yaml", "a\udcffb.yaml"], ids=ascii)
+@pytest.mark.parametrize(
+    "name", ["a\x1b[31mb.yaml", "a\u202eb.yaml", "a\udcffb.yaml", "a\ufeffb.yaml"], ids=ascii
+)
 def test_a_file_of_any_name_is_shown_escaped(topo, box, name, tmp_path):
     (tmp_path / name).write_bytes((tmp_path / box).read_bytes().replace(b"name: tiny", b""))
     for words in (("check",), ("compare",), ("show",), ("export", "dot"), ("export", "graphml")):
         done = topo(*words, name)
         assert done.code == 0, done.err
-        assert not {"\x1b", "\u202e", "\udcff"} & set(done.out + done.err), words
+        assert not {"\x1b", "\u202e", "\udcff", "\ufeff"} & set(done.out + done.err), words
     assert topo("draw", name, "-o", "box.svg").code == 0
     missing = topo("check", f"./not-{name}")
-    assert (missing.code, {"\x1b", "\u202e", "\udcff"} & set(missing.err)) == (1, set())
+    assert (missing.code, {"\x1b", "\u202e", "\udcff", "\ufeff"} & set(missing.err)) == (1, set())
 
 
 def test_a_name_has_nothing_that_is_not_seen(topo, box):
