@@ -19,9 +19,9 @@ from topo.errors import Finding, UnknownNameError
 @click.argument("words", metavar="WORD...", nargs=-1)
 @verb.asks_json
 def command(words: tuple[str, ...], as_json: bool) -> int:
-    """Explain a finding's code, a data path, a model's needs, a locality class or a word.
+    """Explain a finding's code, a data path, a locality class or a word.
 
-    Without a WORD it lists all of them.
+    A WORD may be a model: then it says what that asks for. Without one it lists all of them.
     """
     from topo.catalogue.needs import needs
     from topo.datapaths.registry import built_in, count, halves
