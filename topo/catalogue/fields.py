@@ -382,6 +382,6 @@ def keys_of(kind: str) -> tuple[str, ...]:
     Examples
     --------
     >>> keys_of("nvswitch")
-    ('chips', 'fabric', 'efficiency', 'price')
+    ('chips', 'fabric', 'efficiency', 'sharp', 'price')
     """
     return tuple(field.name for field in FIELDS.values() if kind in field.kinds)

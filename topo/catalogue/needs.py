@@ -96,8 +96,9 @@ class Need:
 
         Examples
         --------
-        >>> needs()["llama3-70b"].token
-        Figure(value=327680.0, kind='formula', source='2 x 80 x 8 x 128 x 2 B')
+        >>> figure = needs()["llama3-70b"].token
+        >>> figure.value, figure.source
+        (327680.0, '2 x 80 x 8 x 128 x 2 B')
         """
         keys = _LATENT if "kv-latent" in self.figures else _BY_HEADS
         figures = [self.figures.get(key) for key in keys]

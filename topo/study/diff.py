@@ -210,7 +210,7 @@ def diff(
     >>> wider = machine.replace({"slot.part": "connectx-8-dual-port"})
     >>> result = topo.diff(machine, wider, workload="load", via=["direct"])
     >>> result.changes[0].names, round(result.answers[0].times_as_fast, 2)
-    ('slot[1-2]', 1.26)
+    ('slot1, slot2', 1.26)
     """
     comparisons: list[Comparison | None] = []
     by_ends = bool(source or target)

@@ -193,7 +193,7 @@ def doubt(
     >>> import topo
     >>> doubted = topo.doubt(topo.load("dgx-a100"), workload="load", via=["legacy"]).answers[0]
     >>> doubted.best.band.key, [round(rate / 1e9, 1) for rate in doubted.rate_range]
-    ('efficiency', [43.1, 47.9])
+    ('efficiency', [48.7, 49.7])
     """
     policy = policy or Policy()
     comparison = compare(
