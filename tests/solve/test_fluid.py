@@ -189,3 +189,12 @@ def test_each_lie_is_caught(lie: Timeline, complaint: str) -> None:
 def test_something_to_move_before_nothing() -> None:
     lie = Timeline((2.0, 1.0), complete(SHARED, [0.0, 10.0]).spans)
     assert any("nothing to move" in said for said in certify_timeline(SHARED, [0.0, 10.0], lie))
+
+
+def test_what_is_gone_within_the_last_place_of_the_clock_is_no_lie() -> None:
+    fast = System.of([3e9], [{0: 1.0}])
+    timeline = complete(fast, [1.0], [1.0])  # a third of a nanosecond after a second
+    assert timeline.spans[0].end - timeline.spans[0].start != 1.0 / 3e9
+    assert certify_timeline(fast, [1.0], timeline, [1.0]) == ()
+    lie = Timeline(timeline.finishes, ())
+    assert certify_timeline(fast, [1.0], lie, [1.0])[0] == "demand 0 moved 0.0 of 1.0 B"
