@@ -75,17 +75,18 @@ def round_up(value: float) -> float:
     return next(step * unit for step in steps if step * unit >= value * (1 - _SAME))
 
 
-def ticks(end: float, most: int = 10) -> tuple[float, ...]:
-    """Return round times from 0 to at most `end`, no more than `most` and one.
+def ticks(end: float, most: int = 10, *, start: float = 0.0) -> tuple[float, ...]:
+    """Return round numbers from `start` to at most `end`, no more than `most` and one.
 
     Examples
     --------
     >>> ticks(7.8)
     (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+    >>> ticks(52.0, 6, start=41.0)
+    (42.0, 44.0, 46.0, 48.0, 50.0, 52.0)
     """
-    rough = end / most
+    rough = (end - start) / most
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough * (1 - _SAME))
-    return tuple(
-        float(f"{number * step:.12g}") for number in range(int(end / step * (1 + _SAME)) + 1)
-    )
+    first, last = math.ceil(start / step * (1 - _SAME)), int(end / step * (1 + _SAME))
+    return tuple(float(f"{number * step:.12g}") for number in range(first, last + 1))

@@ -9,9 +9,9 @@ from topo.errors import DrawError, Finding
 from topo.phrases import counted
 from topo.study.front import COST
 from topo.units import format_duration, format_rate
-from topo.views.diagram.chart import round_up, ticks
+from topo.views.diagram.chart import Chart, round_up, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
-from topo.views.diagram.picture import Canvas, Picture, Theme, theme_named
+from topo.views.diagram.picture import Picture, Theme, theme_named
 from topo.views.text.sweep import design_words
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def no_front() -> DrawError:
     return DrawError(Finding("no-front", message, help=advice))
 
 
-class _Sheet:
+class _Sheet(Chart):
     """Paints the axes, a spot for each design, the front as steps, and its designs in words."""
 
     def __init__(self, swept: Swept, theme: Theme) -> None:
-        self.swept, self.theme = swept, theme
+        self.swept = swept
         self.placed = [each for each in swept.placed if each.taken is not None]
         self.listed = _spread(swept.front, _MOST)
         self.lines: list[tuple[int, str]] = []
@@ -70,42 +70,39 @@ class _Sheet:
         if (left := len(swept.front) - len(self.listed)) > 0:
             self.lines.append((0, f"and {counted(left, 'design')} more between them"))
         self.height = _HIGH + _LINE * len(self.lines) + _MARGIN
-        name = swept.sweep.topology.name
-        self.canvas = Canvas((_WIDE, self.height), theme, f"{name} sweep")
+        super().__init__((_WIDE, self.height), theme, f"{swept.sweep.topology.name} sweep")
         self.right, self.bottom = _WIDE - _MARGIN - 14, _HIGH - _BELOW
         self.most_taken = round_up(max(each.taken or 0.0 for each in self.placed))
         self.most = round_up(max(each.value for each in self.placed))
-        self._count = 0
 
     def paint(self) -> None:
         """Paint everything, what lies behind first."""
         swept, theme = self.swept, self.theme
-        page = Rect(0, 0, _WIDE, self.height)
-        self.canvas.frame(page, fill=theme.paper, border=theme.paper)
+        self.paper()
         sweep = swept.sweep
         title = f"{sweep.topology.name}: {len(self.placed):,} of {sweep.count:,} designs"
         (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
-        self._write((_MARGIN, _MARGIN + 8), Line(title, 16.0, bold=True))
+        self.write((_MARGIN, _MARGIN + 8), Line(title, 16.0, bold=True))
         what = "time until the last byte" if swept.aim == "time" else "rate of the whole"
-        self._write(
+        self.write(
             (_MARGIN, _MARGIN + 30), Line(f"up: {what}; across: {swept.against}", tone="soft")
         )
         for value in ticks(self.most):
             y = self._y(value)
-            self._rule(Rect(_LEFT, y - 0.3, self.right - _LEFT, 0.6), theme.frame)
+            self.rule(Rect(_LEFT, y - 0.3, self.right - _LEFT, 0.6), theme.frame)
             line = Line(self._value(value), tone="soft")
-            self._write((_LEFT - 8 - line.width, y), line)
+            self.write((_LEFT - 8 - line.width, y), line)
         for value in ticks(self.most_taken):
             x = self._x(value)
-            self._rule(Rect(x - 0.3, _TOP, 0.6, self.bottom - _TOP + 5), theme.frame)
-            self._write((x, self.bottom + 14), Line(self._taken(value), tone="soft"), middle=True)
+            self.rule(Rect(x - 0.3, _TOP, 0.6, self.bottom - _TOP + 5), theme.frame)
+            self.write((x, self.bottom + 14), Line(self._taken(value), tone="soft"), middle=True)
         self._spots()
         self._steps()
         for place, (number, text) in enumerate(self.lines):
             y = _HIGH - 10 + _LINE * place
             if number:
-                self._number(_MARGIN + 9, y, number)
-            self._write((_MARGIN + 26, y), Line(text))
+                self.number(_MARGIN + 9, y, number)
+            self.write((_MARGIN + 26, y), Line(text))
 
     def _spots(self) -> None:
         """Paint a spot for each place where there are designs."""
@@ -116,7 +113,7 @@ class _Sheet:
             spots.setdefault((round(x / _CELL), round(y / _CELL)), (x, y))
         for x, y in spots.values():
             rect = Rect(x - _DOT / 2, y - _DOT / 2, _DOT, _DOT)
-            self._box(rect, fillcolor=fill, color=border, style="filled", penwidth="0.8")
+            self.box(rect, fillcolor=fill, color=border, style="filled", penwidth="0.8")
 
     def _steps(self) -> None:
         """Paint the front: what is the best up to each taking, and its designs."""
@@ -124,13 +121,13 @@ class _Sheet:
         for each, after in zip(front, (*front[1:], None), strict=True):
             x, y = self._x(each.taken or 0.0), self._y(each.value)
             end = self.right if after is None else self._x(after.taken or 0.0)
-            self._rule(Rect(x, y - 1, end - x, 2), colour)
+            self.rule(Rect(x, y - 1, end - x, 2), colour)
             if after is not None:
                 low, high = sorted((y, self._y(after.value)))
-                self._rule(Rect(end - 1, low - 1, 2, high - low + 2), colour)
+                self.rule(Rect(end - 1, low - 1, 2, high - low + 2), colour)
         for each in front:
             x, y = self._x(each.taken or 0.0), self._y(each.value)
-            self._rule(Rect(x - 3.5, y - 3.5, 7, 7), colour)
+            self.rule(Rect(x - 3.5, y - 3.5, 7, 7), colour)
         # Beside a design of the front, where there is less taken and more given, there is no other.
         up = -12 if self.swept.aim == "rate" else 12
         taken: list[tuple[float, float]] = []
@@ -138,7 +135,7 @@ class _Sheet:
             x, y = self._x(each.taken or 0.0), self._y(each.value)
             for place in ((x - 12, y + up), (x, y + 1.3 * up), (x + 12, y - up)):
                 if all(_apart(place, before) for before in taken):
-                    self._number(*place, number)
+                    self.number(*place, number)
                     taken.append(place)
                     break
 
@@ -167,24 +164,6 @@ class _Sheet:
 
     def _y(self, value: float) -> float:
         return self.bottom - value / self.most * (self.bottom - _TOP)
-
-    def _box(self, rect: Rect, **attributes: str) -> None:
-        self._count += 1
-        self.canvas.box(f"box {self._count}", rect, **attributes)
-
-    def _rule(self, rect: Rect, colour: str) -> None:
-        self._box(rect, fillcolor=colour, color=colour, style="filled", penwidth="0")
-
-    def _number(self, x: float, y: float, number: int) -> None:
-        line = Line(str(number), bold=True)
-        wide = max(line.width + 7, 15.0)
-        rect = Rect(x - wide / 2, y - 6.5, wide, 13)
-        self._box(rect, fillcolor=self.theme.paper, color=self.theme.soft)
-        self._write((x, y), line, middle=True)
-
-    def _write(self, at: tuple[float, float], line: Line, *, middle: bool = False) -> None:
-        self._count += 1
-        self.canvas.words(f"words {self._count}", at, (line,), left=not middle)
 
 
 def _apart(place: tuple[float, float], before: tuple[float, float]) -> bool:

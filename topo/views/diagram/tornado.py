@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import listed
 from topo.study.doubt import LEVEL
 from topo.units import format_ratio
 from topo.views.bands import band_ends, band_name, rates_between, settles_words
-from topo.views.diagram.chart import Chart
+from topo.views.diagram.chart import Chart, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Picture, Theme, theme_named
 from topo.views.sentences import rate_words
@@ -71,14 +70,6 @@ class _Scale:
         share = (rate - self.low) / (self.high - self.low)
         return self.left + share * (self.right - self.left)
 
-    def ticks(self) -> tuple[float, ...]:
-        """Return round rates along the scale."""
-        rough = (self.high - self.low) / _TICKS
-        unit = 10.0 ** math.floor(math.log10(rough))
-        step = next(size * unit for size in (1, 2, 5, 10) if size * unit >= rough)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return tuple(float(f"{number * step:.12g}") for number in range(first, last + 1))
-
 
 class _Sheet(Chart):
     """Paints one panel an answer, one below the other, each on a scale of its own."""
@@ -122,7 +113,7 @@ class _Sheet(Chart):
         scale = _Scale(answer)
         first = top + _HEADER + _RANGE
         bottom = first + _ROW * len(answer.swings)
-        for rate in scale.ticks():
+        for rate in ticks(scale.high, _TICKS, start=scale.low):
             x = scale.x(rate)
             self.rule(
                 Rect(x - 0.3, top + _HEADER, 0.6, bottom - top - _HEADER + 5), self.theme.frame
