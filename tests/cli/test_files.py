@@ -14,7 +14,7 @@ from topo.datapaths.registry import built_in
 from topo.description.data_paths import built_in_files
 from topo.topology.locality import CLASSES
 from topo.views.explain import page_of, pages
-from topo.views.sentences import CLASS_WORDS
+from topo.views.resources import CLASS_WORDS
 
 PACKAGE = Path(package.__file__).parent
 

@@ -13,7 +13,8 @@ from topo.study.answers import (
     OwnLimit,
 )
 from topo.study.insights import Insight
-from topo.views.sentences import CLASS_WORDS, class_words, sentence
+from topo.views.resources import CLASS_WORDS, class_words
+from topo.views.sentences import sentence
 
 
 @pytest.mark.parametrize("fact", [*get_args(Insight), *get_args(CheckOutcome), LadderEnd, OwnLimit])

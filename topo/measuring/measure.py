@@ -25,7 +25,8 @@ from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, Sample, read_samples
 from topo.topology.topology import Topology
 from topo.units import format_rate, format_ratio
-from topo.views.sentences import limited_by, measured_ends
+from topo.views.resources import limited_by
+from topo.views.sentences import measured_ends
 
 _OTHER = "another result for the same ends is used: copy engine before kernel, then the fastest"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.units import format_rate
-from topo.views.sentences import CLASS_WORDS
+from topo.views.resources import CLASS_WORDS
 
 if TYPE_CHECKING:
     from topo.study.bands import Band

@@ -290,7 +290,7 @@ def _need_of_workload(workload: Workload) -> Document:
 
 
 def _rung_classes(rung: Rung) -> Document:
-    from topo.views.sentences import class_words
+    from topo.views.resources import class_words
 
     classes = [
         {"class": kind, "words": class_words(kind, len(group)), "resources": group}

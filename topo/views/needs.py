@@ -13,8 +13,8 @@ from topo.solve.system import TIE
 from topo.study.needs import Checkpointing, Feeding, Moved
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.explain import Page
-from topo.views.sentences import limit_words, limited_by
-from topo.views.text.page import Block, Cell, Heading, Row, Text, sourced, table, wide
+from topo.views.resources import limited_by
+from topo.views.text.page import Block, Cell, Heading, Row, Text, called, sourced, table, wide
 
 _MINUTE, _HOUR = 60.0, 3600.0
 
@@ -23,24 +23,6 @@ if TYPE_CHECKING:
     from topo.description.description import ModelNeed
     from topo.study.answers import PathAnswer
     from topo.study.needs import Kind
-
-
-def need_words(need: ModelNeed) -> str:
-    """Return what a workload moves for a model: ``a checkpoint of llama3-70b``."""
-    name = need.model.name
-    if need.asks == "needs":
-        behind = f" of {need.accelerators} {called(need.accelerator)} each" * bool(
-            need.accelerators
-        )
-        return f"what {name}{behind} computes on"
-    if need.asks == "checkpoint":
-        return f"a checkpoint of {name}"
-    return f"the KV cache of {need.tokens:,} tokens of {name}"
-
-
-def called(accelerator: str) -> str:
-    """Return what an accelerator is called: ``H100``; "accelerators" where nobody says what."""
-    return accelerator.upper() or "accelerators"
 
 
 def need_page(need: Need) -> Iterator[Block]:
@@ -141,13 +123,6 @@ def fed_words(path: PathAnswer) -> str:
     if met.unknown == met.count:
         return f"unknown of {met.count}"
     return f"{'at most ' * path.at_most}{met.fed} of {met.count}"
-
-
-def fed_sentence(path: PathAnswer) -> str:
-    """Return how many a path feeds of which something else was expected."""
-    words = f"it feeds {fed_words(path)}, limited by {limit_words(path)}"
-    unknown = f": unknown is how much passes {listed(path.unknowns, most=4)}"
-    return words + unknown * path.at_most
 
 
 def need_sentence(path: PathAnswer) -> str:

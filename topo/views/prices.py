@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topo.solve.system import TIE
 from topo.units import format_duration, format_rate
-from topo.views.sentences import CLASS_WORDS, binds, class_words, classes_of, number_of
+from topo.views.resources import CLASS_WORDS, binds, class_words, classes_of, number_of
 
 if TYPE_CHECKING:
     from topo.solve.prices import Price

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from topo.study.prices import ClassPrice
 from topo.views.json import Document, keys_of
 from topo.views.prices import class_price, tied_price
-from topo.views.sentences import class_words
+from topo.views.resources import class_words
 
 if TYPE_CHECKING:
     from topo.study.prices import TiedPrice, TimePrice

@@ -12,6 +12,7 @@ from topo.phrases import listed, ranges, shortened
 from topo.solve.system import TIE
 from topo.study import answers, insights
 from topo.units import format_duration, format_rate, format_size
+from topo.views.resources import binds, class_words, classes_of, limited_by, plural
 
 if TYPE_CHECKING:
     from topo.routes.route import Reason
@@ -23,41 +24,6 @@ if TYPE_CHECKING:
     from topo.topology.topology import Resource, Topology
 
 
-CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
-    "storage-read": ("storage's reads", "storages' reads", ""),
-    "storage-write": ("storage's writes", "storages' writes", ""),
-    "network-port": ("network port", "network ports", "port"),
-    "network-link": ("network link", "network links", "link"),
-    "nic-chip": ("card's chip", "cards' chips", "card"),
-    "card-pcie": ("slot's PCIe", "slots' PCIe", "slot"),
-    "drive-read": ("drive's reads", "drives' reads", "drive"),
-    "drive-write": ("drive's writes", "drives' writes", "drive"),
-    "drive-pcie": ("drive's PCIe", "drives' PCIe", "drive"),
-    "controller-read": ("storage controller's reads", "storage controllers' reads", "controller"),
-    "controller-write": (
-        "storage controller's writes",
-        "storage controllers' writes",
-        "controller",
-    ),
-    "controller-pcie": ("storage controller's PCIe", "storage controllers' PCIe", "controller"),
-    "uplink": ("uplink", "uplinks", "uplink"),
-    "socket-link": ("socket link", "socket links", "link"),
-    "c2c": ("chip-to-chip link", "chip-to-chip links", ""),
-    "memory-bus": ("RAM bus", "RAM buses", "bus"),
-    "cpu-copy": ("CPU's copying", "CPUs' copying", "CPU"),
-    "quadrant": ("CPU's quadrant", "CPUs' quadrants", "quadrant"),
-    "gpu-pcie": ("GPU's PCIe", "GPUs' PCIe", "GPU"),
-    "gpu-memory": ("GPU's memory", "GPUs' memory", "GPU"),
-    "gpu-fabric": ("GPU link", "GPU links", "link"),
-    "peer-to-peer": ("peer-to-peer cap", "peer-to-peer caps", ""),
-    "measured-pair": ("measured rate of the pair", "measured rates of the pairs", ""),
-    "stage": ("stage", "stages", ""),
-    "nccl-link": ("GPU link as NCCL drives it", "GPU links as NCCL drives them", ""),
-    "in-switch": ("switch's reduction", "switches' reduction", ""),
-    "workload-limit": ("workload's limit", "workloads' limits", ""),
-}
-"""What one resource of a class is called, what several are, and one of several: ``a card``."""
-
 ENDPOINT_WORDS: Final[dict[str, tuple[str, str]]] = {
     "gpu": ("GPU", "GPUs"),
     "ram": ("memory", "memories"),
@@ -67,61 +33,6 @@ ENDPOINT_WORDS: Final[dict[str, tuple[str, str]]] = {
 """What is filled or emptied: one, and several."""
 
 _MOST: Final = 4  # names in a list before "and 3 more"
-
-
-# --- classes of resources -------------------------------------------------------------------------
-
-
-def class_words(kind: str, count: int) -> str:
-    """Return the words for `count` resources of one class."""
-    return f"the {CLASS_WORDS[kind][count != 1]}"
-
-
-def binds(resources: Iterable[Resource]) -> str:
-    """Return "bind" or "binds": the slots' PCIe binds, the drive's reads bind."""
-    return "bind" if _plural(resources) else "binds"
-
-
-def _plural(resources: Iterable[Resource]) -> bool:
-    resources = tuple({resource.id: resource for resource in resources}.values())
-    kinds = {resource.id: resource.kind for resource in resources}
-    if len(set(kinds.values())) != 1:
-        return True
-    count = number_of(resources)
-    words = class_words(next(iter(kinds.values())), count)
-    if words.endswith(("PCIe", "memory", "copying")):
-        return False
-    return count > 1 or words.endswith(("reads", "writes"))
-
-
-def number_of(resources: Iterable[Resource]) -> int:
-    """Return how many they are, where one is named for all that are alike."""
-    return sum(resource.count for resource in resources)
-
-
-def limited_by(resources: Iterable[Resource]) -> str:
-    """Return "the cards' chips (slot1/chip and slot2/chip)" for resources grouped by class.
-
-    More than two that differ in their numbers only are a range: ``nvme[0-7]/read``.
-    """
-    return listed(
-        f"{class_words(kind, number_of(names.values()))} ({listed(ranges(names), most=_MOST)})"
-        for kind, names in _by_class(resources).items()
-    )
-
-
-def classes_of(resources: Iterable[Resource]) -> str:
-    """Return "the RAM buses and the cards' chips": the classes alone, each once."""
-    return listed(
-        class_words(kind, number_of(named.values())) for kind, named in _by_class(resources).items()
-    )
-
-
-def _by_class(resources: Iterable[Resource]) -> dict[str, dict[str, Resource]]:
-    named: dict[str, dict[str, Resource]] = {}
-    for resource in resources:
-        named.setdefault(resource.kind, {})[resource.name] = resource
-    return named
 
 
 def cited(topology: Topology, reason: Reason) -> str:
@@ -271,7 +182,7 @@ def _against(fact: insights.NoFaster | insights.Faster | insights.Slower) -> str
         end = f"both stop at {limited_by(fact.shared)}," if fact.shared else "both reach"
         also = ""
         if fact.shared and fact.only_rival:
-            be = "are" if _plural(fact.only_rival) else "is"
+            be = "are" if plural(fact.only_rival) else "is"
             also = f"; on {rival.name} {limited_by(fact.only_rival)} {be} full as well"
         return f"{known}{path.name} is no faster than {rival.name} here: {end} {_rate(path)}{also}."
     slower = path if isinstance(fact, insights.Slower) else rival
@@ -305,9 +216,14 @@ def _measured_otherwise(fact: insights.MeasuredOtherwise) -> str:
 
 @sentence.register
 def _of_a_model(fact: insights.NeedMet | answers.Fed) -> str:
-    from topo.views.needs import fed_sentence, need_sentence
+    from topo.views.needs import fed_words, need_sentence
 
-    return fed_sentence(fact.path) if isinstance(fact, answers.Fed) else need_sentence(fact.path)
+    path = fact.path
+    if isinstance(fact, insights.NeedMet):
+        return need_sentence(path)
+    words = f"it feeds {fed_words(path)}, limited by {limit_words(path)}"
+    unknown = f": unknown is how much passes {listed(path.unknowns, most=4)}"
+    return words + unknown * path.at_most
 
 
 @sentence.register

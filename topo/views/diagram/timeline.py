@@ -12,7 +12,8 @@ from topo.units import format_duration, format_rate, format_size
 from topo.views.diagram.chart import Chart, round_up, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Picture, Theme, theme_named
-from topo.views.sentences import classes_of, done_words
+from topo.views.resources import classes_of
+from topo.views.sentences import done_words
 
 if TYPE_CHECKING:
     from topo.study.timeline import Moment, Run, Simulation

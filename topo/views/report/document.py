@@ -12,7 +12,8 @@ from topo.study.answers import OwnLimit
 from topo.study.bottleneck import NOT_FOR_SALE
 from topo.views.documents import comparison_document
 from topo.views.json import Document, Exact, Shape, keys_of
-from topo.views.sentences import CLASS_WORDS, cited, sentence
+from topo.views.resources import CLASS_WORDS
+from topo.views.sentences import cited, sentence
 
 if TYPE_CHECKING:
     from topo.description.description import Basis

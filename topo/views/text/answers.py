@@ -12,16 +12,13 @@ from topo.phrases import shortened
 from topo.study.insights import NeedMet
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.prices import price_sentences
+from topo.views.resources import binds, class_words, limited_by, number_of
 from topo.views.sentences import (
     ENDPOINT_WORDS,
     at_once_sentence,
-    binds,
     bus_rate_words,
-    class_words,
     limit_words,
-    limited_by,
     measured_ends,
-    number_of,
     rate_words,
     sentence,
     sentences,

@@ -17,7 +17,8 @@ from topo.views.bands import (
     rates_between,
     settles_words,
 )
-from topo.views.sentences import classes_of, rate_words, time_words
+from topo.views.resources import classes_of
+from topo.views.sentences import rate_words, time_words
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
     Block,

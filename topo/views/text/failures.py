@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from topo.phrases import listed
 from topo.units import format_duration, format_rate, format_ratio
-from topo.views.sentences import ENDPOINT_WORDS, classes_of
+from topo.views.resources import classes_of
+from topo.views.sentences import ENDPOINT_WORDS
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
     Block,

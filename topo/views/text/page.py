@@ -17,7 +17,7 @@ from topo.units import format_size
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Figure
-    from topo.description.description import Workload
+    from topo.description.description import ModelNeed, Workload
     from topo.routes.route import Verdict
     from topo.topology.topology import Topology
 
@@ -172,10 +172,26 @@ def workload_sentence(workload: Workload) -> str:
     size = f" {format_size(workload.size)}" if workload.sized else ""
     rates = "" if workload.sized else "; rates only, since no size is said"
     if workload.need is not None:
-        from topo.views.needs import need_words
-
         size, rates = f"{size} ({need_words(workload.need)})", ""
     return f"{workload.direction}{size}, {ends[0]} to {ends[1]}{rates}"
+
+
+def need_words(need: ModelNeed) -> str:
+    """Return what a workload moves for a model: ``a checkpoint of llama3-70b``."""
+    name = need.model.name
+    if need.asks == "needs":
+        behind = f" of {need.accelerators} {called(need.accelerator)} each" * bool(
+            need.accelerators
+        )
+        return f"what {name}{behind} computes on"
+    if need.asks == "checkpoint":
+        return f"a checkpoint of {name}"
+    return f"the KV cache of {need.tokens:,} tokens of {name}"
+
+
+def called(accelerator: str) -> str:
+    """Return what an accelerator is called: ``H100``; "accelerators" where nobody says what."""
+    return accelerator.upper() or "accelerators"
 
 
 def spanned(span: tuple[int, int]) -> str:
