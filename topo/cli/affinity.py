@@ -10,7 +10,7 @@ from topo.cli import verb
 from topo.phrases import did_you_mean
 
 if TYPE_CHECKING:
-    from topo.exports.settings import Configuration
+    from topo.exports.configuration import Configuration
     from topo.study.affinity import Affinities
 
 _TOOLS = ("nccl", "ucx", "nixl", "mooncake", "slurm", "slurm-topology", "dra", "numactl")
@@ -93,7 +93,8 @@ def _put_settings(
     *,
     as_json: bool,
 ) -> int:
-    from topo.exports.settings import configurations, worth_words, write_settings
+    from topo.exports.configuration import worth_words
+    from topo.exports.settings import configurations, write_settings
     from topo.files import spare_inputs, write_file
 
     told: tuple[Configuration, ...] = configurations(affinity, tool, gpu)

@@ -19,14 +19,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.exports.formats import Exported
-from topo.exports.settings import (
+from topo.exports.configuration import (
+    MOST,
     Configuration,
     comment,
     heading,
+    no_card_near,
     nothing_to_set,
+    several_servers,
+    text_of,
     unnamed_findings,
 )
+from topo.exports.formats import Exported
 from topo.graph import components
 from topo.phrases import listed, number_ranges, shortened
 from topo.study.worth import ATTRIBUTES
@@ -42,11 +46,6 @@ _LONGEST_SWITCH: Final = 64  # characters of Slurm's SwitchName
 _LONGEST_LABEL: Final = 63  # characters of a name in Kubernetes
 _TRAILING: Final = re.compile(r"(.*?)([0-9]+)$")
 _DEVICE_CLASSES: Final = {"nvidia": "gpu.nvidia.com", "amd": "gpu.amd.com"}
-_MOST: Final = 4  # names in a sentence
-
-
-def _text(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 def host_list(names: Sequence[str]) -> str:
@@ -78,11 +77,13 @@ def host_list(names: Sequence[str]) -> str:
 
 def _gres(configurations: Sequence[Configuration]) -> Exported:
     """Write the GPUs of every kind of node, one a line."""
+    if len(configurations) > 1 and not all(each.server.names for each in configurations):
+        raise several_servers(configurations)  # nothing would tell whose a line is
     comments = dict.fromkeys(words for each in configurations for words in _node_words(each))
     gpus = (line for each in configurations for line in _gres_of(each))
     lines = [*heading(configurations), *comments, *gpus]
     findings = (finding for each in configurations for finding in _gres_findings(each))
-    return Exported(_text(lines), tuple(dict.fromkeys(findings)))
+    return Exported(text_of(lines), tuple(dict.fromkeys(findings)))
 
 
 def _node_words(configuration: Configuration) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _gres_findings(configuration: Configuration) -> Iterator[Finding]:
         unknown = [cpu for cpu in server.cpus if topology[cpu].part.figure("cores") is None]
         yield Finding(
             "no-core-count",
-            f"the number of cores of {listed(map(server.inside, unknown), most=_MOST)} is not "
+            f"the number of cores of {listed(map(server.inside, unknown), most=MOST)} is not "
             "stated: lines have no Cores"
             if unknown
             else "no CPU is described: lines have no Cores, and bind nothing",
@@ -219,7 +220,6 @@ def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
     lines = [*heading(configurations)]
     lines.append("# A switch here is what hangs together up to its tier: Slurm knows trees alone.")
     below: dict[frozenset[str], str] = {}
-    findings: list[Finding] = []
     joined: list[str] = []
     for tier in network.tiers:
         joined += tier.switches
@@ -240,7 +240,7 @@ def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
             if len(here) > 1:
                 lines.append(f"# {name} stands for {comment(shortened(here))}.")
         below = named
-    return Exported(_text(lines), tuple(findings))
+    return Exported(text_of(lines))
 
 
 def _carrying(
@@ -325,10 +325,8 @@ def _claims(configurations: Sequence[Configuration]) -> Exported:
             advice = "put it for gpu.example.com, or give the GPU a part of the catalogue"
             findings.append(Finding("unknown-maker", message, severity="warning", help=advice))
     if not documents:
-        raise nothing_to_set(
-            "dra", "no network card is near a GPU", "numactl and slurm need no card"
-        )
-    return Exported(_text(lines), tuple(findings))
+        raise no_card_near("dra")
+    return Exported(text_of(lines), tuple(findings))
 
 
 def _attribute(process: Process) -> str:

@@ -21,18 +21,27 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
-from topo.errors import ExchangeError, Finding, UnknownNameError
+from topo.errors import Finding, UnknownNameError
+from topo.exports.configuration import (
+    MOST,
+    Configuration,
+    comment,
+    heading,
+    no_card_near,
+    nothing_to_set,
+    several_servers,
+    text_of,
+    unnamed_findings,
+    worths,
+)
 from topo.exports.formats import Exported
-from topo.phrases import counted, listed, number_ranges, shortened, visible
-from topo.records import dataclass
-from topo.study.processes import Process, Server, servers
-from topo.study.worth import Advice, Throughput, Tool, Worth, advice
+from topo.exports.schedulers import WRITERS as SCHEDULERS
+from topo.phrases import listed, number_ranges, shortened
+from topo.study.processes import Process, servers
+from topo.study.worth import Tool, advice
 from topo.topology.locality import numa_nodes
-from topo.topology.topology import Topology
-from topo.units import format_rate
 
 if TYPE_CHECKING:
     from topo.study.affinity import Affinities
@@ -40,30 +49,8 @@ if TYPE_CHECKING:
 _RAILS: Final = 2  # that UCX uses by itself
 _MOST_RAILS: Final = 4
 _MOST_HCAS: Final = 32  # that NCCL takes
-_MOST: Final = 4  # names in a sentence
-_WIDTH: Final = 96
 # A process's number on its server, as the usual launchers tell it.
 _LOCAL_RANK: Final = "${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${LOCAL_RANK:-}}}"
-_NAMES: Final[Mapping[Tool, str]] = {
-    "nccl": "NCCL",
-    "ucx": "UCX",
-    "nixl": "NIXL",
-    "mooncake": "Mooncake",
-    "slurm": "Slurm's gres.conf",
-    "slurm-topology": "Slurm's topology.conf",
-    "dra": "Kubernetes",
-    "numactl": "numactl",
-}
-_BY_ITSELF: Final[Mapping[Tool, str]] = {
-    "nccl": "NCCL takes the widest, then the nearest cards itself where it sees the PCIe tree",
-    "ucx": "UCX takes the two best devices of the NUMA node, and which of equal ones is open",
-    "nixl": "its UCX takes the two best devices of the NUMA node, and which of equal ones is open",
-    "mooncake": "newer releases take the nearest card by PCI path, older ones any at random",
-    "slurm": "without Cores a process, and so its memory, may be on any socket",
-    "dra": "without the constraint any free card of the node may be given",
-    "numactl": "where nothing binds a process its memory may be on any NUMA node",
-}
-
 
 # JSON has no place for words: what is worth saying of such a file.
 _ABOUT_JSON: Final[Mapping[Tool, str]] = {
@@ -71,46 +58,6 @@ _ABOUT_JSON: Final[Mapping[Tool, str]] = {
     "parameter for a card or drive, and for Mooncake ask --as mooncake",
     "mooncake": "MC_CUSTOM_TOPO_JSON is the path of this file",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What a tool is told on one kind of server."""
-
-    tool: Tool
-    server: Server
-    advice: Advice
-
-    @property
-    def topology(self) -> Topology:
-        """The machine."""
-        return self.server.topology
-
-    def processes_by_cards(self) -> tuple[list[Process], list[Process]]:
-        """Return the processes whose cards all have RDMA names, and the others."""
-        named: list[Process] = []
-        unnamed: list[Process] = []
-        for process in self.server.processes:
-            ports = [self.server.cards[card].ports for card in process.cards]
-            (named if ports and all(ports) else unnamed).append(process)
-        return named, unnamed
-
-    def ports(self, process: Process) -> list[tuple[str, int]]:
-        """Return the RDMA ports of a process's cards."""
-        return [port for card in process.cards for port in self.server.cards[card].ports]
-
-    def shown(self, device: str) -> str:
-        """Return a device's name in its own server."""
-        return self.server.inside(device)
-
-    def why_unnamed(self, process: Process) -> str:
-        """Say why a process's cards cannot be named."""
-        if not process.cards:
-            return f"{self.shown(process.gpu)}: no network card is near"
-        nameless = (card for card in process.cards if not self.server.cards[card].ports)
-        return (
-            f"{self.shown(process.gpu)}: no RDMA name of {listed(map(self.shown, nameless))} here"
-        )
 
 
 def configurations(affinities: Affinities, tool: Tool, gpu: str = "") -> tuple[Configuration, ...]:
@@ -135,7 +82,7 @@ def configurations(affinities: Affinities, tool: Tool, gpu: str = "") -> tuple[C
     topology = affinities.topology
     asked = [device.name for device in topology.select(gpu)] if gpu else []
     if wrong := [name for name in asked if topology[name].kind != "gpu"]:
-        raise UnknownNameError(Finding("unknown-name", f"{listed(wrong, most=_MOST)} is no GPU"))
+        raise UnknownNameError(Finding("unknown-name", f"{listed(wrong, most=MOST)} is no GPU"))
     if (folding := topology.folding) is not None:
         standing = (folding.stands_in(name) or name for name in asked)
         asked = list(dict.fromkeys(map(folding.representative, standing)))
@@ -160,129 +107,17 @@ def write_settings(configurations: Sequence[Configuration]) -> Exported:
         format that has no place for servers.
     """
     tool = configurations[0].tool
-    unnamed = len(configurations) > 1 and not all(each.server.names for each in configurations)
-    if tool == "slurm" and unnamed:  # nothing would tell whose a line is
-        raise ExchangeError(several_servers(configurations))
-    if tool in ("slurm", "slurm-topology", "dra"):
-        from topo.exports.schedulers import WRITERS as SCHEDULERS
-
+    if tool in SCHEDULERS:
         return SCHEDULERS[tool](configurations)
     bodies = [_WRITERS[tool](each) for each in configurations]
     if len({each.text for each in bodies}) > 1:
-        raise ExchangeError(several_servers(configurations))
+        raise several_servers(configurations)
     findings = tuple(dict.fromkeys(finding for each in bodies for finding in each.findings))
     if tool in _ABOUT_JSON:
-        words = " ".join((*_worths(configurations), _ABOUT_JSON[tool]))
+        words = " ".join((*worths(configurations), _ABOUT_JSON[tool]))
         note = Finding("settings-worth", words, severity="note")
         return Exported(bodies[0].text, (*findings, note))
-    return Exported(_text(heading(configurations)) + bodies[0].text, findings)
-
-
-def several_servers(configurations: Sequence[Configuration]) -> Finding:
-    """Return the finding that asks for one of several kinds of server."""
-    kinds = [
-        shortened(each.server.names) or f"that of {each.server.processes[0].gpu}"
-        for each in configurations
-    ]
-    first = configurations[0].server.processes[0].gpu
-    name = first.rpartition(".")[0]
-    return Finding(
-        "several-servers",
-        f"{counted(len(kinds), 'kind')} of server need other settings each: "
-        f"{listed(kinds, most=_MOST)}",
-        help=f"ask about one: --gpu {name + '.gpu' if name else first}",
-    )
-
-
-def nothing_to_set(tool: Tool, why: str, advice: str) -> ExchangeError:
-    """Return the error where a tool can be told nothing."""
-    message = f"{_NAMES[tool]} can be told nothing: {why}"
-    return ExchangeError(Finding("nothing-to-set", message, help=advice))
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def worth_words(configuration: Configuration) -> str:
-    """Say what settings are worth: what all GPUs have with them, and without."""
-    worth = configuration.advice.worth
-    if worth is None:
-        return ""
-    count = len(configuration.server.processes)
-    gpus = "One GPU" if count == 1 else f"{count} GPUs at once"
-    ends = "pinned RAM" if configuration.tool in ("slurm", "numactl") else "network cards"
-    return (
-        f"{gpus}, {ends} to GPU by {listed(worth.via)}: {_rate(worth.settings)} with this, "
-        f"{_default(worth)} by default: {_BY_ITSELF[configuration.tool]}."
-    )
-
-
-def _default(worth: Worth) -> str:
-    if worth.is_same:
-        return f"{'at most ' * worth.slowest.at_most * (not worth.settings.at_most)}the same"
-    low, high = worth.slowest, worth.fastest
-    if worth.is_known:
-        return _rate(low)
-    return f"{_rate(low)} to {_rate(high)}"
-
-
-def _rate(throughput: Throughput) -> str:
-    return f"{'at most ' * throughput.at_most}{format_rate(throughput.rate)}"
-
-
-def heading(configurations: Sequence[Configuration]) -> Iterator[str]:
-    """Yield the comment that a file begins with: whose it is, and what it is worth."""
-    first = configurations[0]
-    topology = first.topology
-    yield f"# {_NAMES[first.tool]} on {comment(topology.name)}, by topo affinity."
-    for words in _worths(configurations):
-        yield from comments(words)
-
-
-def _worths(configurations: Sequence[Configuration]) -> Iterator[str]:
-    for each in configurations:
-        if words := worth_words(each):
-            names = shortened(each.server.names)
-            yield f"{names}: {words}" if names else words
-
-
-def comment(text: str) -> str:
-    """Return a text as the words of one comment, whatever stands in it."""
-    return visible(text)
-
-
-def comments(text: str) -> Iterator[str]:
-    """Yield a text as comments of usual width."""
-    words = fill(comment(text), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    yield from (f"# {line}" for line in words.split("\n"))
-
-
-def unnamed_findings(configuration: Configuration) -> Iterator[Finding]:
-    """Yield what cannot be named: cards without RDMA names, or with odd ones."""
-    server = configuration.server
-    used = dict.fromkeys(card for process in server.processes for card in process.cards)
-    for card in used:
-        if odd := server.cards[card].odd:
-            message = f"`{odd}` of {server.inside(card)} is no name of an RDMA device"
-            advice = "letters, digits, `_`, `-` and `.`, as /sys/class/infiniband lists them"
-            place = configuration.topology[card].place
-            yield Finding("odd-rdma-name", message, severity="warning", place=place, help=advice)
-    nameless = [
-        card for card in used if not server.cards[card].ports and not server.cards[card].odd
-    ]
-    if nameless:
-        names = shortened(map(server.inside, nameless))
-        yield Finding(
-            "no-rdma-name",
-            f"no RDMA name of {names} is stated, so nothing names {_them(nameless)}",
-            severity="warning",
-            place=configuration.topology[nameless[0]].place,
-            help="give a card the name that /sys/class/infiniband has: `rdma: mlx5_0`",
-        )
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+    return Exported(text_of(heading(configurations)) + bodies[0].text, findings)
 
 
 def _needs_a_name(configuration: Configuration) -> None:
@@ -293,9 +128,7 @@ def _needs_a_name(configuration: Configuration) -> None:
     tool = configuration.tool
     found = list(unnamed_findings(configuration))
     if not found:
-        raise nothing_to_set(
-            tool, "no network card is near a GPU", "numactl and slurm need no card"
-        )
+        raise no_card_near(tool)
     why = "; ".join(finding.message for finding in found)
     raise nothing_to_set(tool, why, found[0].help)
 
@@ -323,10 +156,6 @@ def _per_process(
             yield f"  {process.number}) {line(process)} ;;  # {configuration.shown(process.gpu)}"
     yield f"  *) {otherwise} ;;"
     yield "esac"
-
-
-def _text(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 # --- NCCL -----------------------------------------------------------------------------------------
@@ -366,7 +195,7 @@ def _nccl(configuration: Configuration) -> Exported:
         lines.append("# Where a virtual machine or container hides the PCIe tree:")
         lines.append("# topo export nccl FILE -o topo.xml")
         lines.append('# export NCCL_TOPO_FILE="$PWD/topo.xml"')
-    return Exported(_text(lines), tuple(findings))
+    return Exported(text_of(lines), tuple(findings))
 
 
 # --- UCX and NIXL ---------------------------------------------------------------------------------
@@ -392,7 +221,7 @@ def _ucx(configuration: Configuration) -> Exported:
         lines.append("# RAM on the way is faster here than GPUDirect RDMA.")
     otherwise = "echo 'no GPU has this number: UCX_NET_DEVICES is not set' >&2"
     lines += _per_process(configuration, exports, unsaid=unsaid, otherwise=otherwise)
-    return Exported(_text(lines), tuple(unnamed_findings(configuration)))
+    return Exported(text_of(lines), tuple(unnamed_findings(configuration)))
 
 
 def _nixl(configuration: Configuration) -> Exported:
@@ -491,7 +320,7 @@ def _numactl(configuration: Configuration) -> Exported:
         "# bash FILE COMMAND ...",
         *_per_process(configuration, line, unsaid=unsaid, otherwise='exec "$@"'),
     ]
-    return Exported(_text(lines), findings)
+    return Exported(text_of(lines), findings)
 
 
 _WRITERS: Final[Mapping[Tool, Callable[[Configuration], Exported]]] = {
