@@ -164,3 +164,17 @@ def test_a_name_that_is_not_there(topo, words):
     done = topo("doubt", *words)
     assert (done.code, done.out) == (1, "")
     assert done.err
+
+
+@pytest.mark.parametrize("name", ["gpu", "accelerator"])
+def test_a_cap_between_gpus_is_measured_between_gpus_whatever_they_are_called(topo, tmp_path, name):
+    box = tmp_path / "box.yaml"
+    box.write_text(
+        "topo: 1\nname: box\ndevices:\n  cpu0: xeon-8480c\n"
+        f"  {name}[0-1]: h100-pcie-80gb\n"
+        f"links:\n  - {name} -- cpu0: pcie 5 x16\n"
+    )
+    done = topo("doubt", str(box), "--from", f"{name}0", "--to", f"{name}1", "--via", "peer-pcie")
+    said = " ".join(done.out.split())
+    assert "Measure first: peer-to-peer cap of xeon-8480c" in said
+    assert "device_to_device_memcpy_write_ce" in said

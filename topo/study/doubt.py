@@ -66,6 +66,12 @@ class Swing:
         """How far apart the two rates are, bytes/s."""
         return abs(self.high_rate - self.low_rate)
 
+    @property
+    def binding(self) -> tuple[Resource, ...]:
+        """Those that it changes and that stop the workload when they are least."""
+        touched = {resource.id for resource in self.touches}
+        return tuple(resource for resource in self.low_binds if resource.id in touched)
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:

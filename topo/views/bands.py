@@ -11,6 +11,7 @@ from topo.units import format_rate
 from topo.views.resources import CLASS_WORDS
 
 if TYPE_CHECKING:
+    from topo.description.description import DataPath
     from topo.study.bands import Band
     from topo.study.doubt import Swing
 
@@ -126,22 +127,14 @@ _DUPLEX: Final = Measurement(
 )
 
 
-def measurement_of(swing: Swing) -> Measurement | None:
+def measurement_of(swing: Swing, data_path: DataPath) -> Measurement | None:
     """Return how a figure is measured: on what binds when it is least, else on what it changes.
 
     `None` where no program that topo knows of measures it.
     """
     if swing.band.key == "duplex":
         return _DUPLEX
-    touched = {resource.id for resource in swing.touches}
-    binding = [resource for resource in swing.low_binds if resource.id in touched]
-    kinds = dict.fromkeys(resource.kind for resource in (*binding, *swing.touches))
-    if "peer-to-peer" in kinds and all("gpu" in r.name for r in swing.touches) and _peers(swing):
+    kinds = dict.fromkeys(resource.kind for resource in (*swing.binding, *swing.touches))
+    if "peer-to-peer" in kinds and data_path.far_end == data_path.near_end == "gpu":
         return _BETWEEN_GPUS
     return next((_BY_CLASS[kind] for kind in kinds if kind in _BY_CLASS), None)
-
-
-def _peers(swing: Swing) -> bool:
-    """Whether a cap is of flows between GPUs, `(gpu0, gpu4)`, not of a card's or a drive's."""
-    flows = (resource.name.rpartition("(")[2].rstrip(")") for resource in swing.touches)
-    return all(flow.count("gpu") > 1 for flow in flows)

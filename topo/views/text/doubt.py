@@ -154,9 +154,7 @@ def _advice(answer: PathDoubt) -> Iterator[Block]:
     best = answer.best
     if best is None:
         return
-    touched = {resource.id for resource in best.touches}
-    binding = [resource for resource in best.low_binds if resource.id in touched]
-    how = measurement_of(best)
+    binding, how = best.binding, measurement_of(best, answer.answer.data_path)
     words = f"Measure first: {band_name(best.band)}"
     if binding:
         words += f", on {classes_of(binding)} ({shortened(r.name for r in binding[:_MOST])})"
