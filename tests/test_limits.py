@@ -20,6 +20,7 @@ from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.study.affinity import affinities
 from topo.study.bottleneck import ladder_of
+from topo.study.collective import collective
 from topo.study.compare import compare
 from topo.study.failures import failures
 from topo.study.upgrade import upgrades
@@ -211,6 +212,28 @@ def test_links_of_ways_are_counted_when_one_of_each_standing_is_laid(monkeypatch
     ):
         compare(topology, via=["direct"])
     assert len(routes) == 33  # the first of either switch
+
+
+def test_what_gpus_do_together_is_counted_before_it_is_laid(monkeypatch):
+    topology = built(server(8))
+    routes = counted(monkeypatch, Router, "route")
+    for policy in (Policy(), Policy(nics="best")):  # whose linear program divides no such bytes
+        with monkeypatch.context() as patched:
+            patched.setattr("topo.routes.router.MOST_SPLIT", 7)
+            patched.setattr("topo.routes.router.MOST_WAYS", 8)
+            ring = collective(topology, "all-reduce", via=["peer-pcie"], policy=policy)
+            assert ring["peer-pcie"].rate > 0
+            assert len(routes) == 8
+            routes.clear()
+            with pytest.raises(
+                DescriptionError, match=r"^error\[too-large\]: 56 ways .* of all-to-all"
+            ):
+                collective(topology, "all-to-all", via=["peer-pcie"], policy=policy)
+            assert routes == []
+    monkeypatch.setattr("topo.routes.router.MOST_LINKS_OF_WAYS", 100)
+    with pytest.raises(DescriptionError, match=r"links are on the ways .* all-to-all by peer-pcie"):
+        collective(topology, "all-to-all", via=["peer-pcie"])
+    assert len(routes) < 56
 
 
 def test_a_study_counts_before_its_first_answer(monkeypatch):

@@ -15,10 +15,10 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from topo.catalogue.part import Figure
 from topo.datapaths.registry import data_path
@@ -34,10 +34,12 @@ from topo.topology.topology import Capacity, Resource
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable
     from topo.description.description import DataPath, Workload
-    from topo.routes.router import Router
+    from topo.routes.router import End, Router
     from topo.topology.topology import Step, Topology
 
 
+Pair: TypeAlias = tuple[str, str]
+"""Who sends and who receives."""
 _NO_LIMIT: Final = Figure(math.inf, "formula", "no limit of its own beyond its links")
 
 
@@ -107,7 +109,7 @@ def lay_collective(router: Router, workload: Workload, path: DataPath) -> tuple[
         if workload.root:
             into = workload.collective == "reduce"
             rings = tuple(ring.chain(workload.root, into=into) for ring in rings)
-    weights: dict[tuple[str, str], float] = {}
+    weights: dict[Pair, float] = {}
     # What GPUs send to switches and get back is what a ring has on the same links.
     in_all = (
         _in_switch_factor(len(gpus)) if switches else bus_factor(workload.collective, len(gpus))
@@ -115,17 +117,12 @@ def lay_collective(router: Router, workload: Workload, path: DataPath) -> tuple[
     pairs = pairs_of(router.topology, gpus, by_links=by_links) if not rings else ()
     for source, target, weight in _flows(workload, rings, in_all, pairs):
         weights[source, target] = weights.get((source, target), 0.0) + weight
-    hops: list[Hop] = []
-    refused: dict[str, tuple[Reason, ...]] = {}
-    for (source, target), weight in weights.items():
-        routes = list(_routes(router, path, source, target))
-        if routes[0].verdict == "refused":
-            refused[f"{source} {target}"] = routes[0].reasons
-        apart = router.is_apart(source, target)
-        hops.append(Hop(source, target, weight, routes[-1], apart))
+    apart = {pair: router.is_apart(*pair) for pair in weights}
+    routes, refused = _routes(router, workload, path, apart)
+    hops = tuple(Hop(*pair, weights[pair], routes[pair], apart[pair]) for pair in weights)
     factor = bus_factor(workload.collective, len(gpus))
     flow = rings[0].share * in_all if rings else 1 / len(gpus)
-    laid = Laid(workload.collective, gpus, rings, tuple(hops), factor, flow, bool(switches))
+    laid = Laid(workload.collective, gpus, rings, hops, factor, flow, bool(switches))
     route = _as_one(path, laid, refused)
     if route.verdict == "refused":
         return laid, route
@@ -155,23 +152,32 @@ def _flows(
             yield from ((source, target, weight) for source, target in pairwise(hop))
 
 
-def _routes(router: Router, path: DataPath, source: str, target: str) -> Iterator[Route]:
-    """Yield the routes that a hop is refused, by its data path and what that falls back to.
+def _routes(
+    router: Router, workload: Workload, path: DataPath, apart: Mapping[Pair, bool]
+) -> tuple[dict[Pair, Route], tuple[Reason, ...]]:
+    """Return the route that each hop takes, and why `path` refuses some.
 
-    The last is the one it takes.
+    What is refused takes what its data path falls back to, and so on. Hops inside a server are laid
+    before those that are `apart`: of either sort each takes about as many links as the next.
     """
-    tried: set[str] = set()
-    while True:
-        route = router.route(path, (source,), target)
-        yield route
+    routes: dict[Pair, Route] = {}
+    reasons: tuple[Reason, ...] = ()
+    refused, tried = list(apart), set[str]()
+    while refused and path.name not in tried:
+        for between in (False, True):
+            pairs = [pair for pair in refused if apart[pair] is between]
+            ends: list[End] = [((source,), target, "read") for source, target in pairs]
+            routes.update(zip(pairs, router.routes(workload, path, ends), strict=True))
+        refused = [pair for pair in refused if routes[pair].verdict == "refused"]
+        if not tried:
+            reasons = merged(reason for pair in refused for reason in routes[pair].reasons)
         tried.add(path.name)
-        fallback = path.falls_back_to
-        if route.verdict != "refused" or not fallback or fallback in tried:
-            return
-        path = data_path(router.topology.description, fallback)
+        if path.falls_back_to:
+            path = data_path(router.topology.description, path.falls_back_to)
+    return routes, reasons
 
 
-def _as_one(path: DataPath, laid: Laid, refused: dict[str, tuple[Reason, ...]]) -> Route:
+def _as_one(path: DataPath, laid: Laid, refused: tuple[Reason, ...]) -> Route:
     """Return all flows of a collective as one route; `refused` is why some do not take `path`."""
     endpoint = laid.gpus[0]
     if not laid.hops:
@@ -182,8 +188,7 @@ def _as_one(path: DataPath, laid: Laid, refused: dict[str, tuple[Reason, ...]]) 
     if verdict_of(reasons) == "refused" or all(
         hop.route.data_path.name != path.name for hop in inside
     ):
-        reasons = merged(reason for of_hop in refused.values() for reason in of_hop)
-        return Route(path, "read", endpoint, "refused", reasons)
+        return Route(path, "read", endpoint, "refused", refused)
     subflows = tuple(
         replace(subflow, share=subflow.share * hop.weight)
         for hop in laid.hops

@@ -84,7 +84,8 @@ class Router:
             topology, host=self._host, network=self._network, fabric=self._fabric
         )
         self._uses = UseBuilder(topology)
-        self._asked = self._links = 0
+        self._asked = {True: 0, False: 0}  # by whether a linear program divides the bytes
+        self._links = 0
         self._halves: dict[tuple[str, str, tuple[str, ...]], list[_Half]] = {}
 
     def ways(self, pairs: Iterable[End]) -> int:
@@ -106,10 +107,10 @@ class Router:
         DescriptionError
             If ways or links are too many with those that were laid before.
         """
-        self._asked += self.ways(pairs)
-        best = self.policy.nics == "best"
+        best = self.policy.nics == "best" and not workload.collective
+        self._asked[best] += self.ways(pairs)
         refuse_more(
-            self._asked,
+            self._asked[best],
             MOST_SPLIT if best else MOST_WAYS,
             f"ways of data are asked for, with those of {workload.name} by {path.name}",
             f"name fewer devices, {'leave out --nics best, ' * best}or ask about one path alone",
