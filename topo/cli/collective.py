@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from topo.cli import verb
+from topo.description.description import COLLECTIVES, ROOTED
 
 if TYPE_CHECKING:
     from topo.description.description import Collective
-
-_KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce")
 
 
 def _size(_ctx: click.Context, option: click.Parameter, text: str) -> float:
@@ -32,7 +31,7 @@ def _size(_ctx: click.Context, option: click.Parameter, text: str) -> float:
     "topo collective l40s-two-switches all-to-all --size '256 MB' --json",
 )
 @verb.asks_machine
-@click.argument("kind", metavar="[COLLECTIVE]", type=click.Choice(_KINDS), required=False)
+@click.argument("kind", metavar="[COLLECTIVE]", type=click.Choice(COLLECTIVES), required=False)
 @click.option("--over", metavar="DEVICES", default="", help="The GPUs: all unless said.")
 @click.option(
     "--size",
@@ -72,7 +71,7 @@ def command(
     """
     from topo.study.collective import collective
 
-    if root and kind not in ("broadcast", "reduce"):
+    if root and kind not in ROOTED:
         raise click.UsageError("--root is of broadcast and of reduce: name one of them.")
     topology = machine.load()
     comparison = collective(

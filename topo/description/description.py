@@ -29,6 +29,8 @@ Collective = Literal[
     "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce"
 ]
 COLLECTIVES: Final[tuple[Collective, ...]] = get_args(Collective)
+ROOTED: Final[tuple[Collective, ...]] = ("broadcast", "reduce")
+"""Those that begin or end at one GPU."""
 # What a workload may ask of a model, in the place of a size or beside it.
 Asks = Literal["needs", "checkpoint", "kv-cache"]
 ASKS: Final[tuple[Asks, ...]] = get_args(Asks)

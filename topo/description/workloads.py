@@ -25,6 +25,7 @@ from topo.description.description import (
     COLLECTIVES,
     END_OF_KIND,
     ENDS,
+    ROOTED,
     Collective,
     Direction,
     Expectation,
@@ -50,8 +51,6 @@ BY_A_SERVER: Final = "make it two workloads, into a server's RAM or drives and o
 _EXAMPLE: Final = "write it like `{read: 640 GB, from: storage, to: gpu}`"
 _COLLECTIVE_EXAMPLE: Final = "write it like `{all-reduce: 1 GB, over: gpu}`"
 
-# Those that begin or end at one GPU.
-ROOTED: Final = ("broadcast", "reduce")
 MOST_IN_RING: Final = 4_096  # GPUs of one collective
 
 _VIA = r"(?P<subject>\S+)(?: via (?P<via>\S+))?"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from topo.catalogue.part import Figure
 from topo.datapaths.registry import data_path
+from topo.description.description import ROOTED
 from topo.flows.rings import Ring, pairs_of, rings_of
 from topo.records import dataclass
 from topo.routes.route import Reason, Route, merged
@@ -89,7 +90,7 @@ def bus_factor(collective: str, count: int) -> float:
     >>> bus_factor("all-reduce", 8), bus_factor("all-gather", 8), bus_factor("broadcast", 8)
     (1.75, 0.875, 1.0)
     """
-    if collective in ("broadcast", "reduce"):
+    if collective in ROOTED:
         return 1.0
     return (2 if collective == "all-reduce" else 1) * (count - 1) / count
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from topo.description.description import ROOTED
 from topo.errors import DescriptionError
 from topo.measuring.nccl_tests import hosts_of
 from topo.phrases import counted
@@ -89,7 +90,7 @@ def _why(run: CollectiveRun) -> str:
 def _reading(topology: Topology, run: CollectiveRun, gpus: tuple[str, ...]) -> Reading:
     """Return one run beside what its fastest data path should have."""
     kind = cast("Collective", run.kind)
-    root = gpus[run.root] if kind in ("broadcast", "reduce") and 0 <= run.root < len(gpus) else ""
+    root = gpus[run.root] if kind in ROOTED and 0 <= run.root < len(gpus) else ""
 
     def asked(at: Basis, via: Sequence[str] = ()) -> list[PathAnswer]:
         answer = collective(topology, kind, over=gpus, size=run.size, root=root, via=via, at=at)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from topo.description.description import Collective
+from topo.description.description import ROOTED, Collective
 from topo.records import dataclass
 
 _PROGRAMS: Final[Mapping[str, Collective]] = {
@@ -198,7 +198,7 @@ def _kind(row: _Row, ratio: float, count: int) -> str:
 def _count(kind: str, ratio: float) -> int:
     """Return of how many GPUs the ratio of its rates tells, 0 where it does not."""
     rest = 1 - (ratio / 2 if kind == "all-reduce" else ratio)
-    tells = kind not in ("", "broadcast", "reduce") and _NEAR < rest < 1
+    tells = kind not in ("", *ROOTED) and _NEAR < rest < 1
     return round(1 / rest) if tells else 0
 
 

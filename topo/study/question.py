@@ -11,6 +11,7 @@ from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, Kind
 from topo.datapaths.registry import buffers_of, data_paths
 from topo.description.description import (
     END_OF_KIND,
+    ROOTED,
     Collective,
     DataPath,
     ModelNeed,
@@ -21,7 +22,6 @@ from topo.description.needs import ANY_SIZE, serves
 from topo.description.workloads import (
     BY_A_SERVER,
     ON_NETWORK_ALONE,
-    ROOTED,
     a_collective,
     direction_between,
     too_few_or_many,

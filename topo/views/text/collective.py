@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from topo.description.description import ROOTED
 from topo.description.names import stem_of
 from topo.phrases import and_more, counted, ranges, shortened
 from topo.study.insights import FallenBack, NoAlgorithm, NotByNccl, OkSlower
@@ -141,7 +142,7 @@ def _rings(topology: Topology, path: PathAnswer) -> Iterator[Block]:
         words = "each GPU sends to them, and gets the sum"
         yield Text(f"By {path.name} the switches reduce (NVLink SHARP): {words}.")
     elif laid.rings:
-        what = "chain" if laid.name in ("broadcast", "reduce") else "ring"
+        what = "chain" if laid.name in ROOTED else "ring"
         yield Heading(f"{counted(len(laid.rings), what)} by {path.name}")
         shown = laid.rings[:_MOST_RINGS]
         yield table(
