@@ -282,6 +282,15 @@ def test_a_copy_can_be_changed_and_led_elsewhere():
     )
 
 
+def test_one_figure_of_a_copys_cable_can_be_changed():
+    changes = {"slot3": "slot1", "slot3 -- cpu0.rate": "40 GB/s"}
+    description = vary(loads(TWO_CARDS), changes)
+    cables = {str(link.a): link.cable for link in description.links if str(link.b) == "cpu0"}
+    assert cables["slot3"].stated.value == 40e9
+    assert cables["slot1"].stated is None
+    assert cables["slot3"].text == cables["slot1"].text
+
+
 def test_changes_lie_over_those_it_was_read_with():
     description = vary(loads(TWO_CARDS, overrides={"load.read": "80 GB"}), {"slot3": "slot1"})
     assert description.workloads[0].size == 80e9

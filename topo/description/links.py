@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.cables import CABLE_KEYS, parse_cable, read_cable
@@ -228,62 +228,65 @@ def change_links(
     UnknownNameError
         If a change names no link.
     """
-    for change in changes:
-        change, key = _split_key(change, names)  # noqa: PLW2901
-        fields: dict[str, End | Cable | None] = {}
-        value = change.value
-        if key is not None:
-            if key.text not in _CABLE_KEYS:
-                report.add(
-                    key,
-                    "unknown-key",
-                    f"a cable has no `{key.text}`",
-                    help=did_you_mean(key.text, _CABLE_KEYS) or f"it has {listed(_CABLE_KEYS)}",
-                )
-                continue
-        elif isinstance(value, Scalar) and " -- " in value.text:
-            both = value.text.split(" -- ", 1)
-            ends = [names.ends(text.strip(), value, report) for text in both]
-            if all(len(end) == 1 for end in ends):
-                fields = {"a": ends[0][0], "b": ends[1][0]}
-        if not fields and key is None:
-            fields = {"cable": read_cable(value, media=media, report=report)}
-        sides = [side.strip().partition("/") for side in change.target.split(" -- ", 1)]
-        left, right = ((frozenset(names.matching(device)), port) for device, _, port in sides)
-        joins = partial(_joins, left=left, right=right)
-        matched = {at for at, link in enumerate(links) if joins(link)}
-        if not matched and (left[1] or right[1]):
-            in_ports = _in_ports(links, is_card)
-            if any(map(joins, chain(*in_ports))):
-                links = tuple(
-                    each
-                    for link, cables in zip(links, in_ports, strict=True)
-                    for each in (cables if any(map(joins, cables)) else (link,))
-                )
-                matched = {at for at, link in enumerate(links) if joins(link)}
+    for whole in changes:
+        change, key = _split_key(whole, names)
+        if key is not None and key.text not in _CABLE_KEYS:
+            advice = did_you_mean(key.text, _CABLE_KEYS) or f"it has {listed(_CABLE_KEYS)}"
+            report.add(key, "unknown-key", f"a cable has no `{key.text}`", help=advice)
+            continue
+        fields = _new_fields(change.value, names, media, report) if key is None else {}
+        links, matched = _matching(links, change, names, is_card)
         if not matched and waiting is not None:
-            waiting.append(change)
+            waiting.append(whole)
             continue
         if not matched:
             raise UnknownNameError(_no_link(change, links, names))
-        if key is not None:
-            of_key = {
-                cable: _with_key(cable, key, value, media, report)
-                for cable in dict.fromkeys(links[at].cable for at in sorted(matched))
-            }
-            links = tuple(
-                replace(link, cable=of_key[link.cable], place=change.place)
-                if at in matched
-                else link
-                for at, link in enumerate(links)
-            )
-        elif None not in fields.values():
-            new_fields: dict[str, Any] = {**fields, "place": change.place}
-            links = tuple(
-                replace(link, **new_fields) if at in matched else link
-                for at, link in enumerate(links)
-            )
+        if None in fields.values():
+            continue
+        changed: dict[Cable, MappingOf[str, Any]] = {}
+        for cable in dict.fromkeys(links[at].cable for at in sorted(matched)):
+            changed[cable] = fields
+            if key is not None:
+                changed[cable] = {"cable": _with_key(cable, key, change.value, media, report)}
+        links = tuple(
+            replace(link, **changed[link.cable], place=change.place) if at in matched else link
+            for at, link in enumerate(links)
+        )
     return links
+
+
+def _new_fields(
+    value: Node, names: Names, media: MappingOf[str, Medium], report: Report
+) -> dict[str, End | Cable | None]:
+    """Return the ends or the cable that a change gives a link; `None` for one that is wrong."""
+    if isinstance(value, Scalar) and " -- " in value.text:
+        both = value.text.split(" -- ", 1)
+        ends = [names.ends(text.strip(), value, report) for text in both]
+        if all(len(end) == 1 for end in ends):
+            return {"a": ends[0][0], "b": ends[1][0]}
+    return {"cable": read_cable(value, media=media, report=report)}
+
+
+def _matching(
+    links: tuple[DescribedLink, ...],
+    change: Change,
+    names: Names,
+    is_card: Callable[[str], bool],
+) -> tuple[tuple[DescribedLink, ...], frozenset[int]]:
+    """Return the links, and the numbers of those that a change names.
+
+    Where only a cable of a bundle takes the port that it names, bundles that do are taken apart.
+    """
+    sides = [side.strip().partition("/") for side in change.target.split(" -- ", 1)]
+    left, right = ((frozenset(names.matching(device)), port) for device, _, port in sides)
+    joins = partial(_joins, left=left, right=right)
+    matched = frozenset(at for at, link in enumerate(links) if joins(link))
+    if matched or not (left[1] or right[1]):
+        return links, matched
+    apart: list[DescribedLink] = []
+    for link, cables in zip(links, _in_ports(links, is_card), strict=True):
+        apart += cables if any(map(joins, cables)) else (link,)
+    return tuple(apart), frozenset(at for at, link in enumerate(apart) if joins(link))
 
 
 def _split_key(change: Change, names: Names) -> tuple[Change, Scalar | None]:
