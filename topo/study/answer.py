@@ -73,8 +73,8 @@ def answer(
         return routed
     demands = matrix.demands
     with naming_demands(matrix):
-        allocation = shared(matrix.system)
-    whole = completion(matrix, allocation, sized=workload.sized)
+        run = solved(matrix, sized=workload.sized)
+    allocation, whole = run.allocation, run.whole
     rate, time = whole.rate, whole.time
     time_range = None
     if workload.efficiency and basis == "theoretical" and time is not None:
@@ -91,7 +91,7 @@ def answer(
             sized=workload.sized,
         )
     figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
-    unknowns = unknowns_of(matrix, peaks_of(matrix, allocation, whole))
+    unknowns = unknowns_of(matrix, run.peaks)
     others = {
         each: _rate_at(topology, demands, each, sized=workload.sized)
         for each in _BASES
@@ -411,6 +411,31 @@ def completion(matrix: UseMatrix, allocation: Allocation, *, sized: bool) -> Com
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A use matrix solved: what each demand gets, until when, and the most that passes each column.
+
+    `peaks` are bytes/s at any time; infinite where it is not kept what ran when.
+    """
+
+    allocation: Allocation
+    whole: Completion
+    peaks: Sequence[float]
+
+
+def solved(matrix: UseMatrix, *, sized: bool) -> Solved:
+    """Return the demands of a use matrix run until the last is done, as `completion` does.
+
+    Raises
+    ------
+    UnboundedError
+        Where nothing limits a demand (`naming_demands` says which).
+    """
+    allocation = shared(matrix.system)
+    whole = completion(matrix, allocation, sized=sized)
+    return Solved(allocation, whole, peaks_of(matrix, allocation, whole))
+
+
 def bottlenecks_of(
     matrix: UseMatrix, allocation: Allocation, whole: Completion
 ) -> tuple[Bottleneck, ...]:
@@ -482,9 +507,8 @@ def _rate_at(
     """
     at = [at_basis(topology, demand, basis) for demand in demands]
     matrix = use_matrix(topology, at, basis=basis)
-    allocation = shared(matrix.system)
-    whole = completion(matrix, allocation, sized=sized)
-    return whole.rate, unknowns_of(matrix, peaks_of(matrix, allocation, whole))
+    run = solved(matrix, sized=sized)
+    return run.whole.rate, unknowns_of(matrix, run.peaks)
 
 
 def peaks_of(matrix: UseMatrix, allocation: Allocation, whole: Completion) -> Sequence[float]:

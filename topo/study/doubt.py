@@ -17,7 +17,7 @@ from topo.phrases import brief, counted
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.solve.system import TIE
-from topo.study.answer import bottlenecks_of, completion, peaks_of, shared
+from topo.study.answer import bottlenecks_of, completion, shared, solved
 from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
 from topo.study.bands import Band, Uncertain, Values, positions, values_at
 from topo.study.compare import compare
@@ -423,9 +423,8 @@ class _Asking:
     def binds(self, values: Values) -> tuple[Resource, ...]:
         """Return the full resources that stop the workload with these values."""
         matrix = self._with_values(values)
-        allocation = shared(matrix.system)
-        whole = completion(matrix, allocation, sized=self._sized)
-        full = {bottleneck.resource.id for bottleneck in bottlenecks_of(matrix, allocation, whole)}
+        run = solved(matrix, sized=self._sized)
+        full = {each.resource.id for each in bottlenecks_of(matrix, run.allocation, run.whole)}
         kinds = {kind for kind, resource in enumerate(matrix.resources) if resource.id in full}
         return tuple(
             resource
@@ -437,10 +436,7 @@ class _Asking:
 
     def peaks(self, values: Values) -> list[float]:
         """Return the most bytes/s that ever pass each resource with these values."""
-        matrix = self._with_values(values)
-        allocation = shared(matrix.system)
-        whole = completion(matrix, allocation, sized=self._sized)
-        peaks = peaks_of(matrix, allocation, whole)
+        peaks = solved(self._with_values(values), sized=self._sized).peaks
         return [peaks[kind] for kind in self._folded.resources.of.tolist()]
 
     def touched_by(self, place: int) -> tuple[Resource, ...]:

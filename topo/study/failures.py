@@ -23,11 +23,9 @@ from topo.study.answer import (
     CUT_OFF,
     bottlenecks_of,
     chosen_split,
-    completion,
     naming_demands,
-    peaks_of,
     running,
-    shared,
+    solved,
     unknowns_of,
 )
 from topo.study.answers import PathAnswer, WorkloadAnswer
@@ -371,14 +369,13 @@ class _Study:
         demands = chosen_split(router, demands, self._at, timed=self._workload.sized)
         matrix = use_matrix(topology, demands, basis=self._at)
         with naming_demands(matrix):
-            allocation = shared(matrix.system)
-        whole = completion(matrix, allocation, sized=self._workload.sized)
+            run = solved(matrix, sized=self._workload.sized)
         return Loss(
             parts,
-            whole.rate,
-            whole.time,
+            run.whole.rate,
+            run.whole.time,
             names,
             count,
-            tuple(full.resource for full in bottlenecks_of(matrix, allocation, whole)),
-            bool(unknowns_of(matrix, peaks_of(matrix, allocation, whole))),
+            tuple(full.resource for full in bottlenecks_of(matrix, run.allocation, run.whole)),
+            bool(unknowns_of(matrix, run.peaks)),
         )

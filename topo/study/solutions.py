@@ -10,7 +10,8 @@ from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.flows.demands import UseMatrix
-    from topo.study.variants import Outcome, Solved
+    from topo.study.answer import Solved
+    from topo.study.variants import Outcome
     from topo.topology.topology import Resource
 
 

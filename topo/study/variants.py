@@ -17,13 +17,12 @@ from topo.records import dataclass
 from topo.routes.route import Policy, Verdict
 from topo.routes.router import Router
 from topo.study.answer import (
+    Solved,
     bottlenecks_of,
-    completion,
     laid,
     naming_demands,
     own_limits_of,
-    peaks_of,
-    shared,
+    solved,
     unknowns_of,
 )
 from topo.study.answers import PathAnswer
@@ -32,8 +31,6 @@ from topo.study.question import ask, chosen_workloads
 
 if TYPE_CHECKING:
     from topo.flows.demands import UseMatrix
-    from topo.solve.system import Allocation
-    from topo.study.answer import Completion
     from topo.topology.topology import Topology
 
 
@@ -172,18 +169,6 @@ def illegal(question: Question, error: TopoError) -> Outcome:
     return Outcome(question.workload, question.via, "illegal", reason=" ".join(reason.split()))
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """A use matrix solved: what each demand gets, until when, and the most that passes each column.
-
-    `peaks` are bytes/s at any time; infinite where it is not kept what ran when.
-    """
-
-    allocation: Allocation
-    whole: Completion
-    peaks: Sequence[float]
-
-
 def solve(question: Laid) -> Solved | None:
     """Solve what is laid; `None` where it is refused.
 
@@ -196,20 +181,18 @@ def solve(question: Laid) -> Solved | None:
     if matrix is None:
         return None
     with naming_demands(matrix):
-        allocation = shared(matrix.system)
-    whole = completion(matrix, allocation, sized=question.workload.sized)
-    return Solved(allocation, whole, peaks_of(matrix, allocation, whole))
+        return solved(matrix, sized=question.workload.sized)
 
 
-def told(question: Laid, solved: Solved | None, cost: float | None) -> Outcome:
+def told(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
     """Return the outcome of what is laid and solved."""
     answer, matrix = question.answer, question.matrix
     outcome = Outcome(question.workload.name, answer.name, answer.verdict, cost=cost)
-    if matrix is None or solved is None:
+    if matrix is None or run is None:
         refused = [reason.text for reason in answer.reasons if reason.effect == "refused"]
         return replace(outcome, reason=listed(refused, most=_MOST))
-    whole = solved.whole
-    bound = bottlenecks_of(matrix, solved.allocation, whole)
+    whole = run.whole
+    bound = bottlenecks_of(matrix, run.allocation, whole)
     own = own_limits_of(matrix, whole)
     names = [shortened(full.resource.name for full in bound)] if bound else []
     names += ["its workers" if limit.workers else "the workload's own limit" for limit in own]
@@ -217,7 +200,7 @@ def told(question: Laid, solved: Solved | None, cost: float | None) -> Outcome:
         outcome,
         rate=whole.rate,
         time=whole.time,
-        at_most=bool(unknowns_of(matrix, solved.peaks)),
+        at_most=bool(unknowns_of(matrix, run.peaks)),
         limited_by=", ".join(dict.fromkeys(names)),
         certified=whole.certified,
     )
