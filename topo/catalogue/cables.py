@@ -383,7 +383,7 @@ def read_medium(
         bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
         efficiency=figures.get("efficiency") or start.efficiency,
         duplex=figures.get("duplex") or start.duplex,
-        title=_text(node, "title", report) or start.title,
+        title=values.text_at(node, "title", report) or start.title,
         source=origin.source or start.source,
     )
     if "transfer-rate" in figures and not medium.encoding and node.get("encoding") is None:
@@ -469,7 +469,7 @@ def _reach(name: str, node: Mapping, base: Medium | None, report: Report) -> Rea
 
 
 def _encoding(node: Mapping, base: Medium, report: Report) -> str:
-    text = _text(node, "encoding", report)
+    text = values.text_at(node, "encoding", report)
     if not text:
         return base.encoding
     bits = re.fullmatch(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", text)
@@ -482,9 +482,3 @@ def _encoding(node: Mapping, base: Medium, report: Report) -> str:
         )
         return ""
     return text
-
-
-def _text(node: Mapping, key: str, report: Report) -> str:
-    stated = node.get(key)
-    word = values.read_text(stated, report=report) if stated is not None else None
-    return word.text if word else ""

@@ -7,28 +7,28 @@ heads.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping as Table
 from dataclasses import field, replace
 from functools import cache
 from typing import Final
 
 from topo.catalogue import values
-from topo.catalogue.fields import DURATION, NEED_FIELDS, PART_WORDS
+from topo.catalogue.fields import DURATION, NEED_FIELDS
 from topo.catalogue.part import Figure, FigureKind
-from topo.catalogue.parts import Shipped
+from topo.catalogue.parts import NAME, Shipped
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import Place
 from topo.phrases import brief, did_you_mean, listed
 from topo.records import dataclass
 from topo.units import format_duration, format_size
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What a cache is made of: keys and values of heads, or one compressed vector.
 _BY_HEADS: Final = ("layers", "kv-heads", "head-dim", "kv-value")
 _LATENT: Final = ("layers", "kv-latent", "kv-value")
-_FIGURES: Final = tuple(name for name, each in NEED_FIELDS.items() if each.quantity.unit)
-_WORDS: Final = ("like", *(name for name in NEED_FIELDS if name in PART_WORDS))
+# `step` is several, by accelerator.
+_FIGURES: Final = tuple(
+    name for name, each in NEED_FIELDS.items() if each.quantity.unit and name != "step"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +113,7 @@ class Need:
         return Figure(product, "formula", f"{' x '.join(words)} B")
 
 
-def read_need(
-    name: str,
-    node: Node,
-    *,
-    needs: Table[str, Need],
-    report: Report,
-    kind: FigureKind = "quoted",
-) -> Need | None:
+def read_need(name: str, node: Node, *, needs: Table[str, Need], report: Report) -> Need | None:
     """Read one need.
 
     Parameters
@@ -133,8 +126,6 @@ def read_need(
         What `like:` may name.
     report
         Takes what is wrong.
-    kind
-        What sort of figures they are where the need does not say.
     """
     if not isinstance(node, Mapping):
         advice = f"write {name}: {{like: ..., checkpoint: 912 GB}}"
@@ -143,22 +134,20 @@ def read_need(
     node = values.rejoin(node, NEED_FIELDS)
     values.refuse_unknown_keys(node, NEED_FIELDS, report=report, owner="a need")
     need = _base(name, node, needs, report)
-    origin = values.origin_of(node, report=report, origin=values.Origin(kind=kind))
+    origin = values.origin_of(node, report=report)
     figures = dict(need.figures)
     for key, value in node:
-        if key.text in _FIGURES and key.text != "step":
+        if key.text in _FIGURES:
             quantity = NEED_FIELDS[key.text].quantity
             figure = values.read_figure(
                 value, quantity, report=report, origin=origin, name=key.text
             )
             if figure is not None:
                 figures[key.text] = figure
-    stated = node.get("title")
-    title = values.read_text(stated, report=report) if stated is not None else None
     return replace(
         need,
         name=name,
-        title=title.text if title else need.title,
+        title=values.text_at(node, "title", report) or need.title,
         source=origin.source or need.source,
         figures=figures,
         steps=_steps(node.get("step"), need.steps, origin, report),
@@ -201,7 +190,7 @@ def read_needs(node: Mapping, report: Report) -> dict[str, Need]:
     """Read a file's own `needs:`; each may be like a shipped one, or one that stands above it."""
     own: dict[str, Need] = {}
     for key, value in node:
-        if not _NAME.fullmatch(key.text):
+        if not NAME.fullmatch(key.text):
             advice = "use letters, digits, dots, hyphens"
             report.add(key, "bad-name", f"`{key.text}` is no name of a need", help=advice)
             continue
@@ -216,7 +205,7 @@ def needs() -> Table[str, Need]:
     """Return the needs that topo ships, by name."""
 
     def decode(name: str, node: Node, report: Report, known: Table[str, Need]) -> Need | None:
-        need = read_need(name, node, needs=known, report=report, kind="quoted")
+        need = read_need(name, node, needs=known, report=report)
         return None if need is None else replace(need, place=None)
 
     return Shipped(("needs",), decode)

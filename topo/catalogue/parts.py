@@ -23,7 +23,8 @@ from topo.units import parse_rate
 # Words people write for one of ours.
 _HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
 _FEW: Final = 4  # kinds that a message names
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""What a part or a need may be called."""
 
 
 def read_part(
@@ -324,7 +325,7 @@ class UserParts(Table[str, Part]):
         while len(self._chain) > start:
             name = self._chain[-1]
             key, node = self._nodes[name]
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 self._report.add(
                     key,
                     "bad-name",

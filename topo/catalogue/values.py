@@ -216,6 +216,13 @@ def read_text(
     return read_value(node, parse, report=report, origin=origin)
 
 
+def text_at(node: Mapping, key: str, report: Report) -> str:
+    """Return the text under a key, ``""`` where there is none."""
+    stated = node.get(key)
+    word = read_text(stated, report=report) if stated is not None else None
+    return word.text if word else ""
+
+
 def origin_of(
     node: Mapping, *, report: Report, origin: Origin = HERE, key: str = "source-kind"
 ) -> Origin:

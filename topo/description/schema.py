@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
 from topo.catalogue import fields
-from topo.catalogue.parts import part_names
+from topo.catalogue.parts import NAME, part_names
 from topo.description.description import COLLECTIVES, Direction, Mover, Over
 from topo.description.keys import (
     CABLE,
@@ -256,14 +256,14 @@ def _definitions() -> Schema:
     return {
         "settings": _object(SETTINGS),
         "part-name": _either(_words(*part_names()), _text()),
-        "parts": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _either(_ref("part-name"), _ref("part"))),
+        "parts": _named(f"^{NAME.pattern}$", _either(_ref("part-name"), _ref("part"))),
         "part": _mapping(part),
         "media": _named("^[a-z][a-z0-9-]*( [a-z0-9-]+)?$", _ref("medium")),
         "medium": _mapping(
             {name: {"description": field.meaning} for name, field in fields.MEDIUM_FIELDS.items()}
         ),
         "data-paths": _named(f"^{_NAME}$", _object(DATA_PATH)),
-        "needs": _named("^[A-Za-z0-9][A-Za-z0-9._-]*$", _ref("need")),
+        "needs": _named(f"^{NAME.pattern}$", _ref("need")),
         "need": _mapping(
             {
                 name: {"description": field.meaning, **_need_field(field)}
