@@ -85,7 +85,7 @@ def command(
     reason. Figures are those of `topo compare` with the same --set.
     """
     from topo.study.front import check_against, may_cost, swept
-    from topo.study.sweep import planned
+    from topo.study.sweep import axis_of, planned
     from topo.study.variants import Question
 
     if workers is not None and engine_address is not None:
@@ -93,17 +93,14 @@ def command(
     store_path, pictures = _outputs(outputs, machine)
     topology = machine.load()
     axes = [_axis(text) for text in varied] or list(topology.description.axes)
-    one_via = ""
-    if question.via:  # what is named here goes before what the axes say
-        from topo.study.sweep import axis_of
-
+    via = question.via
+    if via:  # what is named here goes before what the axes say
         axes = [axis for axis in axes if axis.name != "via"]
-        several = axis_of("via", question.via)
-        one_via = question.via[0] if len(question.via) == 1 else ""
-        axes += [] if one_via else [several]
+    if len(via) > 1:
+        axes.append(axis_of("via", via))
     asked = Question(
         question.workload or "",
-        one_via,
+        via[0] if len(via) == 1 else "",
         question.source,
         question.target,
         **how.arguments(topology),
