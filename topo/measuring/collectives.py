@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 from topo.description.description import ROOTED
 from topo.errors import DescriptionError
-from topo.measuring.nccl_tests import hosts_of
 from topo.phrases import counted
 from topo.study.collective import collective
 from topo.study.prediction import Forecast, Reading, Sample
@@ -57,7 +56,7 @@ def _gpus(topology: Topology, run: CollectiveRun) -> tuple[str, ...]:
     present = [device for device in matrix_devices(topology) if device.kind == "gpu"]
     if run.count in (0, len(present)):
         return tuple(device.name for device in present)
-    if len(tuple(hosts_of(run))) > 1:
+    if run.server_count > 1:
         return ()
     numbers = host_numbers(topology)
     first = [device for device in present if numbers[device.name] == numbers[present[0].name]]
@@ -83,7 +82,7 @@ def _addresses(addresses: Sequence[str]) -> set[str]:
 
 
 def _why(run: CollectiveRun) -> str:
-    servers = counted(len(tuple(hosts_of(run))) or 1, "server")
+    servers = counted(run.server_count, "server")
     return f"which GPUs of {servers} took part is not known: say it with --gpus"
 
 

@@ -12,7 +12,7 @@ https://github.com/ROCm/rccl-tests.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from topo.description.description import ROOTED, Collective
@@ -26,9 +26,7 @@ _PROGRAMS: Final[Mapping[str, Collective]] = {
     "broadcast": "broadcast",
     "reduce": "reduce",
 }
-_PROGRAM: Final = re.compile(
-    r"\b(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce)_perf"
-)
+_PROGRAM: Final = re.compile(rf"\b({'|'.join(_PROGRAMS)})_perf")
 _HEADER: Final = re.compile(r"\bsize\s+count\s+type\b.*\balgbw\s+busbw\b.*")
 _RANK: Final = re.compile(
     r"\bRank\s+(?P<rank>\d{1,6})\b.*?\bon\s+(?P<host>\S+)\s+device\s+(?P<device>\d{1,4})\s+"
@@ -72,6 +70,11 @@ class CollectiveRun:
     def test(self) -> str:
         """What was run, in few words: ``all-reduce of 1073741824 B``."""
         return f"{self.kind or 'a collective'} of {self.size} B"
+
+    @property
+    def server_count(self) -> int:
+        """How many servers took part; one where the ranks are not listed."""
+        return len({rank.host for rank in self.ranks}) or 1
 
 
 def read_runs(text: str) -> tuple[CollectiveRun, ...]:
@@ -200,8 +203,3 @@ def _count(kind: str, ratio: float) -> int:
     rest = 1 - (ratio / 2 if kind == "all-reduce" else ratio)
     tells = kind not in ("", *ROOTED) and _NEAR < rest < 1
     return round(1 / rest) if tells else 0
-
-
-def hosts_of(run: CollectiveRun) -> Iterator[str]:
-    """Yield the servers of a run in the order of their first ranks."""
-    yield from dict.fromkeys(rank.host for rank in run.ranks)
