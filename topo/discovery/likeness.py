@@ -25,16 +25,14 @@ _SAME_SIZE: Final = 0.01  # of memory: the kernel keeps a little of it, not alwa
 def likeness(document: Plain) -> str:
     """Return a text that is the same for two hosts that are alike, but for sizes of memory."""
     devices = {}
-    for name, value in document["devices"].items():
-        entries = value if isinstance(value, dict) else {"part": value}
+    for name, entries in _entries(document).items():
         left_out = (*IDENTITIES, "size") if name.startswith("ram") else IDENTITIES
         devices[name] = [(key, entry) for key, entry in entries.items() if key not in left_out]
     return json.dumps({**document, "name": "", "title": "", "devices": devices})
 
 
 def _sizes(document: Plain) -> list[float]:
-    devices = document["devices"].values()
-    texts = (value.get("size") for value in devices if isinstance(value, dict))
+    texts = (entries.get("size") for entries in _entries(document).values())
     return [parse_size(text) for text in texts if text]
 
 
