@@ -87,12 +87,10 @@ def _both(machine: verb.Machine, other: str | None) -> tuple[Topology, Topology]
     wrong: list[Finding] = []
     for side in (first, replace(machine, file=other) if other is not None else machine):
         try:
+            whole = None
             if other is None and loaded:  # standard input is read once
-                topology = loaded[0].replace(side.overrides) if side.overrides else loaded[0]
-                topology = topology.without(*side.without) if side.without else topology
-            else:
-                topology = side.load()
-            loaded.append(topology)
+                whole = loaded[0].replace(side.overrides) if side.overrides else loaded[0]
+            loaded.append(side.load(whole))
         except TopoError as error:
             wrong += error.findings
             if other is None:
