@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from topo.discovery.cluster import ImportedHosts
+    from topo.discovery.importing import Imported
     from topo.discovery.machine import Machine
     from topo.errors import Finding
 
@@ -137,10 +138,7 @@ def command(
             "schema": "topo.import/1",
             "kind": imported.kind,
             "topology": imported.description.name,
-            "together": list(imported.machine.together),
-            "left_out": list(imported.machine.left_out),
-            "document": imported.document,
-            "yaml": imported.yaml,
+            **_entries(imported),
         }
         return verb.put_document(document, imported.findings)
     return verb.put_text("" if output else imported.yaml, imported.findings)
@@ -165,6 +163,16 @@ def _discovered(kind: str, file: str) -> Machine:
         return discover_folder(kind or None, Path(file), file)
     name = "<stdin>" if file == STANDARD_INPUT else file
     return discover(kind or None, read_file(file), name)
+
+
+def _entries(imported: Imported) -> dict[str, object]:
+    """Return what JSON has of a machine: of which sources it is, and what they made."""
+    return {
+        "together": list(imported.machine.together),
+        "left_out": list(imported.machine.left_out),
+        "document": imported.document,
+        "yaml": imported.yaml,
+    }
 
 
 # --- several hosts --------------------------------------------------------------------------------
@@ -235,10 +243,7 @@ def _put_hosts(
                     "file": kind.file,
                     "hosts": list(kind.hosts),
                     "kind": kind.imported.kind,
-                    "together": list(kind.imported.machine.together),
-                    "left_out": list(kind.imported.machine.left_out),
-                    "document": kind.imported.document,
-                    "yaml": kind.imported.yaml,
+                    **_entries(kind.imported),
                 }
                 for kind in imported.kinds
             ],
