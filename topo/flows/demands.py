@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
-from topo.flows.collectives import Laid, lay_collective
 from topo.flows.ends import paired_ends
 from topo.flows.needs import asked_rate
 from topo.phrases import shortened
@@ -18,6 +17,7 @@ from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload
+    from topo.flows.collectives import Laid
     from topo.routes.route import Route, Transfer
     from topo.routes.router import End, Router
     from topo.topology.topology import Topology
@@ -128,6 +128,8 @@ def _collective_demand(router: Router, workload: Workload, path: DataPath, basis
 
     Beside others each of its flows has the share that any other flow has.
     """
+    from topo.flows.collectives import lay_collective  # most files have none
+
     laid, route = lay_collective(router, workload, path)
     own_limit = math.inf if workload.limit is None else workload.limit
     demand = Demand(

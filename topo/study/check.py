@@ -19,7 +19,6 @@ from topo.solve.system import TIE
 from topo.study import answers
 from topo.study.answer import answer, reasons_of
 from topo.study.compare import usable
-from topo.study.needs import Feeding
 from topo.study.question import ask, chosen_workloads
 from topo.topology.locality import locality
 from topo.topology.topology import Topology
@@ -163,6 +162,8 @@ class _Judge:
         return beats, answers.TwoRates(path, rival)
 
     def _feeds(self, expectation: Expectation) -> tuple[bool, answers.CheckOutcome]:
+        from topo.study.needs import Feeding
+
         path = self._answer(expectation, expectation.via)
         if not isinstance(path.met, Feeding):
             return False, answers.PathRefused(path.name, path.reasons)
