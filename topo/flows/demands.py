@@ -332,11 +332,22 @@ class UseMatrix:
 
     def without(self, ids: Container[str]) -> UseMatrix:
         """Return the same with some resources unlimited."""
-        capacities = [
+        return self.with_capacities(
             math.inf if resource.id in ids else capacity
             for resource, capacity in zip(self.resources, self.system.capacities, strict=True)
-        ]
+        )
+
+    def with_capacities(self, capacities: Iterable[float]) -> UseMatrix:
+        """Return the same with other capacities, a column after the other."""
         return replace(self, system=replace(self.system, capacities=tuple(capacities)))
+
+    def unknowns(self, loads: Iterable[float]) -> tuple[str, ...]:
+        """Return the ids of what nobody knows to let these bytes/s pass."""
+        return tuple(
+            resource.id
+            for resource, load in zip(self.resources, loads, strict=True)
+            if resource.capacity.unknown(self.basis, load)
+        )
 
     def total(self, of_demands: Iterable[float]) -> float:
         """Return the sum of a figure of each row over all demands that the rows stand for."""

@@ -91,7 +91,7 @@ def answer(
             sized=workload.sized,
         )
     figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
-    unknowns = unknowns_of(matrix, run.peaks)
+    unknowns = matrix.unknowns(run.peaks)
     others = {
         each: _rate_at(topology, demands, each, sized=workload.sized)
         for each in _BASES
@@ -508,7 +508,7 @@ def _rate_at(
     at = [at_basis(topology, demand, basis) for demand in demands]
     matrix = use_matrix(topology, at, basis=basis)
     run = solved(matrix, sized=sized)
-    return run.whole.rate, unknowns_of(matrix, run.peaks)
+    return run.whole.rate, matrix.unknowns(run.peaks)
 
 
 def peaks_of(matrix: UseMatrix, allocation: Allocation, whole: Completion) -> Sequence[float]:
@@ -531,15 +531,6 @@ def most_loads(matrix: UseMatrix, spans: Iterable[Span]) -> list[float]:
                 loads[system.resources[entry]] += rate * system.multiplicities[entry]
         peaks = list(map(max, peaks, loads))
     return peaks
-
-
-def unknowns_of(matrix: UseMatrix, loads: Sequence[float]) -> tuple[str, ...]:
-    """Return the ids of what nobody knows to let these bytes/s pass."""
-    return tuple(
-        resource.id
-        for resource, load in zip(matrix.resources, loads, strict=True)
-        if resource.capacity.unknown(matrix.basis, load)
-    )
 
 
 def _cores(topology: Topology, routed: PathAnswer, rate: float) -> CopyingCores | None:

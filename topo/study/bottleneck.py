@@ -15,7 +15,7 @@ from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import drives_behind
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import bottlenecks_of, solved, unknowns_of
+from topo.study.answer import bottlenecks_of, solved
 from topo.study.answers import (
     Bottleneck,
     Comparison,
@@ -136,7 +136,7 @@ def ladder_of(matrix: UseMatrix, *, sized: bool) -> tuple[tuple[Rung, ...], Ladd
         for full in binding:
             classes.setdefault(full.resource.kind, []).append(full)
         groups = tuple((kind, tuple(group)) for kind, group in classes.items())
-        unknowns = unknowns_of(matrix, run.peaks)
+        unknowns = matrix.unknowns(run.peaks)
         rungs.append(Rung(whole.rate, whole.time, groups, bool(unknowns)))
         kept = tuple(full.resource for full in binding if full.resource.kind in NOT_FOR_SALE)
         kept_ids = {resource.id for resource in kept}

@@ -296,9 +296,8 @@ class _Anchor:
             for column, resource in changed.items():
                 resources[column] = resource
                 capacities[column] = resource.capacity.rate(laid.matrix.basis)
-            system = replace(laid.matrix.system, capacities=tuple(capacities))
-            matrix = replace(laid.matrix, resources=tuple(resources), system=system)
-            laid = replace(laid, matrix=matrix)
+            matrix = replace(laid.matrix, resources=tuple(resources))
+            laid = replace(laid, matrix=matrix.with_capacities(capacities))
         solved = solve(laid)
         outcome = told(laid, solved, cost)
         if solved is not None:

@@ -389,13 +389,13 @@ class _Asking:
 
     def _with_values(self, values: Values) -> UseMatrix:
         rates = self._uncertain.rates(values)
-        small = self._small
-        system = replace(small.system, capacities=tuple(rates[kind] for kind in self._kinds))
-        if self._serial:
-            topology = self._with_stages(rates)
-            demands = (at_basis(topology, demand, small.basis) for demand in small.demands)
-            system = replace(system, limits=tuple(demand.limit for demand in demands))
-        return replace(small, system=system)
+        matrix = self._small.with_capacities(rates[kind] for kind in self._kinds)
+        if not self._serial:
+            return matrix
+        topology = self._with_stages(rates)
+        demands = (at_basis(topology, demand, matrix.basis) for demand in matrix.demands)
+        limits = tuple(demand.limit for demand in demands)
+        return replace(matrix, system=replace(matrix.system, limits=limits))
 
     def _with_stages(self, rates: Sequence[float]) -> Topology:
         """Return the topology with these rates of what stages use, and of a core's copying."""

@@ -26,7 +26,6 @@ from topo.study.answer import (
     naming_demands,
     running,
     solved,
-    unknowns_of,
 )
 from topo.study.answers import PathAnswer, WorkloadAnswer
 from topo.study.compare import compare, usable
@@ -377,5 +376,5 @@ class _Study:
             names,
             count,
             tuple(full.resource for full in bottlenecks_of(matrix, run.allocation, run.whole)),
-            bool(unknowns_of(matrix, run.peaks)),
+            bool(matrix.unknowns(run.peaks)),
         )

@@ -228,11 +228,7 @@ def _feeding(
         fed=_fed(matrix, [(figure.value or 0.0) * share for figure in asked], each, limits),
         supply=supply,
         bound=tuple(matrix.resources[place] for place in full),
-        unknowns=tuple(
-            resource.id
-            for resource, load in zip(matrix.resources, allocation.loads, strict=True)
-            if resource.capacity.unknown(matrix.basis, load)
-        ),
+        unknowns=matrix.unknowns(allocation.loads),
         room=math.floor(supply / (known[0] * share) * (1 + TIE)) if alike else None,
     )
 

@@ -16,7 +16,7 @@ from topo.records import dataclass
 from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
-from topo.study.answer import completion, peaks_of, unknowns_of
+from topo.study.answer import completion, peaks_of
 from topo.topology.topology import Resource
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
@@ -257,7 +257,7 @@ def explain(
     total = matrix.total(allocation.rates)
     fair = allocation if rule == "max-min" else max_min(matrix.system)
     clock = _Clock(matrix, fair) if sized and rule == "max-min" else None
-    unknown = set(unknowns_of(matrix, clock.peaks if clock else allocation.loads))
+    unknown = set(matrix.unknowns(clock.peaks if clock else allocation.loads))
     tie = _tied_price(matrix, allocation, rule, clock)
     return Explanation(
         matrix=matrix,
@@ -400,9 +400,7 @@ class _Clock:
         capacities = list(self._matrix.system.capacities)
         for index, step in steps.items():
             capacities[index] += step * more
-        matrix = replace(
-            self._matrix, system=replace(self._matrix.system, capacities=tuple(capacities))
-        )
+        matrix = self._matrix.with_capacities(capacities)
         return completion(matrix, max_min(matrix.system), sized=True).time or 0.0
 
     def _tidy(self, seconds: float) -> float:

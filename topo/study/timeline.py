@@ -26,7 +26,6 @@ from topo.study.answer import (
     reasons_of,
     running,
     unknown_capacity,
-    unknowns_of,
 )
 from topo.study.answers import Comparison, called
 from topo.study.compare import taken_instead, usable
@@ -393,7 +392,7 @@ def _run(
         )
     if goes_on:
         timeline = _until_all_are_done(timeline, [each.workload in goes_on for each in demands])
-    unknowns = unknowns_of(matrix, most_loads(matrix, timeline.spans))
+    unknowns = matrix.unknowns(most_loads(matrix, timeline.spans))
     bounded = {
         demand.workload for demand in demands if not demand.route.use.keys().isdisjoint(unknowns)
     }

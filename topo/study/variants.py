@@ -23,7 +23,6 @@ from topo.study.answer import (
     naming_demands,
     own_limits_of,
     solved,
-    unknowns_of,
 )
 from topo.study.answers import PathAnswer
 from topo.study.compare import usable
@@ -200,7 +199,7 @@ def told(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
         outcome,
         rate=whole.rate,
         time=whole.time,
-        at_most=bool(unknowns_of(matrix, run.peaks)),
+        at_most=bool(matrix.unknowns(run.peaks)),
         limited_by=", ".join(dict.fromkeys(names)),
         certified=whole.certified,
     )

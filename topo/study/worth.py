@@ -30,7 +30,7 @@ from topo.flows.demands import Demand, use_matrix, worker_limit
 from topo.records import dataclass
 from topo.routes.route import Route
 from topo.routes.router import Router
-from topo.study.answer import shared, unknowns_of
+from topo.study.answer import shared
 from topo.topology.locality import locality as class_of
 from topo.topology.locality import numa_nodes, rank, socket_of
 from topo.topology.rules import TYPES, Path, cpu_numbers, nccl_matrix
@@ -203,7 +203,7 @@ class _Machine:
         ]
         matrix = use_matrix(self._topology, demands)
         allocation = shared(matrix.system)
-        unknown = bool(unknowns_of(matrix, allocation.loads))
+        unknown = bool(matrix.unknowns(allocation.loads))
         via = tuple(dict.fromkeys(route.data_path.name for route in laid))
         return Throughput(sum(allocation.rates), unknown), via
 
