@@ -331,6 +331,11 @@ class Axis:
     choices: tuple[Choice, ...]
     place: Place | None = None
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All that its values change, each once."""
+        return tuple(dict.fromkeys(key for choice in self.choices for key in choice.changes))
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

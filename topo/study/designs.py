@@ -131,13 +131,8 @@ class Designs:
 
     def _fixed(self, number: int) -> tuple[int, ...]:
         """Return the places of a design's choices, 0 on axes that change rates only."""
-        places: list[int] = []
-        for axis, of_rates in zip(
-            reversed(self._sweep.axes), reversed(self._of_rates), strict=True
-        ):
-            number, place = divmod(number, len(axis.choices))
-            places.append(0 if of_rates else place)
-        return tuple(reversed(places))
+        places = zip(self._sweep.places(number), self._of_rates, strict=True)
+        return tuple([0 if of_rates else place for place, of_rates in places])
 
     def _outcome(self, number: int) -> Outcome:
         sweep = self._sweep
@@ -316,17 +311,12 @@ def _priced(sweep: Sweep, topology: Topology) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _keys(axis: Axis) -> tuple[str, ...]:
-    """Return all that the values of an axis change."""
-    return tuple(dict.fromkeys(key for choice in axis.choices for key in choice.changes))
-
-
 # --- what changes rates only ----------------------------------------------------------------------
 
 
 def _changes_rates_only(topology: Topology, axis: Axis) -> bool:
     """Whether each key of an axis is a figure of `RATES` of devices that are there."""
-    for key in _keys(axis):
+    for key in axis.keys:
         pattern, _, figure = key.rpartition(".")
         if not pattern or " " in key or figure not in RATES:
             return False
@@ -343,7 +333,7 @@ def _follows_from_rates_only(laid: Laid, question: Question, axes: Iterable[Axis
         return False
     if "nearest" not in (question.policy.pairing, laid.workload.pairing):
         return True
-    keys = (key for axis in axes for key in _keys(axis))
+    keys = (key for axis in axes for key in axis.keys)
     return not any(key.rpartition(".")[2] in _BY_NEARNESS for key in keys)
 
 
@@ -371,7 +361,7 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
 
 def _devices(topology: Topology, axis: Axis) -> frozenset[str]:
     """Return the devices that an axis changes rates of."""
-    patterns = dict.fromkeys(key.rpartition(".")[0] for key in _keys(axis))
+    patterns = dict.fromkeys(key.rpartition(".")[0] for key in axis.keys)
     return frozenset(device.name for each in patterns for device in topology.select(each))
 
 
@@ -385,7 +375,7 @@ def _groups(
     groups: list[tuple[frozenset[str], list[int]]] = []
     for place, axis in axes.items():
         names = touched[place]
-        if any(key.endswith(".channels") for key in _keys(axis)):
+        if any(key.endswith(".channels") for key in axis.keys):
             names |= {".channels"}
         joined = [group for group in groups if group[0] & names]
         groups = [group for group in groups if group not in joined]

@@ -193,7 +193,7 @@ def swept(
 
 def may_cost(sweep: Sweep) -> bool:
     """Whether a design may have a cost: something has a price, or may get one."""
-    keys = (key for axis in sweep.axes for choice in axis.choices for key in choice.changes)
+    keys = (key for axis in sweep.axes for key in axis.keys)
     priced = any(price is not None for price in prices_of(sweep.topology).values())
     return priced or any(key.endswith((".price", ".part", ".use")) for key in keys)
 

@@ -64,13 +64,18 @@ class Sweep:
         """How many designs there are."""
         return math.prod(len(axis.choices) for axis in self.axes)
 
-    def design(self, number: int) -> tuple[Choice, ...]:
-        """Return what a design takes of each axis."""
-        chosen: list[Choice] = []
+    def places(self, number: int) -> tuple[int, ...]:
+        """Return the place of the value that a design takes of each axis."""
+        places: list[int] = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.choices))
-            chosen.append(axis.choices[place])
-        return tuple(reversed(chosen))
+            places.append(place)
+        return tuple(reversed(places))
+
+    def design(self, number: int) -> tuple[Choice, ...]:
+        """Return what a design takes of each axis."""
+        places = self.places(number)
+        return tuple([axis.choices[at] for axis, at in zip(self.axes, places, strict=True)])
 
     def asked_of(self, choices: Iterable[Choice]) -> Question:
         """Return what is asked of a design that takes these."""
@@ -86,7 +91,7 @@ class Sweep:
 
         Of other keys as well, which are no device's name.
         """
-        targets = (key for axis in self.axes for choice in axis.choices for key in choice.changes)
+        targets = (key for axis in self.axes for key in axis.keys)
         machine = (key for key in targets if key not in QUESTIONS and " -- " not in key)
         return tuple(dict.fromkeys(key.removesuffix(".part") for key in machine))
 
@@ -162,7 +167,7 @@ def split_values(text: str) -> tuple[str, ...]:
 
 def is_question(axis: Axis) -> bool:
     """Whether an axis changes only what is asked, and nothing of the machine."""
-    return all(key in QUESTIONS for choice in axis.choices for key in choice.changes)
+    return all(key in QUESTIONS for key in axis.keys)
 
 
 def numbers_of(axis: Axis) -> tuple[float, ...] | None:
@@ -209,7 +214,7 @@ def _misshapen(sweep: Sweep) -> Iterator[Finding]:
         if not axis.choices:
             advice = f"write --vary {axis.name}=one,another"
             yield Finding("empty-axis", f"the axis {axis.name} has no values", help=advice)
-        for key in dict.fromkeys(key for choice in axis.choices for key in choice.changes):
+        for key in axis.keys:
             owner = owners.setdefault(key, axis.name)
             if owner != axis.name:
                 message = f"the axes {owner} and {axis.name} both change {key}"
