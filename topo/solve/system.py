@@ -19,6 +19,11 @@ TIE = 1e-9
 """Two levels are one, and a resource is full, within this relative difference."""
 
 
+def rounded(value: float) -> float:
+    """Return a figure to nine digits, so that equal ones are in order by what comes next."""
+    return float(f"{value:.9g}")
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """What each demand gets.

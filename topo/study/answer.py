@@ -30,7 +30,7 @@ from topo.routes.route import Reason, Route, hops_range, links_range, merged
 from topo.routes.usage import alone, joint_use, total_use
 from topo.routes.verdict import verdict_of, wrong_ends
 from topo.solve.maxmin import max_min
-from topo.solve.system import TIE, Allocation
+from topo.solve.system import TIE, Allocation, rounded
 from topo.study.answers import Bottleneck, CopyingCores, OwnLimit, PathAnswer
 from topo.topology.capacities import ram_rate
 from topo.topology.topology import Topology
@@ -270,7 +270,7 @@ def chosen_split(
         work = ([demand.size for demand in laid], [demand.start for demand in laid])
         end = complete(system, *work).end if timed else 0.0
         ranked.append((end, -math.fsum(shared(system).rates), laid))  # the first of equals wins
-    return min(ranked, key=lambda each: (float(f"{each[0]:.9g}"), float(f"{each[1]:.9g}")))[2]
+    return min(ranked, key=lambda each: (rounded(each[0]), rounded(each[1])))[2]
 
 
 @contextmanager

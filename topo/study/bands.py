@@ -7,7 +7,7 @@ same figure of several parts, cables or devices is one band: they move together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from random import Random
@@ -121,7 +121,7 @@ class Uncertain:
         touched: list[list[int]] = [[] for _ in self._nominal]
         for place, band in enumerate(bands):
             for end in (band.low, band.high):
-                rates = self._solve(bands, found, _with(middle, place, end))
+                rates = self._solve(bands, found, with_value(middle, place, end))
                 for number, rate in enumerate(rates):
                     if rate != self._nominal[number] and place not in touched[number]:
                         touched[number].append(place)
@@ -204,15 +204,7 @@ def _met(varying: Varying) -> list[Band]:
     return sorted((band for band in bands if band is not None), key=lambda band: band.order)
 
 
-def _with(values: Values, place: int, value: float) -> list[float]:
-    changed = list(values)
-    changed[place] = value
-    return changed
-
-
 # --- draws ----------------------------------------------------------------------------------------
-
-Sides: TypeAlias = Callable[[float], float]
 
 
 def positions(bands: int, count: int) -> list[list[float]]:
@@ -233,6 +225,13 @@ def positions(bands: int, count: int) -> list[list[float]]:
         order = sorted(range(count), key=keys.__getitem__)
         columns.append([(2 * place + 1) / count - 1 for place in order])
     return [list(draw) for draw in zip(*columns, strict=True)] if columns else []
+
+
+def with_value(values: Values, place: int, value: float) -> list[float]:
+    """Return the values, or positions, of bands with another for one of them."""
+    changed = list(values)
+    changed[place] = value
+    return changed
 
 
 def value_at(band: Band, position: float) -> float:

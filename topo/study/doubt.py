@@ -16,10 +16,10 @@ from topo.flows.demands import GUESSED_CORE_COPY, UseMatrix, at_basis
 from topo.phrases import brief, counted
 from topo.records import dataclass
 from topo.routes.route import Policy
-from topo.solve.system import TIE
+from topo.solve.system import TIE, rounded
 from topo.study.answer import bottlenecks_of, completion, shared, solved
 from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
-from topo.study.bands import Band, Uncertain, Values, positions, values_at
+from topo.study.bands import Band, Uncertain, Values, positions, values_at, with_value
 from topo.study.compare import compare
 from topo.topology.topology import Capacity, Resource, Topology
 from topo.units import format_rate
@@ -231,7 +231,7 @@ def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) ->
     tried = [nominal]
     swings: list[Swing] = []
     for place, band in enumerate(bands):
-        ends = [_with(middle, place, end) for end in (band.low, band.high)]
+        ends = [with_value(middle, place, end) for end in (band.low, band.high)]
         low, high = (asking.rate(values) for values in ends)
         low_binds, high_binds = (asking.binds(values) for values in ends)
         touches = asking.touched_by(place)
@@ -254,7 +254,7 @@ def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) ->
     ]
     for place in moving:
         swings[place] = replace(swings[place], settles=_settled(asking, place, moving))
-    shown = sorted((swings[place] for place in moving), key=lambda swing: -_round(swing.width))
+    shown = sorted((swings[place] for place in moving), key=lambda swing: -rounded(swing.width))
     loads = asking.peaks(middle)
     unknown = tuple(
         Unknown(resource, load)
@@ -277,16 +277,6 @@ def _level(rate: float, nominal: float) -> float:
     return nominal if abs(rate - nominal) <= TIE * nominal else rate
 
 
-def _with(values: Values, place: int, value: float) -> list[float]:
-    changed = list(values)
-    changed[place] = value
-    return changed
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.9g}")
-
-
 def _middle_of(rates: Iterable[float]) -> tuple[float, float]:
     """Return between what `LEVEL` of some rates lie, as many left out below as above."""
     ordered = sorted(rates)
@@ -304,7 +294,9 @@ def _settled(asking: _Asking, place: int, moving: Sequence[int]) -> float:
         for draw in draws:
             at = [position if number in moving else 0.0 for number, position in enumerate(draw)]
             rates.append(
-                asking.rate(values_at(bands, at if outcome is None else _with(at, place, outcome)))
+                asking.rate(
+                    values_at(bands, at if outcome is None else with_value(at, place, outcome))
+                )
             )
         least, most = _middle_of(rates)
         return most - least
@@ -453,7 +445,7 @@ class _Asking:
         """Whether a band changes something in one of some draws, where others lie elsewhere."""
         for draw in draws:
             values = values_at(self.bands, draw)
-            at_middle = _with(values, place, self.bands[place].middle)
+            at_middle = with_value(values, place, self.bands[place].middle)
             rate = self.rate(values)
             if abs(rate - self.rate(at_middle)) > TIE * rate:
                 return True

@@ -19,6 +19,7 @@ from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
 from topo.routes.search import shown_names
+from topo.solve.system import rounded
 from topo.study.answer import (
     CUT_OFF,
     bottlenecks_of,
@@ -221,7 +222,7 @@ def failures(
                     losses.append(study.loss(variants(both), both))
     if pairs:
         losses = [loss for loss in losses if len(loss.parts) > 1]
-    losses.sort(key=lambda loss: (-loss.stopped_count, float(f"{loss.rate:.9g}")))
+    losses.sort(key=lambda loss: (-loss.stopped_count, rounded(loss.rate)))
     return Failures(
         base, asked, answer, at, tuple(losses), lambda loss: variants(loss.parts), policy
     )

@@ -15,7 +15,7 @@ from topo.errors import Finding, UnknownNameError
 from topo.phrases import brief, counted, did_you_mean, listed
 from topo.records import dataclass
 from topo.routes.route import Policy
-from topo.solve.system import TIE
+from topo.solve.system import TIE, rounded
 from topo.study.designs import Designs
 from topo.study.sweep import Sweep, axis_of, numbers_of, planned
 from topo.study.variants import Outcome, Question, prices_of
@@ -121,11 +121,11 @@ class Swept(Displayed):
 
         def key(each: Placed) -> tuple[float, bool, float, int]:
             taken = math.inf if each.taken is None else each.taken
-            return (_round(self._better(each.value)), each.outcome.at_most, taken, each.number)
+            return (rounded(self._better(each.value)), each.outcome.at_most, taken, each.number)
 
         alike: dict[tuple[object, ...], list[Placed]] = {}
         for each in sorted(self.placed, key=key):
-            same = (_round(each.value), each.outcome.limited_by, each.outcome.via)
+            same = (rounded(each.value), each.outcome.limited_by, each.outcome.via)
             alike.setdefault(same, []).append(each)
         return tuple(replace(group[0], alike=len(group) - 1) for group in alike.values())
 
@@ -141,17 +141,13 @@ class Swept(Displayed):
             last = front[-1] if front else None
             if last is None or _better(self._better(each.value), self._better(last.value)):
                 front.append(each)
-            elif last.taken == each.taken and _round(last.value) == _round(each.value):
+            elif last.taken == each.taken and rounded(last.value) == rounded(each.value):
                 front[-1] = replace(last, alike=last.alike + 1)
         return tuple(front)
 
 
 def _better(value: float, than: float) -> bool:
     return value < than - abs(than) * TIE
-
-
-def _round(value: float) -> float:
-    return float(f"{value:.9g}")
 
 
 def swept(

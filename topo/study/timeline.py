@@ -18,7 +18,7 @@ from topo.routes.route import Policy, Reason, Verdict
 from topo.routes.router import Router
 from topo.routes.verdict import verdict_of
 from topo.solve.fluid import Timeline, complete
-from topo.solve.system import TIE
+from topo.solve.system import TIE, rounded
 from topo.study.answer import (
     chosen_split,
     most_loads,
@@ -489,7 +489,7 @@ class AtOnce:
         def times(run: tuple[str, Simulation]) -> tuple[float, float]:
             _, simulation = run
             total = math.fsum(run.finish for run in simulation.runs)
-            return float(f"{simulation.end:.9g}"), float(f"{total:.9g}")
+            return rounded(simulation.end), rounded(total)
 
         return tuple(sorted(self.runs, key=times))
 

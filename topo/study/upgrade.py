@@ -22,7 +22,7 @@ from topo.phrases import brief, listed
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.routes.router import Router
-from topo.solve.system import TIE
+from topo.solve.system import TIE, rounded
 from topo.study.answer import answer, unknown_capacity
 from topo.study.answers import PathAnswer
 from topo.study.candidates import KINDS, Candidate, candidates
@@ -488,7 +488,7 @@ class _Question:
         for upgrade in sorted(no_slower, key=self.order):
             kinds = tuple(part.kind for part in upgrade.parts)
             stops = frozenset(resource.id for resource in upgrade.outcome.stops)
-            effects.setdefault((kinds, _round(upgrade.outcome.time), stops), upgrade)
+            effects.setdefault((kinds, rounded(upgrade.outcome.time), stops), upgrade)
         return best_of_each_kind(effects.values(), _kinds, _MOST_FIRSTS)
 
     def order(self, upgrade: Upgrade) -> tuple[int, float, float, int, float, int, str]:
@@ -502,7 +502,7 @@ class _Question:
         total = sum(outcome.times.values())
         cost = upgrade.cost or 0.0
         path = data_path(self._topology.description, upgrade.via or self._via)
-        ranks = (certainty, _round(outcome.time), _round(total), upgrade.count, cost)
+        ranks = (certainty, rounded(outcome.time), rounded(total), upgrade.count, cost)
         return (*ranks, count(path).dram_bytes, upgrade.title)
 
 
@@ -546,10 +546,6 @@ def _new_cables(before: Topology, after: Topology, changes: Mapping[str, str]) -
     )
 
 
-def _round(value: float) -> float:
-    return float(f"{value:.9g}")
-
-
 # --- several on one line --------------------------------------------------------------------------
 
 
@@ -563,7 +559,7 @@ def _effect(upgrade: Upgrade) -> tuple[object, ...]:
         upgrade.count,
         upgrade.cost,
         upgrade.outcome.at_most,
-        {name: _round(time) for name, time in upgrade.outcome.times.items()},
+        {name: rounded(time) for name, time in upgrade.outcome.times.items()},
         [(kind, len(several) > 1) for kind, several in names.items()],
     )
 
