@@ -22,7 +22,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -75,11 +75,7 @@ def rings_of(router: Router, gpus: Sequence[str], *, by_links: bool) -> tuple[Ri
         Whether links between GPUs are used.
     """
     topology = router.topology
-    numbers = host_numbers(topology)
-    by_host: dict[int, list[str]] = {}
-    for name in gpus:
-        by_host.setdefault(numbers[name], []).append(name)
-    hosts = list(by_host.values())
+    hosts = list(_by_host(gpus, host_numbers(topology)).values())
     orders = [_orders(topology, of_host, by_links=by_links) for of_host in hosts]
     if len(hosts) == 1:
         cycles = [tuple(pairwise((*order, order[0]))) for order in orders[0]]
@@ -113,9 +109,7 @@ def pairs_of(
     its own server that the far one has in that: the two are on one rail (PXN).
     """
     numbers = host_numbers(topology)
-    by_host: dict[int, list[str]] = {}
-    for name in gpus:
-        by_host.setdefault(numbers[name], []).append(name)
+    by_host = _by_host(gpus, numbers)
     places = {name: at for of_host in by_host.values() for at, name in enumerate(of_host)}
     for source in gpus:
         beside = by_host[numbers[source]]
@@ -127,6 +121,14 @@ def pairs_of(
                     continue
             if source != target:
                 yield source, target
+
+
+def _by_host(gpus: Iterable[str], numbers: Mapping[str, int]) -> dict[int, list[str]]:
+    """Return GPUs by the numbers of their hosts."""
+    by_host: dict[int, list[str]] = {}
+    for name in gpus:
+        by_host.setdefault(numbers[name], []).append(name)
+    return by_host
 
 
 # --- over several servers -------------------------------------------------------------------------
