@@ -24,6 +24,7 @@ from topo.study.inventory import (
     Inventory,
     Section,
     inventory_of,
+    oriented,
     without_places,
 )
 from topo.study.question import chosen_workloads
@@ -327,9 +328,10 @@ def _differences(
         renaming = FieldChange("name", Word(None, old, ""), Word(None, new, ""))
         yield units, "devices", "renamed", old, (renaming,)
     before = before.named(renamed)
-    after = after.oriented_as(before)
     for section, facts in before.sections.items():
         theirs = after.sections[section]
+        if section == "links":
+            theirs = oriented(theirs, facts)
         for name, own in facts.items():
             if name not in theirs:
                 yield units, section, "gone", name, _fields(_sort_of_thing(own), {})

@@ -163,22 +163,6 @@ class Inventory:
                 of_cables[key] = cable_facts(cables)
             yield f"{a} -- {b}", of_cables[key]
 
-    def oriented_as(self, model: Inventory) -> Inventory:
-        """Return the same with links written from the end that another writes them from."""
-        links = self.sections["links"]
-        theirs = model.sections["links"]
-        turned = {name: " -- ".join(reversed(name.split(" -- "))) for name in links}
-        oriented = Inventory(self.description, self._names)
-        oriented.__dict__["machines"] = self.machines
-        oriented.__dict__["sections"] = {
-            **self.sections,
-            "links": {
-                name if name in theirs or turned[name] not in theirs else turned[name]: facts
-                for name, facts in links.items()
-            },
-        }
-        return oriented
-
     # --- by another name ---
 
     def renamed_in(self, after: Inventory) -> Mapping[str, str]:
@@ -229,6 +213,15 @@ class Inventory:
                 facts = without_places(device_facts(self._own_devices[name]))
                 alike.setdefault((facts, tuple(sorted(map(repr, neighbours)))), []).append(name)
         return alike
+
+
+def oriented(links: Mapping[str, Facts], model: Mapping[str, Facts]) -> Mapping[str, Facts]:
+    """Return links by their names, written from the end that a model writes them from."""
+    turned = {name: " -- ".join(reversed(name.split(" -- "))) for name in links}
+    return {
+        name if name in model or turned[name] not in model else turned[name]: facts
+        for name, facts in links.items()
+    }
 
 
 def _worded(entries: Mapping[str, Any]) -> Facts:
