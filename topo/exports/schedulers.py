@@ -223,10 +223,11 @@ def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
     joined: list[str] = []
     for tier in network.tiers:
         joined += tier.switches
+        of_tier = frozenset(tier.switches)
         groups = _hanging_together(topology, joined, nodes_of_card)
         named: dict[frozenset[str], str] = {}
         for switches, nodes in groups:
-            here = [name for name in switches if name in set(tier.switches)]
+            here = [name for name in switches if name in of_tier]
             children = [name for members, name in below.items() if members <= nodes]
             if not here and len(children) == 1:
                 named[nodes] = children[0]
@@ -260,8 +261,8 @@ def _carrying(
         carries = any(name.rpartition(".")[2] in cards for name in targets)
         return (carries, len({nodes[name] for name in targets}))
 
-    found = [network for network in networks(topology) if weight(network)[1] > 0]
-    return max(found, key=weight, default=None)
+    heaviest = max(networks(topology), key=weight, default=None)
+    return heaviest if heaviest is not None and weight(heaviest)[1] > 0 else None
 
 
 def _hanging_together(
