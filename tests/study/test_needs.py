@@ -153,6 +153,14 @@ def test_accelerators_stand_behind_ram(words):
     assert path["odirect"].rate == pytest.approx(20 * H100)
 
 
+@pytest.mark.parametrize("words", ["8", "4 each"])
+def test_where_a_rate_is_stated_those_behind_ram_need_no_name(words):
+    path = compare(machine(f"needs: eager, accelerators: {words}", to="ram"), via=["odirect"])
+    met = path["odirect"].met
+    assert isinstance(met, Feeding)
+    assert met.count == 8
+
+
 def test_a_data_set_of_a_size_takes_as_long_as_its_accelerators_do():
     path, feeding = fed(machine("read: 640 GB, needs: unet3d"))
     assert path.time == pytest.approx(640e9 / (8 * H100))

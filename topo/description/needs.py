@@ -16,6 +16,7 @@ from topo.units import parse_count, parse_size
 
 if TYPE_CHECKING:
     from topo.catalogue.needs import Need
+    from topo.catalogue.part import Figure
 
 ANY_SIZE: Final = 1e9
 """Bytes of a workload of which nobody says how many: rates are the same whatever it is."""
@@ -171,37 +172,57 @@ def model_need(
         advice = f"`needs: {{mine: {{like: {model.name}, ...}}}}` says {_HAS[draft.asks]}"
         report.add(draft.model, "need-unknown", message, help=advice)
         return nothing
-    count, each, accelerator = draft.accelerators
-    at = draft.at_accelerators
-    if draft.asks == "checkpoint":
-        count = count * len(endpoints) if each else count
-    elif of_gpus and at is not None and (count or each):
-        message = f"the GPUs of workload `{name}` are the accelerators themselves"
-        report.add(at, "accelerators", message, help="say what they are alone: `h100`")
-    elif not of_gpus and not (count and accelerator) and draft.asks == "needs":
-        if not (count and "rate" in model.figures):
-            message = (
-                f"nothing says which accelerators compute on what workload `{name}` brings to RAM"
-            )
-            advice = "add `accelerators: 8x h100 each`"
-            report.add(at or draft.model, "accelerators", message, help=advice)
-    elif count and not each and endpoints:
-        if count % len(endpoints):
-            message = f"{count} accelerators do not divide over {len(endpoints)} memories"
-            report.add(at or draft.model, "accelerators", message, help="say how many `each` has")
-        count //= len(endpoints)
-    mttf = needs()["accelerator"].figures["mttf"]
-    if draft.mttf is not None and draft.at_mttf is not None:
-        place = draft.at_mttf.place
-        mttf = replace(mttf, value=draft.mttf, kind="quoted", source=f"{place.file}:{place.line}")
     return ModelNeed(
         draft.asks,
         model,
         tokens=draft.tokens,
-        accelerators=count,
-        accelerator=accelerator,
-        mttf=mttf if draft.asks == "checkpoint" else None,
+        accelerators=_count(draft, name, model, endpoints, of_gpus=of_gpus, report=report),
+        accelerator=draft.accelerators.name,
+        mttf=_mttf(draft) if draft.asks == "checkpoint" else None,
     )
+
+
+def _count(
+    draft: NeedDraft,
+    name: str,
+    model: Need,
+    endpoints: tuple[str, ...],
+    *,
+    of_gpus: bool,
+    report: Report,
+) -> int:
+    """Return how many accelerators stand behind each endpoint; of a checkpoint how many in all."""
+    count, each, accelerator = draft.accelerators
+    at = draft.at_accelerators
+    if draft.asks == "checkpoint":
+        return count * len(endpoints) if each else count
+    if of_gpus and at is not None and (count or each):
+        message = f"the GPUs of workload `{name}` are the accelerators themselves"
+        report.add(at, "accelerators", message, help="say what they are alone: `h100`")
+        return count
+    is_told = count and (accelerator or "rate" in model.figures)
+    if draft.asks == "needs" and not of_gpus and not is_told:
+        message = f"nothing says which accelerators compute on what workload `{name}` brings to RAM"
+        advice = "add `accelerators: 8x h100 each`"
+        report.add(at or draft.model, "accelerators", message, help=advice)
+        return count
+    if each or not endpoints:
+        return count
+    if count % len(endpoints):
+        message = f"{count} accelerators do not divide over {len(endpoints)} memories"
+        report.add(at or draft.model, "accelerators", message, help="say how many `each` has")
+    return count // len(endpoints)
+
+
+def _mttf(draft: NeedDraft) -> Figure:
+    """Return the mean time to failure of one accelerator, as the workload says, else MLCommons'."""
+    from topo.catalogue.needs import needs
+
+    mttf = needs()["accelerator"].figures["mttf"]
+    if draft.mttf is None or draft.at_mttf is None:
+        return mttf
+    place = draft.at_mttf.place
+    return replace(mttf, value=draft.mttf, kind="quoted", source=f"{place.file}:{place.line}")
 
 
 def serves(model: Need, asks: Asks) -> bool:
