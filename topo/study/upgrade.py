@@ -370,7 +370,7 @@ class _Question:
         self._policy = policy
         self._progress = progress or (lambda _done, _total: None)
         self._router = Router(topology, policy)
-        self._asked: dict[tuple[frozenset[tuple[str, str]], str], Outcome] = {}
+        self._asked: dict[tuple[frozenset[tuple[str, str]], str], Upgrade] = {}
         self._done = self._total = 0
         self._left = max(_FEWEST_ASKED, _MOST_DEVICES // len(topology.devices))
 
@@ -403,10 +403,11 @@ class _Question:
         changes = {key: value for part in parts for key, value in part.changes.items()}
         via = next((part.via for part in parts if part.via), self._via)
         key = (frozenset(changes.items()), via)
-        topology = self._topology.replace(changes) if changes else self._topology
         if key not in self._asked:
-            self._asked[key] = self._outcome(topology, via)
-        return Upgrade(parts, self._asked[key], _new_cables(self._topology, topology, changes))
+            topology = self._topology.replace(changes) if changes else self._topology
+            cables = _new_cables(self._topology, topology, changes)
+            self._asked[key] = Upgrade(parts, self._outcome(topology, via), cables)
+        return replace(self._asked[key], parts=parts)
 
     def _outcome(self, topology: Topology, via: str) -> Outcome:
         """Return the times on one variant of the machine."""
@@ -496,7 +497,7 @@ class _Question:
 
         A gain that is known goes before one that may be less, "at least 5 s".
         """
-        outcome, now = upgrade.outcome, self._asked[frozenset(), self._via]
+        outcome, now = upgrade.outcome, self._asked[frozenset(), self._via].outcome
         gains = outcome.time < now.time * (1 - TIE)
         certainty = (1 if outcome.at_most else 0) if gains else 2
         total = sum(outcome.times.values())
