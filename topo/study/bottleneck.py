@@ -27,7 +27,7 @@ from topo.study.answers import (
 )
 from topo.study.compare import compare, usable
 from topo.study.insights import Refused
-from topo.study.question import ask, chosen_workloads
+from topo.study.question import asked_workloads
 from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
 
 if TYPE_CHECKING:
@@ -81,10 +81,7 @@ def bottleneck(
     [100.0, 126.03, 200.0, 504.12]
     """
     if not isinstance(workload, Workload):
-        if source or target:
-            workload = ask(topology, source, target)
-        else:
-            workload = chosen_workloads(topology, workload)[0]
+        workload = asked_workloads(topology, workload, source, target)[0]
     topology = topology.telling_apart((workload,))
     comparisons: dict[str, Comparison] = {}
 

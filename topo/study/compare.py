@@ -56,8 +56,8 @@ from topo.study.insights import (
 )
 from topo.study.question import (
     ask,
+    asked_workloads,
     between_servers,
-    chosen_workloads,
     end_words,
     joins,
     usual_paths,
@@ -123,10 +123,8 @@ def compare(
     """
     if isinstance(workload, Workload):
         workloads: tuple[Workload, ...] = (workload,)
-    elif source or target:
-        workloads = (ask(topology, source, target),)
     else:
-        workloads = chosen_workloads(topology, workload)
+        workloads = asked_workloads(topology, workload, source, target)
     return compare_all(topology, workloads, via=via, at=at, policy=policy or Policy())
 
 
@@ -547,10 +545,10 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     progress
         Is told how many data paths are laid, and of how many.
     """
-    if source or target or not (topology.description.workloads or workload):
-        workloads: tuple[Workload, ...] = (ask(topology, source, target),)
+    if topology.description.workloads or workload:
+        workloads = asked_workloads(topology, workload, source, target)
     else:
-        workloads = chosen_workloads(topology, workload)
+        workloads = (ask(topology, source, target),)
     router = Router(topology.telling_apart(workloads), policy)
     topology = router.topology
     description = topology.description

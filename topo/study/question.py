@@ -87,6 +87,21 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
     return matched
 
 
+def asked_workloads(
+    topology: Topology, name: str | None, source: str, target: str
+) -> tuple[Workload, ...]:
+    """Return what is asked about: two ends where one is named, else workloads of the file.
+
+    Raises
+    ------
+    UnknownNameError, DescriptionError
+        As `ask` and `chosen_workloads`.
+    """
+    if source or target:
+        return (ask(topology, source, target),)
+    return chosen_workloads(topology, name)
+
+
 def usual_paths(topology: Topology, workload: Workload) -> tuple[str, ...]:
     """Return the data paths that a workload is asked about where nobody names any, best last."""
     far, near = end_words(topology, workload)

@@ -26,7 +26,7 @@ from topo.study.answer import (
 )
 from topo.study.answers import PathAnswer
 from topo.study.compare import usable
-from topo.study.question import ask, chosen_workloads
+from topo.study.question import asked_workloads
 
 if TYPE_CHECKING:
     from topo.flows.demands import UseMatrix
@@ -114,9 +114,8 @@ def asked_workload(topology: Topology, question: Question) -> Workload:
     TopoError
         If there is none, none of that name, or nothing between these ends.
     """
-    if question.source or question.target:
-        return ask(topology, question.source, question.target)
-    return chosen_workloads(topology, question.workload or None)[0]
+    name = question.workload or None
+    return asked_workloads(topology, name, question.source, question.target)[0]
 
 
 def lay(topology: Topology, question: Question) -> Laid:
