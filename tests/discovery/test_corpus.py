@@ -15,8 +15,8 @@ import pytest
 
 from tests.discovery.nccl_model import pairs_of
 from topo.discovery.importing import import_text
-from topo.discovery.matrix_text import links_in, rank_of, read_matrix
 from topo.discovery.pci import generation_of
+from topo.discovery.sources.matrix_text import links_in, rank_of, read_matrix
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
 from topo.study.compare import compare

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.test_corpus import CORPUS, data_of, rows
-from topo.discovery.importing import KINDS, discover
+from topo.discovery.file_kinds import KINDS
+from topo.discovery.importing import discover
 from topo.errors import ExchangeError
 
 OWN = {"nccl-xml": "nccl", "hwloc-xml": "hwloc", "lstopo-text": ""}

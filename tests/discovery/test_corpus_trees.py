@@ -15,9 +15,9 @@ import pytest
 
 from tests.discovery.test_corpus import data_of, facts_of, imported, rows
 from topo.discovery.foreign import read_lines
-from topo.discovery.hwloc import read_file
 from topo.discovery.importing import import_machine
-from topo.discovery.lspci import read_blocks, read_tree
+from topo.discovery.sources.hwloc import read_file
+from topo.discovery.sources.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.exports.formats import EXPORTS, export_text
 from topo.study.compare import compare

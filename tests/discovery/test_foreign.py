@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.twins import MATRIX, two_sockets
-from topo.discovery.foreign import file_kind
+from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import import_text
 from topo.errors import ExchangeError
 

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from tests.discovery.trees import Hwloc, cxl, matrix, two_level
-from topo.discovery.hwloc import read_file
 from topo.discovery.importing import discover, import_text
 from topo.discovery.pci import split_rate
+from topo.discovery.sources.hwloc import read_file
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, numa_nodes

@@ -6,7 +6,7 @@ import pytest
 
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
 from topo.discovery.importing import discover, import_text, import_together
-from topo.discovery.lspci import read_blocks, read_tree
+from topo.discovery.sources.lspci import read_blocks, read_tree
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, numa_nodes

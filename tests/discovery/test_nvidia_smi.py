@@ -6,7 +6,7 @@ import pytest
 
 from tests.discovery.twins import MATRIX
 from topo.discovery.importing import import_text
-from topo.discovery.matrix_text import links_in, rank_of, read_matrix
+from topo.discovery.sources.matrix_text import links_in, rank_of, read_matrix
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality, matrix, numa_nodes

@@ -13,8 +13,9 @@ import zipfile
 
 import pytest
 
-from topo.discovery import file_tree
-from topo.discovery.importing import KINDS, discover, import_text
+from topo.discovery.file_kinds import KINDS
+from topo.discovery.importing import discover, import_text
+from topo.discovery.sources import file_tree
 from topo.errors import DescriptionError, ExchangeError
 
 DEADLINE_S = 20  # of the slowest; most take milliseconds

@@ -13,7 +13,7 @@ from tests.machines import TWO_SOCKETS, built
 from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
 from topo import measure
 from topo.errors import TopoError
-from topo.measuring.readers import READERS
+from topo.measuring.result_files import READERS
 from topo.topology.build import loads
 
 MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")

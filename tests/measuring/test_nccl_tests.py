@@ -13,7 +13,7 @@ from tests.measuring.results import nccl_tests
 from tests.study.test_collectives import POD
 from topo.errors import ExchangeError
 from topo.measuring.measure import measure
-from topo.measuring.nccl_tests import read_runs
+from topo.measuring.readers.nccl_tests import read_runs
 
 
 def readings(data, machine=None, **said):

@@ -28,7 +28,7 @@ class _Import(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give each `--and` both its values, an empty KIND where none is written."""
-        from topo.discovery.importing import KINDS
+        from topo.discovery.file_kinds import KINDS
 
         completed: list[str] = []
         left = list(reversed(args))
@@ -146,7 +146,7 @@ def command(
 
 def _kind_and_files(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """Return the KIND of the command line, empty where none is written, and its FILEs."""
-    from topo.discovery.importing import KINDS
+    from topo.discovery.file_kinds import KINDS
 
     first, *others = words or ("",)
     is_word = not (Path(first).exists() or {".", "/", os.sep} & set(first))

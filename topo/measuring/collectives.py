@@ -15,7 +15,7 @@ from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Collective
-    from topo.measuring.nccl_tests import CollectiveRun
+    from topo.measuring.results import CollectiveRun
     from topo.study.answers import PathAnswer
     from topo.topology.topology import Topology
 

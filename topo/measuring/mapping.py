@@ -14,7 +14,7 @@ from topo.topology.locality import matrix_devices
 
 if TYPE_CHECKING:
     from topo.description.description import Device
-    from topo.measuring.readers import End, Result, Results
+    from topo.measuring.results import End, Result, Results
     from topo.topology.topology import Topology
 
 _DIGITS = 6  # of a written rate; no measurement has more

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
 from topo.description.locating import read_file
@@ -19,7 +19,7 @@ from topo.description.measured_edit import MeasuredLine, with_measured
 from topo.errors import ExchangeError, Finding
 from topo.measuring.collectives import collective_readings
 from topo.measuring.mapping import Mapper, measured_lines
-from topo.measuring.readers import LARGEST, Results, read_results
+from topo.measuring.result_files import LARGEST, read_results
 from topo.phrases import and_more, listed
 from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, Sample, read_samples
@@ -27,6 +27,9 @@ from topo.topology.topology import Topology
 from topo.units import format_rate, format_ratio
 from topo.views.resources import limited_by
 from topo.views.sentences import measured_ends
+
+if TYPE_CHECKING:
+    from topo.measuring.results import Results
 
 _OTHER = "another result for the same ends is used: copy engine before kernel, then the fastest"
 

@@ -23,7 +23,7 @@ from topo.discovery.machine import (
     printable,
     unknown_place,
 )
-from topo.discovery.matrix_text import RANKS, Matrix, links_in, rank_of, read_matrix
+from topo.discovery.sources.matrix_text import RANKS, Matrix, links_in, rank_of, read_matrix
 from topo.errors import Finding
 from topo.graph import components
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA, generations
 from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
-from topo.discovery.file_tree import Archive, FileTree, Folder
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
 from topo.discovery.numa import Hosts, Package, hosts_of
 from topo.discovery.pci import (
@@ -29,6 +28,7 @@ from topo.discovery.pci import (
     read_address,
 )
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
+from topo.discovery.sources.file_tree import Archive, FileTree, Folder
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
 from topo.records import dataclass

@@ -17,15 +17,6 @@ from topo.catalogue.identities import part_named
 from topo.catalogue.kinds import CARDS, KINDS
 from topo.catalogue.parts import catalogue
 from topo.description.devices import NEEDED
-from topo.discovery.infragraph_file import (
-    SLOT,
-    Device,
-    Infrastructure,
-    Instance,
-    Thing,
-    plain_text,
-    read_infrastructure,
-)
 from topo.discovery.machine import (
     NUMA_LINK,
     DiscoveredCable,
@@ -35,6 +26,15 @@ from topo.discovery.machine import (
     bundle,
     printable,
     unknown_place,
+)
+from topo.discovery.sources.infragraph_file import (
+    SLOT,
+    Device,
+    Infrastructure,
+    Instance,
+    Thing,
+    plain_text,
+    read_infrastructure,
 )
 from topo.document.nodes import Mapping, Node
 from topo.errors import ExchangeError, Finding, UnitError

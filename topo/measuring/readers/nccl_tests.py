@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from topo.description.description import ROOTED, Collective
+from topo.measuring.results import CollectiveRun, Rank, Results
 from topo.records import dataclass
 
 _PROGRAMS: Final[Mapping[str, Collective]] = {
@@ -41,40 +42,9 @@ _NEAR: Final = 0.03  # of a ratio of two rates that are written with two digits
 MARK: Final = rb"\bsize[ \t]+count[ \t]+type\b[^\n]*\balgbw[ \t]+busbw\b"
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A GPU that took part: its server's name, its number there, its PCI bus or address."""
-
-    host: str
-    device: int
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class CollectiveRun:
-    """The fastest row of one table: what was run, bytes, and bytes/s as the program counts them.
-
-    `kind` is empty where nothing tells it, and `count` 0; `unknown` says why in a sentence.
-    """
-
-    kind: Collective | str
-    size: int
-    algorithm_rate: float
-    bus_rate: float
-    ranks: tuple[Rank, ...] = ()
-    count: int = 0
-    root: int = -1
-    unknown: str = ""
-
-    @property
-    def test(self) -> str:
-        """What was run, in few words: ``all-reduce of 1073741824 B``."""
-        return f"{self.kind or 'a collective'} of {self.size} B"
-
-    @property
-    def server_count(self) -> int:
-        """How many servers took part; one where the ranks are not listed."""
-        return len({rank.host for rank in self.ranks}) or 1
+def read(data: bytes, _name: str) -> Results:
+    """Read the tables of a text."""
+    return Results("nccl-tests", collectives=read_runs(data.decode("utf-8-sig", "replace")))
 
 
 def read_runs(text: str) -> tuple[CollectiveRun, ...]:

@@ -1,0 +1,177 @@
+"""Foreign files: what kind each is, so that a wrong one is named for what it is.
+
+A new importer is a module of `topo.discovery.sources`, a line of `KINDS`, and what its files are
+known by.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from topo.records import dataclass
+
+# Each module has `read(data: bytes, name: str) -> Machine`; messages call the file by `name`.
+KINDS: Final = {
+    "nccl": "topo.discovery.sources.nccl",
+    "nvidia-smi": "topo.discovery.sources.nvidia_smi",
+    "hwloc": "topo.discovery.sources.hwloc",
+    "lspci": "topo.discovery.sources.lspci",
+    "sysfs": "topo.discovery.sources.sysfs",
+    "rocm-smi": "topo.discovery.sources.rocm_smi",
+    "infragraph": "topo.discovery.sources.infragraph",
+}
+_HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a file is.
+
+    Parameters
+    ----------
+    importer
+        Which one reads it, ``""`` when none does.
+    words
+        The same in words.
+    help
+        What to give instead, where that is known.
+    """
+
+    importer: str
+    words: str
+    help: str = ""
+
+    @property
+    def recognised(self) -> bool:
+        """Whether anything in the file told what it is."""
+        return self is not _UNKNOWN
+
+
+_ROOT: Final = re.compile(rb"<\s*([A-Za-z_][\w:.-]{0,60})")
+_PROLOG: Final = re.compile(rb"\s*(<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
+_ROOTS: Final = {
+    b"system": FileKind("nccl", "an NCCL topology file"),
+    b"cpu": FileKind("", "a piece of an NCCL topology file without its <system>"),
+    b"graphs": FileKind("", "an NCCL graph dump (NCCL_GRAPH_DUMP_FILE), not a topology"),
+    b"topology": FileKind("hwloc", "an hwloc XML file"),
+    b"nvidia_smi_log": FileKind(
+        "", "the XML of `nvidia-smi -q -x`, which has no topology", "run `nvidia-smi topo -m`"
+    ),
+    b"svg": FileKind("", "an SVG picture"),
+    b"html": FileKind("", "a web page"),
+    b"mxfile": FileKind("", "a draw.io drawing"),
+    b"platform": FileKind("", "a SimGrid platform"),
+    b"graphml": FileKind("", "a GraphML file"),
+    b"sys-sage": FileKind("", "a sys-sage file"),
+}
+YAML: Final = "a YAML file"  # of which nothing more is told
+_COLOURS: Final = re.compile(rb"\x1b\[[0-9;]*m")
+_NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
+# In this order: the first that is found says what it is.
+_TEXTS: Final = (
+    (
+        rb"(?m)^[ \t]*(ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE[ \t]*:",
+        "",
+        "output of amd-smi topology",
+        "`rocm-smi --showtopo` tells the same, and topo reads it",
+    ),
+    (
+        rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:",
+        "rocm-smi",
+        "output of rocm-smi",
+    ),
+    (
+        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b",
+        "",
+        "a peer-to-peer matrix of `nvidia-smi topo -p2p`",
+        "run `nvidia-smi topo -m`",
+    ),
+    (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
+    (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
+    (rb"(?m)^[-+\\| \t]*-\[[0-9a-f]{4,8}:[0-9a-f]{2}", "lspci", "output of lspci -tv"),
+    (rb"(?m)^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", "lspci", "output of lspci"),
+    (rb"(?m)^Architecture:[ \t]+\S[\s\S]*^CPU\(s\):[ \t]", "", "output of lscpu", _NODES),
+    (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
+    (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
+    (rb"(?m)^available: \d+ nodes?", "", "output of numactl --hardware", _NODES),
+    (
+        rb"(?m)^topo:[ \t]*1\b",
+        "",
+        "a topology file of topo",
+        "it needs no import: `topo show FILE`",
+    ),
+    (
+        rb"(?m)^(?:devices|components):[ \t]*\n(?:.*\n){0,60}?.*[ \t,{-]choice:[ \t]*\w",
+        "infragraph",
+        "an InfraGraph file",
+    ),
+    (rb"NCCL INFO", "", "a log of NCCL", "run with NCCL_TOPO_DUMP_FILE=topo.xml and import that"),
+    (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
+    (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
+    (rb"strict graph|digraph", "", "a Graphviz file"),
+    (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", YAML),
+)
+_TEXT_KINDS: Final = tuple((re.compile(pattern), FileKind(*words)) for pattern, *words in _TEXTS)
+_MAGIC: Final = (
+    (0, b"\x1f\x8b", FileKind("sysfs", "a gzip archive")),
+    (0, b"BZh", FileKind("sysfs", "a bzip2 archive")),
+    (0, b"\xfd7zXZ", FileKind("sysfs", "an xz archive")),
+    (257, b"ustar", FileKind("sysfs", "a tar archive")),
+    (0, b"\x89PNG", FileKind("", "a PNG picture")),
+    (0, b"%PDF-", FileKind("", "a PDF file")),
+    (0, b"PK\x03\x04", FileKind("", "a zip file")),
+    (0, b"\x7fELF", FileKind("", "a program")),
+)
+_JSON: Final = (
+    (b'"nvbandwidth"', "results of nvbandwidth, for `topo measure`"),
+    (b'"fio version"', "results of fio, for `topo measure`"),
+    (b'"properties"', "a cufile.json"),
+    (b'"schema"', "a JSON document of topo"),
+)
+
+
+def file_kind(data: bytes) -> FileKind:
+    """Say what kind of file this is.
+
+    Parameters
+    ----------
+    data
+        The whole file; only its beginning is looked at.
+
+    Examples
+    --------
+    >>> file_kind(b'<system version="1">').importer
+    'nccl'
+    >>> file_kind(b"<graphs version='1'/>").words
+    'an NCCL graph dump (NCCL_GRAPH_DUMP_FILE), not a topology'
+    """
+    for offset, magic, kind in _MAGIC:
+        if data[offset : offset + len(magic)] == magic:
+            return kind
+    head = data[:_HEAD].removeprefix(codecs.BOM_UTF8)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as PowerShell writes
+        head = head.decode("utf-16", "replace").encode()
+    if not head.strip():
+        return FileKind("", "an empty file")
+    if head.lstrip().startswith(b"<"):
+        at = 0
+        while prolog := _PROLOG.match(head, at):
+            at = prolog.end()
+        root = _ROOT.match(head[at:].lstrip())
+        if root is None:
+            return FileKind("", "an XML file that does not say what it is")
+        name = root[1]
+        return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
+    if _JSON_BEGINS.match(head):
+        return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
+    if b"\x00" in head:
+        return FileKind("", "a binary file")
+    text = _COLOURS.sub(b"", head)
+    return next((kind for pattern, kind in _TEXT_KINDS if pattern.search(text)), _UNKNOWN)
+
+
+_JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*["}]|\[\s*(?:["\[\]{\d-]|true|false|null))')
+_JSON_FILE: Final = FileKind("", "a JSON file")
+_UNKNOWN: Final = FileKind("", "a text of no kind that topo knows")

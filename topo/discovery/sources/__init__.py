@@ -1,0 +1,1 @@
+"""What other tools and operating systems write of a machine, one tool a file."""

@@ -1,0 +1,1 @@
+"""Result files, one program a file: `read(data, name)` gives what it tells."""

@@ -1,0 +1,64 @@
+"""Result files: which program a file is of, and what it tells.
+
+References
+----------
+https://github.com/NVIDIA/nvbandwidth; https://fio.readthedocs.io/en/latest/fio_doc.html; NVIDIA
+GPUDirect Storage Benchmarking and Configuration Guide; https://github.com/linux-rdma/perftest
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from topo.discovery.file_kinds import file_kind
+from topo.errors import ExchangeError, Finding
+from topo.measuring.readers import fio, gdsio, nccl_tests, nvbandwidth, perftest
+
+if TYPE_CHECKING:
+    from topo.measuring.results import Results
+
+LARGEST: Final = 16 * 2**20
+READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
+    "nvbandwidth": nvbandwidth.read,
+    "fio": fio.read,
+    "gdsio": gdsio.read,
+    "perftest": perftest.read,
+    "nccl-tests": nccl_tests.read,
+}
+_HEAD: Final = 1 << 18
+_MARKS: Final = (
+    ("nvbandwidth", rb'"nvbandwidth"\s*:\s*\{'),
+    ("fio", rb'"fio version"\s*:'),
+    ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
+    ("nccl-tests", nccl_tests.MARK),
+    ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
+)
+_ASK_AGAIN: Final = (
+    (rb"nvbandwidth Version|memcpy (CE|SM) ", "text of nvbandwidth", "run `nvbandwidth --json`"),
+    (rb"(?m)^\s*(READ|WRITE): bw=", "text of fio", "run `fio --output-format=json`"),
+)
+
+
+def read_results(kind: str | None, data: bytes, name: str) -> Results:
+    """Read a result file, which has to be of `kind` if that is given.
+
+    Raises
+    ------
+    ExchangeError
+        If it is of another kind, of none that topo reads, or breaks off.
+    """
+    head = data[:_HEAD].replace(b"\x00", b"")
+    marked = next((known for known, mark in _MARKS if re.search(mark, head)), "")
+    if marked and kind in (None, marked):
+        return READERS[marked](data, name)
+    if marked:
+        message = f"`{name}` has results of {marked}, not of {kind}"
+        raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {marked}`"))
+    for mark, words, advice in _ASK_AGAIN:
+        if re.search(mark, head):
+            raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
+    message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
+    help = f"topo reads results of {', '.join(READERS)}"
+    raise ExchangeError(Finding("wrong-kind", message, help=help))
