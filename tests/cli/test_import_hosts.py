@@ -66,7 +66,7 @@ def test_the_storage_of_a_machine_alone_still_answers(topo, dumps):
 def test_hosts_by_name_and_with_two_sources(topo, tmp_path):
     (tmp_path / "host.xml").write_bytes(two_sockets())
     (tmp_path / "smi.txt").write_text(MATRIX, encoding="utf-8")
-    words = ("--host", "node[0-31]=host.xml", "--host", "node[0-31]=smi.txt")
+    words = ("--node", "node[0-31]=host.xml", "--node", "node[0-31]=smi.txt")
     done = topo("import", *words, "-o", "pod.yaml", "--storage", "mlx5_1")
     assert done.code == 0
     assert "node[0-31]: {use: pod-node.yaml}" in (tmp_path / "pod.yaml").read_text()
@@ -90,7 +90,7 @@ def test_the_documentation_shows_what_is_written(topo, tmp_path):
     (tmp_path / "host.xml").write_text(blocks["host.xml"], encoding="utf-8")
     narrow = re.sub(r'(81:00.0.*link_width=)"16"', r'\1"8"', blocks["host.xml"])
     (tmp_path / "other.xml").write_text(narrow, encoding="utf-8")
-    words = ("--host", "node[0-3]=host.xml", "--host", "node4=other.xml")
+    words = ("--node", "node[0-3]=host.xml", "--node", "node4=other.xml")
     assert topo("import", *words, "-o", "pod.yaml").code == 0
     assert (tmp_path / "pod.yaml").read_text(encoding="utf-8") == blocks["pod.yaml"]
 
@@ -100,7 +100,7 @@ def test_the_documentation_shows_what_is_written(topo, tmp_path):
     [
         (("a.xml", "b.xml"), "say where, -o cluster.yaml"),
         (("a.xml", "b.xml", "--and", "c.txt", "-o", "x.yaml"), "--and is of one machine"),
-        (("a.xml", "--host", "n=a.xml", "-o", "x.yaml"), "--host names every host"),
+        (("a.xml", "--node", "n=a.xml", "-o", "x.yaml"), "--node names every host"),
         ((), "Missing argument"),
     ],
 )
@@ -117,13 +117,13 @@ def test_a_wrong_kind_is_still_one(topo, tmp_path):
     assert "no importer reads `ncl`" in topo("import", "ncl", "a.xml").err
     done = topo("import", "nvidia-smi", "a.xml", "a.xml", "-o", "x.yaml")
     assert "give two hosts one name" in done.err
-    assert "is not NAME=FILE" in topo("import", "--host", "a.xml", "-o", "x.yaml").err
+    assert "is not NAME=FILE" in topo("import", "--node", "a.xml", "-o", "x.yaml").err
 
 
 def test_no_input_is_overwritten(topo, tmp_path):
     """The file of a kind would be one of the dumps."""
     (tmp_path / "pod-node.yaml").write_bytes(two_sockets())
-    done = topo("import", "--host", "node[0-1]=pod-node.yaml", "-o", "pod.yaml")
+    done = topo("import", "--node", "node[0-1]=pod-node.yaml", "-o", "pod.yaml")
     assert done.code == 1
     assert "output-is-input" in done.err
     assert (tmp_path / "pod-node.yaml").read_bytes() == two_sockets()

@@ -55,7 +55,7 @@ class _Import(click.Command):
     "nvidia-smi topo -m | topo import -",
     "topo import sysfs / -o this-machine.yaml",
     "topo import nccl topo.xml --and nvidia-smi matrix.txt",
-    "topo import --host 'node[0-31]=topo.xml' -o cluster.yaml",
+    "topo import --node 'node[0-31]=topo.xml' -o cluster.yaml",
     cls=_Import,
 )
 @click.argument("words", metavar="[KIND] FILE...", nargs=-1)
@@ -76,7 +76,7 @@ class _Import(click.Command):
     "and where the two contradict each other, that is said.",
 )
 @click.option(
-    "--host",
+    "--node",
     "hosts",
     metavar="NAME=FILE",
     multiple=True,
@@ -102,7 +102,7 @@ def command(
     the source does not know is `unknown`; a storage target is a guess unless --storage says which
     cards lead to it.
 
-    Several FILEs, one a host, make a cluster, as does --host: OUT uses one machine file for each
+    Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
     kind of host, which is written beside it. Hosts are alike where they differ in addresses and
     names alone; how they are joined is not told, and left to you.
     """
@@ -189,9 +189,9 @@ def _import_hosts(
 ) -> int:
     """Import a cluster; its file and those of its kinds of host are all written, or none."""
     if others:
-        raise click.UsageError("--and is of one machine: name the host, --host NAME=FILE twice.")
+        raise click.UsageError("--and is of one machine: name the host, --node NAME=FILE twice.")
     if hosts and files:
-        raise click.UsageError("--host names every host, or FILEs do: give one of the two.")
+        raise click.UsageError("--node names every host, or FILEs do: give one of the two.")
     if not output and not as_json:
         raise click.UsageError("several hosts make several files: say where, -o cluster.yaml.")
     from topo.discovery.cluster import host_names, import_hosts, named_hosts

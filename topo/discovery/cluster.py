@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Plain = dict[str, Any]
 
-_OPTION: Final = "--host"
+_OPTION: Final = "--node"
 _FEW, _MOST_DIFFERENCES = 3, 12  # that a message has, and its notes
 _HEAD_WIDTH: Final = 96
 
@@ -114,7 +114,7 @@ def host_names(files: Sequence[str]) -> tuple[str, ...]:
             return tuple(_without_common_end(names))
     twice = next(file for file, name in zip(files, names, strict=True) if names.count(name) > 1)
     message = f"`{twice}` and another file give two hosts one name"
-    raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
+    raise ExchangeError(Finding("same-host", message, help="name each: `--node NAME=FILE`"))
 
 
 def named_hosts(texts: Sequence[str]) -> list[tuple[str, str]]:
@@ -132,7 +132,7 @@ def named_hosts(texts: Sequence[str]) -> list[tuple[str, str]]:
         names, sign, file = map(str.strip, text.partition("="))
         place = Place(_OPTION, line, 1, len(names) + 1)
         if not sign or not file:
-            help = "write a host and its file: `--host node0=node0.xml`"
+            help = "write a host and its file: `--node node0=node0.xml`"
             report.add(place, "same-host", f"`{text}` is not NAME=FILE", help=help)
             continue
         hosts += [(name, file) for name in expand(Scalar(names, place), report)]
@@ -188,7 +188,7 @@ def import_hosts(
     twice = [host for host in hosts if counts[host.lower()] > 1]
     if twice:
         message = f"{listed(twice, most=3)} differ only in case"
-        raise ExchangeError(Finding("same-host", message, help="name each: `--host NAME=FILE`"))
+        raise ExchangeError(Finding("same-host", message, help="name each: `--node NAME=FILE`"))
     told_by_host = _all_told(hosts, storage, progress)
     made, apart = _kinds(told_by_host, name)
     cluster = _cluster(name, hosts, made)
