@@ -16,6 +16,7 @@ from topo.catalogue.parts import catalogue
 from topo.description.write import selection, stem_of
 from topo.discovery import matching
 from topo.discovery.describe import device_names, file_title
+from topo.discovery.facts_only import alone, fitted, with_slots
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -43,9 +44,19 @@ _PAIR: Final = 2
 
 
 def combined(machines: Sequence[Machine]) -> Machine:
-    """Return one machine of all that these sources tell of it, the first before the others."""
-    result = machines[0]
-    for number, machine in enumerate(machines[1:], 2):
+    """Return one machine of all that these sources tell of it, the first before the others.
+
+    Sources that tell facts only come after those that tell the machine.
+
+    Raises
+    ------
+    ExchangeError
+        If none tells the machine.
+    """
+    result, *further = sorted(machines, key=lambda machine: bool(machine.tells_only))
+    if result.tells_only:
+        raise alone(machines)
+    for number, machine in enumerate(further, 2):
         lead = f"{number}: "  # makes ids that no other machine's devices have
         renamed = replace(
             machine,
@@ -63,6 +74,8 @@ def combined(machines: Sequence[Machine]) -> Machine:
 
 
 def _both(first: Machine, second: Machine) -> Machine:
+    if second.tells_only:
+        first, second = fitted(first, second)
     first, second = _recognised(first, second), _recognised(second, first)
     matches = matching.match(first, second)
     differing = matching.differences(first, second, matches)
@@ -81,11 +94,15 @@ def _both(first: Machine, second: Machine) -> Machine:
         merged = _merged(first, second, matches, base_first=True)
     # What a matrix cannot know does not matter beside a tree.
     both = (first, second)
-    trees = [machine for machine in both if machine.kind not in matching.MATRICES] or both
+    trees = [
+        machine
+        for machine in both
+        if machine.kind not in matching.MATRICES and not machine.tells_only
+    ] or both
     notes = dict.fromkeys(note for machine in trees for note in machine.notes)
     new_notes = [note for note in merged.notes if note not in (*first.notes, *second.notes)]
     merged = replace(
-        merged,
+        with_slots(merged, second),
         kind=second.kind if swap else first.kind,
         source=first.source,
         file=first.file,
@@ -273,6 +290,8 @@ def _filled_devices(
             pci=tuple(dict.fromkeys(address for share in of_device for address in share.pci)),
             rdma=tuple(dict.fromkeys(name for share in of_device for name in share.rdma)),
             ports=tuple(rate for share in of_device for rate in share.ports),
+            label=", ".join(dict.fromkeys(share.label for share in of_device if share.label)),
+            notices=tuple(notice for share in of_device for notice in share.notices),
         )
         if id_ in devices:
             devices[id_] = _filled(devices[id_], source, extra)
@@ -311,15 +330,18 @@ def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) 
     if not any(device.ports) and any(source.ports):
         new["ports"] = source.ports
         words.append("port speed")
+    if extra.tells_only and source.notices:
+        new["notices"] = (*device.notices, *source.notices)
     facts = dict(device.facts)
     new_facts = {key: text for key, text in source.facts if key not in facts and key != "functions"}
     words += new_facts
     what = ", ".join(word for word in words if word)
+    before = device.evidence or (source.evidence if extra.tells_only else "")
     return replace(
         device,
         facts=(*device.facts, *new_facts.items()),
         link=_filled_link(device.link, source.link, name),
-        evidence=_with_source(device.evidence, name, what) if what else device.evidence,
+        evidence=_with_source(before, name, what) if what else device.evidence,
         **new,
     )
 
@@ -398,7 +420,7 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: matching.Matches) -> Mac
     """Return the first tree on the other's CPUs, where the first knows no NUMA nodes."""
     cpus, base_cpus = extra.of_kind("cpu"), base.of_kind("cpu")
     numbered = any(cpu.numa for cpu in base_cpus) or not any(cpu.numa for cpu in cpus)
-    if numbered or len(cpus) <= len(base_cpus):
+    if extra.tells_only or numbered or len(cpus) <= len(base_cpus):
         return base
     by_id, extra_by_id = base.by_id(), extra.by_id()
     votes: dict[str, Counter[str]] = {}
@@ -489,6 +511,7 @@ class _Additions:
                 continue
             # CPUs and switches come with what hangs on them.
             comes_alone = device.kind in (*_LEAVES, "memory", "storage")
+            comes_alone = comes_alone and not self.extra.tells_only
             is_taken = self.addresses & {*device.pci}  # by something else in the first source
             present = self.base.of_kind(*(CARDS if device.is_nic else (device.kind,)))
             is_further = device.kind not in ("gpu", "memory", "storage") and bool(device.pci)
@@ -496,7 +519,8 @@ class _Additions:
             if comes_alone and not is_taken and is_new:
                 self._add(device)
             else:
-                skipped += device.kind in _LEAVES
+                is_lost = bool(self.extra.tells_only) and device.kind == "memory"
+                skipped += device.kind in _LEAVES or is_lost
         notes = list(self.base.notes)
         if skipped:
             text = f"{skipped} devices of {self.name} could not be placed and are left out."

@@ -149,10 +149,14 @@ def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
     Raises
     ------
     ExchangeError
-        If `storage` names a card that is not there, or nothing says what the devices are.
+        If `storage` names a card that is not there, nothing says what the devices are, or the
+        source tells facts only.
     """
     from topo.discovery.describe import completed, describe, with_drive_links
+    from topo.discovery.facts_only import alone
 
+    if machine.tells_only:
+        raise alone([machine])
     is_tree_alone = machine.kind == "lspci" and machine.places
     if is_tree_alone and all(
         device.is_host or device.is_memory or device.kind == "pcie-switch"

@@ -157,6 +157,11 @@ class Machine:
         Whether it is known which GPUs have links to each other, also where none has.
     together
         Further sources that were combined with this one: ``smi.txt (output of nvidia-smi)``.
+    tells_only
+        What it tells, where that is facts of devices and not where they are: ``the ports of network
+        cards``. Such a source is laid beside another one, and adds no device to it.
+    slots
+        What the board calls the slots at PCI addresses: ``("0000:17:00.0", "SLOT3")``.
     """
 
     kind: str
@@ -172,6 +177,8 @@ class Machine:
     places: tuple[tuple[str, str], ...] = ()
     fabric_known: bool = False
     together: tuple[str, ...] = ()
+    tells_only: str = ""
+    slots: tuple[tuple[str, str], ...] = ()
 
     def title(self) -> str:
         """Return one line for headings: what the machine has."""

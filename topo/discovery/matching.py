@@ -76,14 +76,25 @@ def match(first: Machine, second: Machine) -> Matches:
     )
     cards = _unmatched(matches, (first, second), CARDS)
     matches.add(_by_key(*cards, lambda card: card.rdma))
+    if second.tells_only:  # it has names where a source of a machine has places
+        cards = _unmatched(matches, (first, second), CARDS)
+        matches.add(_by_key(*cards, _names_in_label))
+        drives = first.of_kind("nvme"), second.of_kind("nvme")
+        matches.add(_by_key(*drives, _names_in_label))
     _match_by_order(matches, (first, second), CARDS, "Network cards", _candidates)
     for kind in _BY_ADDRESS:
         matches.add(_by_key(first.of_kind(kind), second.of_kind(kind), lambda device: device.pci))
+    if second.tells_only:
+        _match_alike(matches, _unmatched(matches, (first, second), ("nvme",)))
     switches = zip(first.of_kind("nvswitch"), second.of_kind("nvswitch"), strict=False)
     matches.add((mine.id, other.id) for mine, other in switches)
     by_id = first.by_id() | second.by_id()
     memories = first.of_kind("memory"), second.of_kind("memory")
     matches.add(_by_key(*memories, lambda memory: numa_of(memory, by_id)))
+    if not numbered and len(memories[0]) == len(memories[1]):
+        both_memories = zip(*memories, strict=True)
+        of_same_cpu = ((a, b) for a, b in both_memories if (a.parent, b.parent) in matches.pairs)
+        matches.add((a.id, b.id) for a, b in of_same_cpu)
     return matches
 
 
@@ -100,6 +111,11 @@ def _by_key(
     return [
         (first_id[key], device.id) for device in second for key in keys(device) if key in first_id
     ]
+
+
+def _names_in_label(device: DiscoveredDevice) -> list[str]:
+    """Return what the operating system calls a device: its interfaces, its drives."""
+    return [name for name in device.label.split(", ") if name]
 
 
 def _unmatched(
@@ -143,6 +159,16 @@ def _match_by_order(
         return
 
 
+def _match_alike(
+    matches: Matches, drives: tuple[list[DiscoveredDevice], list[DiscoveredDevice]]
+) -> None:
+    """Match drives that neither address nor name tells apart, where it does not matter which."""
+    first, second = drives
+    facts = {(drive.part, drive.facts) for drive in second}
+    if len(facts) == 1 and len(first) == len(second):
+        matches.add((a.id, b.id) for a, b in zip(first, second, strict=True))
+
+
 def _candidates(cards: list[DiscoveredDevice]) -> list[list[DiscoveredDevice]]:
     """Return all cards, and those that can do RDMA: `nvidia-smi` lists no others."""
     able = [
@@ -182,7 +208,8 @@ def _functions(devices: list[DiscoveredDevice]) -> list[str]:
 
 def tells_tree(machine: Machine) -> bool:
     """Whether a source tells the PCIe tree, and not only what can be concluded from classes."""
-    return machine.kind not in MATRICES and not _codes(machine) & _TREELESS
+    is_alone = machine.kind not in MATRICES and not machine.tells_only
+    return is_alone and not _codes(machine) & _TREELESS
 
 
 def tells_links(machine: Machine) -> bool:
@@ -304,6 +331,8 @@ def _of_machines(sources: tuple[_Source, _Source], matches: Matches) -> Iterator
     first, second = sources[0].machine, sources[1].machine
     gpus = first.of_kind("gpu"), second.of_kind("gpu")
     counts = len(gpus[0]), len(gpus[1])
+    if second.tells_only:
+        return
     # Whether both tell all GPUs: nothing that could be one was left out.
     complete = not any(
         source.codes & {"unclassified-device", "abridged"}

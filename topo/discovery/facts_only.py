@@ -1,0 +1,146 @@
+"""Sources that tell facts of a machine's devices, and not where these are.
+
+The ports of its cards, its memory modules, its drives: such a source is laid beside one that tells
+the machine, and its facts are fitted to the devices that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from topo.discovery.describe import file_title
+from topo.discovery.machine import DiscoveredDevice, Machine, printable
+from topo.discovery.pci import card_of
+from topo.errors import ExchangeError, Finding
+from topo.phrases import listed
+
+_SHARED: Final = ("channels", "size")  # facts of a socket's memory that its nodes share
+
+
+def alone(machines: Sequence[Machine]) -> ExchangeError:
+    """Return what is said where no source tells the machine that these facts are of."""
+    told = listed(list(dict.fromkeys(machine.tells_only for machine in machines)))
+    files = listed([f"`{machine.file}`" for machine in machines])
+    beside = " ".join(f"--and {machine.file}" for machine in machines)
+    tells = "tells" if len(machines) == 1 else "tell"
+    return ExchangeError(
+        Finding(
+            "facts-only",
+            f"{files} {tells} {told}, and not what machine that is in",
+            help=f"lay it beside a source of the machine: `topo import FILE {beside}`, where FILE "
+            "has `lspci -vvv` or `nvidia-smi topo -m`, or is `/` on that host",
+        )
+    )
+
+
+def fitted(machine: Machine, source: Machine) -> tuple[Machine, Machine]:
+    """Return the machine with memories for what the source tells of them, and the source as fits.
+
+    A source that numbers sockets, and not NUMA nodes, gets the machine's CPUs and memories: a
+    socket's memory is shared by its nodes.
+    """
+    modules = source.of_kind("memory")
+    if not modules:
+        return machine, source
+    if not machine.of_kind("memory"):
+        memories = (
+            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
+            for cpu in machine.of_kind("cpu")
+        )
+        machine = replace(machine, devices=(*machine.devices, *memories))
+    if any(cpu.numa for cpu in source.of_kind("cpu")):
+        return machine, source
+    cpus = machine.of_kind("cpu")
+    shares = _memory_shares(machine, source)
+    others = [device for device in source.devices if device.kind not in ("cpu", "memory")]
+    if not shares:
+        message = f"the memory of {file_title(source.file)} fits no NUMA nodes here and is left out"
+        finding = Finding("memory-not-placed", message, severity="warning")
+        findings = (*source.findings, finding)
+        return machine, replace(source, devices=tuple(others), findings=findings)
+    lead = f"{source.file}: "
+    of_sockets = source.of_kind("cpu")
+    as_here = [
+        replace(
+            of_sockets[at] if len(of_sockets) == len(cpus) else of_sockets[0],
+            id=lead + cpu.id,
+            numa=cpu.numa,
+        )
+        for at, cpu in enumerate(cpus)
+    ]
+    memories_as_here = [
+        replace(share, id=lead + memory.id, parent=lead + memory.parent, node=memory.node)
+        for memory, share in shares
+    ]
+    return machine, replace(source, devices=(*as_here, *memories_as_here, *others))
+
+
+def _memory_shares(
+    machine: Machine, source: Machine
+) -> list[tuple[DiscoveredDevice, DiscoveredDevice]]:
+    """Return each memory of the machine with what the source's sockets have for it.
+
+    Where the machine's CPUs are not the sockets, all sockets must have the same for it not to
+    matter which is which.
+    """
+    cpus, sockets = machine.of_kind("cpu"), source.of_kind("cpu")
+    memories = machine.of_kind("memory")
+    memory_of = {memory.parent: memory for memory in source.of_kind("memory")}
+    of_sockets = [memory_of[socket.id] for socket in sockets if socket.id in memory_of]
+    if len(cpus) == len(sockets):
+        socket_of = {cpu.id: socket.id for cpu, socket in zip(cpus, sockets, strict=True)}
+        pairs = []
+        for memory in memories:
+            of_socket = memory_of.get(socket_of.get(memory.parent, ""))
+            if of_socket is not None:
+                nodes = sum(sibling.parent == memory.parent for sibling in memories)
+                pairs.append((memory, _shared(of_socket, 1, nodes)))
+        return pairs
+    alike = len(of_sockets) == len(sockets) and all(
+        (memory.part, memory.facts) == (of_sockets[0].part, of_sockets[0].facts)
+        for memory in of_sockets
+    )
+    if not alike or not of_sockets or max(len(memories), len(sockets)) % len(of_sockets):
+        return []
+    return [(memory, _shared(of_sockets[0], len(sockets), len(memories))) for memory in memories]
+
+
+def _shared(memory: DiscoveredDevice, sockets: int, nodes: int) -> DiscoveredDevice:
+    """Return what of the memory of so many sockets is each of these nodes'."""
+    if sockets == nodes:
+        return memory
+    facts = []
+    part = memory.part
+    for key, text in memory.facts:
+        if key in _SHARED:
+            number, _, unit = text.partition(" ")
+            value = float(number) * sockets / nodes
+            if key == "channels" and value != int(value):
+                part = "memory-unknown"  # whose bus needs no channels
+                continue
+            facts.append((key, f"{value:.4g} {unit}".rstrip()))
+        else:
+            facts.append((key, text))
+    evidence = f"{memory.evidence}; of {sockets} sockets, shared by {nodes} nodes".removeprefix(
+        "; "
+    )
+    if sockets == 1:
+        evidence = f"{memory.evidence}; shared by {nodes} nodes".removeprefix("; ")
+    return replace(memory, part=part, facts=tuple(facts), evidence=evidence)
+
+
+def with_slots(machine: Machine, source: Machine) -> Machine:
+    """Return the machine with the names of the slots that the source has addresses of."""
+    slot_at = {card_of(address): slot for address, slot in reversed(source.slots)}
+    devices = []
+    for device in machine.devices:
+        slots = [slot_at[card_of(address)] for address in device.pci if card_of(address) in slot_at]
+        if device.slot or not slots:
+            devices.append(device)
+            continue
+        words = f"slot from {file_title(source.file)}"
+        evidence = f"{device.evidence}; {words}" if device.evidence else words
+        devices.append(replace(device, slot=printable(slots[0]), evidence=evidence))
+    return replace(machine, devices=tuple(devices))
