@@ -23,7 +23,8 @@ from topo.topology.build import build_topology
 from topo.topology.topology import Topology
 from topo.views.diagram import picture as pictures
 from topo.views.diagram.hops import hops_of
-from topo.views.diagram.paint import BAND, Painter, bands, label_blocks
+from topo.views.diagram.labels import BAND, bands, placed_labels
+from topo.views.diagram.paint import Painter
 from topo.views.diagram.picture import THEMES, Canvas, Picture, looks_of
 from topo.views.diagram.polylines import crossings, hop_lines
 from topo.views.diagram.sheet import WIDEST, Sheet, arranged, draw, legend_rows, legend_signs
@@ -473,9 +474,8 @@ def overlap(a, b):
 
 def labels(scene):
     """Return the rectangles of each wire's label."""
-    drawn = hop_lines(scene).polylines
-    for key in scene.labels:
-        for place, block in enumerate(label_blocks(scene, drawn, key)):
+    for key, blocks in placed_labels(scene, hop_lines(scene).polylines).items():
+        for place, block in enumerate(blocks):
             yield (key, place), block.rect
 
 
@@ -554,12 +554,12 @@ def test_the_border_of_a_bottleneck_is_inside_its_rectangle():
 @pytest.mark.parametrize("name", ["dgx-a100", "l40s-two-switches"])
 def test_what_a_wire_is_stands_below_the_text_of_its_alarm(name):
     (scene,) = drawn_scenes(name, "direct", True)
-    drawn = hop_lines(scene).polylines
+    placed = placed_labels(scene, hop_lines(scene).polylines)
     beside = [key for key in scene.labels if not scene.layout.tracks[key].across]
     alarmed = [key for key in beside if key in scene.alarms]
     assert alarmed
     for key in alarmed:
-        alarm, wire_label = label_blocks(scene, drawn, key)
+        alarm, wire_label = placed[key]
         assert wire_label.rect.y == pytest.approx(alarm.rect.bottom)
         assert wire_label.rect.x == alarm.rect.x + 5
 

@@ -13,8 +13,8 @@ from topo.study.failures import failures, parts_of, stopped_devices
 from topo.topology.build import build_topology, load
 from topo.topology.lost import with_lost
 from topo.views.diagram.geometry import Rect
+from topo.views.diagram.labels import CROSS, middle_of
 from topo.views.diagram.outage import with_outage
-from topo.views.diagram.paint import CROSS, middle_of
 from topo.views.diagram.picture import THEMES
 from topo.views.diagram.sheet import Sheet, draw, legend_signs
 

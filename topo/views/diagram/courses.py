@@ -191,7 +191,12 @@ class Courses:
         posts = ((post.x, post.breadth / 2) for post in self.posts[row])
         walls = [*boxes, *((x - half, x + half) for x, half in posts)]
         walls += [(x - _CLEAR / 2, x + _CLEAR / 2) for x in self.edges]
+        walls += self._labels_beside(row)
         return {x for left, right in walls for x in (left - breadth / 2, right + breadth / 2)}
+
+    def _labels_beside(self, row: int) -> list[Span]:
+        """Return the spans of the labels in the gaps above and below a row."""
+        return [*self.labels.get(row, []), *self.labels.get(row + 1, [])]
 
     def _tolls(
         self, row: int, xs: Sequence[float], breadth: float, mates: Sequence[float]
@@ -205,8 +210,7 @@ class Courses:
         posts = sorted((post.x, post.breadth) for post in self.posts[row])
         wide = (max((each for _, each in posts), default=0.0) + breadth) / 2 + _CLEAR
         post_xs = [x for x, _ in posts]
-        spans = [*self.labels.get(row, []), *self.labels.get(row + 1, [])]
-        spans = [(left, right) for left, right in spans if left < right]
+        spans = [(left, right) for left, right in self._labels_beside(row) if left < right]
         starts, ends = sorted(left for left, _ in spans), sorted(right for _, right in spans)
         for x in xs:
             if x in mates[_ALONGSIDE - 1 :]:

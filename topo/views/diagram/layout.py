@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from topo.records import dataclass
@@ -118,15 +119,21 @@ class Columns:
         left, right = max(high[0], low[0]), min(high[1], low[1])
         wires = self.wiring.at(lower, "top")
         x = left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
-        if len(wires) > 1:
-            return x
         below = self.wiring.at(lower, "bottom")
-        if len(below) == 1:
+        if len(wires) == len(below) == 1:
             kid = self.wiring.ends[below[0]].opposite(lower)
             straight = self.slot(kid, "top", below[0])
             if left + 12 < straight < right - 12 and not self.wiring.at(kid, "bottom")[1:]:
                 return straight
-        return max(min(x, right + _REACH - self._label(wires)), left + 12)
+        others = (self.wiring.ends[each].opposite(lower) for each in wires if each != wire)
+        if any(self._overlaps(box, left, right) for box in others):
+            return x
+        return max(min(x, right + _REACH - self._label((wire,))), left + 12)
+
+    def _overlaps(self, box: str, left: float, right: float) -> bool:
+        """Whether a box, if it has a place, reaches into a span."""
+        span = self.spans.get(box, (left, right))
+        return span[0] < right and left < span[1]
 
     def slot(self, box: str, side: str, wire: WireKey) -> float:
         """Return the x at which `wire` leaves `box` by its upper or lower side.
@@ -373,6 +380,9 @@ class Plan:
         askew: dict[WireKey, str] = {}
         for wire, ends in self.wiring.ends.items():
             if ends.across:
+                if wire in labels:
+                    row = self.order.index(self.rows[ends.a])
+                    courses.labels.setdefault(row, []).append(self._label_across(ends))
                 continue
             upper, lower = ends.upper_lower
             high, low = (self.order.index(self.rows[box]) for box in (upper, lower))
@@ -390,6 +400,13 @@ class Plan:
         for (wire, upper), course in zip(askew.items(), courses.finished(), strict=True):
             laid[wire] = (upper, course)
         return laid
+
+    def _label_across(self, ends: WireEnds) -> Span:
+        """Return what the label of a wire between two boxes of a row takes, in their middle."""
+        spans = [self.columns.spans[box] for box in (ends.a, ends.b)]
+        middle = (min(right for _, right in spans) + max(left for left, _ in spans)) / 2
+        half = self.columns.labels[ends.wire][0] / 2
+        return (middle - half, middle + half)
 
     def _label_gap(self, high: int, low: int) -> int:
         """Return the gap in which the label of a straight wire between two rows stands."""
@@ -435,15 +452,6 @@ class Plan:
         if not left <= x <= right or self.rows[lower][0] == "south":
             return self.columns.uplink(upper, lower, ends.wire)
         return x
-
-    def _label_row(self, ends: WireEnds) -> Row | None:
-        """Return the row above which a wire's label stands."""
-        high, low = (self.rows[box] for box in ends.upper_lower)
-        if high == low:
-            return None
-        if low[0] in ("leaf", "south", "fabric") and high[0] not in _UPWARDS:
-            return low
-        return self.order[self.order.index(high) + 1]
 
     def layout(
         self, heights: Mapping[Row, float], gaps: Mapping[Row, float], lanes: Mapping[int, float]
@@ -541,8 +549,9 @@ class Plan:
             label = ((points[1][0] + points[2][0]) / 2, points[1][1])
         else:
             gap = self.label_gaps[ends.wire]
-            at_upper = gap == self.order.index(row) + 1
-            label = (points[0 if at_upper else -1][0], places[gap][1])
+            at_upper, y = gap == self.order.index(row) + 1, places[gap][1]
+            uprights = (x for (x, top), (_, low) in pairwise(points) if top <= y <= low)
+            label = (next(uprights, points[0 if at_upper else -1][0]), y)
         ordered = points if ends.a == upper else points[::-1]
         return Track(ends.a, ends.b, tuple(ordered), label, across=level)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from topo.records import dataclass
 from topo.views.diagram.geometry import Line, Point, Rect, free_place, height, widest
+from topo.views.diagram.labels import BAND, CROSS, bands, middle_of, placed_labels
 from topo.views.diagram.picture import INSIDE
 from topo.views.diagram.polylines import Polyline, hop_lines
 from topo.views.diagram.scene import LANE, Scene, figure_of
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from topo.views.diagram.picture import Canvas, RouteLook, Theme
 
 
-CROSS = 10.0  # the size of the cross of what failed
-BAND = 13.0  # the width of the band under a wire that binds
-_LABEL = 6.0  # between a wire and its text
-_ROUTE_LABEL = 13.0  # the same where a number or a band is on the wire
-_INSET = 5.0  # of the text in the ground of an alarm
 _PEN = 5.0  # of a route
 _HEAD = 15.0  # the length of an arrow's head
 # Bytes/s up to which a wire is drawn with so many points.
@@ -158,6 +152,7 @@ class Painter:
     def wires(self) -> None:
         """Paint the wires with their labels."""
         covered = {key for polyline in self.polylines for key, _ in polyline.lines}
+        labels = placed_labels(self.scene, self.polylines)
         for key, track in self.layout.tracks.items():
             names = (self._name(track.a), self._name(track.b))
             if self.live:
@@ -178,7 +173,7 @@ class Painter:
             if key in self.scene.labels:
                 faint = self.scene.dimmed and key not in self.scene.walked
                 name, colour = self._name(f"label {key}"), self.theme.faint if faint else ""
-                for place, block in enumerate(label_blocks(self.scene, self.polylines, key)):
+                for place, block in enumerate(labels[key]):
                     at = self._moved(block.at)
                     block_name = f"{name}.{place}" if place else name
                     self.canvas.words(block_name, at, block.lines, colour=colour, left=block.left)
@@ -259,18 +254,6 @@ def cross(canvas: Canvas, name: str, at: Point) -> None:
         canvas.line(name, name, ends, color=canvas.theme.ink, penwidth="2.2")
 
 
-def middle_of(points: Sequence[Point]) -> Point:
-    """Return the point halfway along a line."""
-    lengths = [abs(x - end_x) + abs(y - end_y) for (x, y), (end_x, end_y) in pairwise(points)]
-    left = sum(lengths) / 2
-    for ((x, y), (end_x, end_y)), length in zip(pairwise(points), lengths, strict=True):
-        if left <= length and length:
-            part = left / length
-            return (x + (end_x - x) * part, y + (end_y - y) * part)
-        left -= length
-    return points[0]
-
-
 def sample(canvas: Canvas, name: str, points: list[Point], look: RouteLook) -> None:
     """Draw a piece of a route that explains it."""
     _line(canvas, (name, name), points, look)
@@ -304,66 +287,3 @@ def _line(
         points = [*points[:-1], (x + (end_x - x) * part, y + (end_y - y) * part)]
     colour, thin = canvas.theme.paper, f"{_PEN * 0.4:g}"
     canvas.line(*ends, points, color=colour, penwidth=thin, style=INSIDE[look.stroke])
-
-
-def bands(scene: Scene, polylines: tuple[Polyline, ...], key: WireKey) -> list[tuple[Point, ...]]:
-    """Return the lines under which the band of a wire that binds lies: its hops, or itself."""
-    hops = [line for polyline in polylines for wire, line in polyline.lines if wire == key]
-    return hops or [scene.layout.tracks[key].points]
-
-
-# --- labels of wires ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class LabelBlock:
-    """Lines of one label, and the rectangle that they take; `left` says how they are aligned."""
-
-    lines: tuple[Line, ...]
-    rect: Rect
-    left: bool
-
-    @property
-    def at(self) -> Point:
-        """The middle, or the middle of the left side."""
-        return (self.rect.x if self.left else self.rect.cx, self.rect.cy)
-
-
-def label_blocks(
-    scene: Scene, polylines: tuple[Polyline, ...], key: WireKey
-) -> Iterator[LabelBlock]:
-    """Yield the parts of a wire's label: what cries out, and what the wire is.
-
-    They stand clear of the lines along the wire: above a level one, where no upright wire runs
-    through, and on the right of an upright one, between its hops or after them, both at one x.
-    """
-    lines, track = scene.labels[key], scene.layout.tracks[key]
-    wide, high, y = widest(lines), height(lines), track.label[1]
-    busy = key in scene.walked or key in scene.alarms or scene.is_broken(scene.wire(key))
-    badges = [at for polyline in polylines for wire, at in polyline.badges if wire == key]
-    if track.across:
-        bottom = min([y, *(at[1] for at in badges)]) - (12 if busy else 5)
-        # over the wire, where no upright one runs through the label
-        tracks = scene.layout.tracks.items()
-        passing = [track.points for wire, track in tracks if wire != key]
-        passing += [piece for polyline in polylines for piece in polyline.pieces]
-        taken = tuple(
-            x
-            for points in passing
-            for (x, y), (end_x, end_y) in pairwise(points)
-            if abs(x - end_x) < 1 and min(y, end_y) < bottom and max(y, end_y) > bottom - high
-        )
-        start, stop = min(x for x, _ in track.points), max(x for x, _ in track.points)
-        x = free_place(start, stop, taken, wide + 2 * _LABEL)
-        yield LabelBlock(lines, Rect(x - wide / 2, bottom - high, wide, high), left=False)
-        return
-    xs = sorted(at[0] for at in badges)
-    after = xs[-1] if xs else track.label[0]
-    between = (x for x, following in pairwise(xs) if following - x > wide + 2 * _ROUTE_LABEL)
-    left = next(between, after) + (_ROUTE_LABEL if busy else _LABEL)
-    top = y - high / 2
-    for alarm, group in groupby(lines, key=lambda line: line.grounded):
-        part = tuple(group)
-        inset = _INSET if key in scene.alarms and not alarm else 0.0
-        yield LabelBlock(part, Rect(left + inset, top, widest(part), height(part)), left=True)
-        top += height(part)
