@@ -174,7 +174,7 @@ def test_channels_that_nodes_cannot_share_stay_unknown():
 def test_a_machine_without_nodes_has_the_memory_of_all_sockets():
     tree = (
         b"-[0000:00]-+-01.0-[01]----00.0  NVIDIA Corporation GA102GL [A40]\n"
-        b"            \\-02.0-[02]----00.0  Mellanox Technologies MT2892 Family [ConnectX-6 Dx]\n"
+        b"           \\-02.0-[02]----00.0  Mellanox Technologies MT2892 Family [ConnectX-6 Dx]\n"
     )
     found = import_together([machine(tree), of_sockets(8, 8)])
     assert memories(found) == [("ddr5-4800", {"channels": "16", "size": "1024 GB"})]

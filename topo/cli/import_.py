@@ -102,6 +102,9 @@ def command(
     the source does not know is `unknown`; a storage target is a guess unless --storage says which
     cards lead to it.
 
+    Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
+    ibstatus, ibdev2netdev or ibv_devinfo).
+
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
     kind of host, which is written beside it. Hosts are alike where they differ in addresses and
     names alone; how they are joined is not told, and left to you.

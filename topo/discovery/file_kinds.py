@@ -21,6 +21,7 @@ KINDS: Final = {
     "sysfs": "topo.discovery.sources.sysfs",
     "rocm-smi": "topo.discovery.sources.rocm_smi",
     "infragraph": "topo.discovery.sources.infragraph",
+    "ibstat": "topo.discovery.sources.rdma_ports",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -87,6 +88,11 @@ _TEXTS: Final = (
         "",
         "a peer-to-peer matrix of `nvidia-smi topo -p2p`",
         "run `nvidia-smi topo -m`",
+    ),
+    (
+        rb"(?m)^[ \t>|]*((CA:?|Infiniband device) '|hca_id:|.*\bport +\d.{0,40}=> *\w|link \w+/\d)",
+        "ibstat",
+        "what RDMA tools tell of ports",
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
