@@ -22,6 +22,8 @@ from topo.errors import ExchangeError
         (b"00:00.0 Host bridge: Intel\n", "lspci"),
         (b"============ ROCm System Management Interface ============\n", "rocm-smi"),
         (b"\x1f\x8b\x08", "sysfs"),
+        (b"host:1:2 [0] NCCL INFO Bootstrap\n", "nccl-log"),
+        (b"[1,0]<stdout>:host:1:2 [0] NCCL INFO Bootstrap\n", "nccl-log"),
     ],
 )
 def test_kinds_that_are_read(data, kind):
@@ -36,7 +38,6 @@ def test_kinds_that_are_read(data, kind):
         (b"[1, 2]", "a JSON file"),
         (b"Machine (P#0 total=1)\n", "text of lstopo"),
         (b"topo: 1\nname: x\n", "a topology file of topo"),
-        (b"host:1:2 [0] NCCL INFO Bootstrap\n", "a log of NCCL"),
         (b"<svg/>", "an SVG picture"),
         (b"< >", "does not say what it is"),
         (b"\x00\x01\x02", "a binary file"),

@@ -95,12 +95,12 @@ def command(
 ) -> int:
     """Make a topology file of what a machine or a tool says of itself.
 
-    KIND is nccl (NCCL's or RCCL's XML), nvidia-smi (the text of `nvidia-smi topo -m`), hwloc (XML
-    of lstopo), lspci (the text of `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive
-    with a copy of /sys, or / for this machine), rocm-smi (`--showtopo`) or infragraph (YAML of
-    hosts and the network between them); without it, it is guessed from what stands in FILE. What
-    the source does not know is `unknown`; a storage target is a guess unless --storage says which
-    cards lead to it.
+    KIND is nccl (NCCL's or RCCL's XML), nccl-log (a log of either), nvidia-smi (the text of
+    `nvidia-smi topo -m`), hwloc (XML of lstopo), lspci (the text of `lspci -tv`, `-vvv` or `-nn`),
+    sysfs (a folder or tar archive with a copy of /sys, or / for this machine), rocm-smi
+    (`--showtopo`) or infragraph (YAML of hosts and the network between them); without it, it is
+    guessed from what stands in FILE. What the source does not know is `unknown`; a storage target
+    is a guess unless --storage says which cards lead to it.
 
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo).
@@ -126,11 +126,17 @@ def command(
         for kind, file in sources:
             machines.append(_discovered(kind, file))
             progress(len(machines), len(sources) + 1)  # and what is made of them
-        if output and len(machines) == 1 and is_of_several_hosts(machines[0]):
+        has_addresses = any(device.pci for device in machines[0].devices)
+        if (
+            (output or (as_json and has_addresses))
+            and len(machines) == 1
+            and is_of_several_hosts(machines[0])
+        ):
             from topo.discovery.cluster import import_apart
             from topo.discovery.describe import machine_name
 
-            cluster = import_apart(machines[0], machine_name(output), storage=verb.lists(storage))
+            name = machine_name(output or "cluster")
+            cluster = import_apart(machines[0], name, storage=verb.lists(storage))
             return _put_hosts(cluster, files, output, as_json)
         imported = import_together(machines, storage=verb.lists(storage))
     if output:

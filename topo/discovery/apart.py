@@ -39,7 +39,13 @@ class Network:
 
 def is_of_several_hosts(machine: Machine) -> bool:
     """Whether a source tells of more than one host."""
-    return len({device.host for device in machine.devices if device.kind not in _OUTER}) > 1
+    return len({device.host for device in machine.devices if _is_inside(device)}) > 1
+
+
+def _is_inside(device: DiscoveredDevice) -> bool:
+    """Whether a device is of a host: the NVSwitch of a domain of many hosts is in none of them."""
+    is_shared = device.kind == "nvswitch" and not device.host
+    return device.kind not in _OUTER and not is_shared
 
 
 def taken_apart(machine: Machine) -> tuple[dict[str, Machine], Network]:
@@ -47,7 +53,7 @@ def taken_apart(machine: Machine) -> tuple[dict[str, Machine], Network]:
 
     Hosts that are the same, in the same order, are one object.
     """
-    servers = {device.host: None for device in machine.devices if device.kind not in _OUTER}
+    servers = {device.host: None for device in machine.devices if _is_inside(device)}
     outer = tuple(device for device in machine.devices if device.host not in servers)
     names = _host_names(servers, {name.lower() for name in device_names(outer).values()})
     host_of = {device.id: device.host for device in machine.devices if device.host in servers}
@@ -86,9 +92,11 @@ def _host_names(hosts: Mapping[str, None], taken: set[str]) -> dict[str, str]:
     """Return a name for each host, ``node.3`` is ``node3``, that nothing else has."""
     names = {}
     for host in hosts:
-        instance, _, number = host.rpartition(".")
+        instance, dot, number = host.rpartition(".")
+        if not dot:
+            instance, number = host, ""
         stem = machine_name(instance.replace(".", "-"))
-        stem += "-" * stem[-1].isdigit()
+        stem += "-" * (bool(dot) and stem[-1].isdigit())
         while f"{stem}{number}".lower() in taken:
             stem = f"{stem}-another-"
         names[host] = f"{stem}{number}"

@@ -235,8 +235,9 @@ def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) ->
         **{key: outer[key] for key in ("parts", "media") if key in outer},
         **cluster,
         "devices": {**cluster["devices"], **outer["devices"]},
-        "links": [*links, *outer["links"]],
     }
+    if all_links := [*links, *outer["links"]]:
+        cluster["links"] = all_links
     comments = replace(
         beside,
         head=(beside.head[0], *wrap(f"It has {_counted(hosts)}.", _HEAD_WIDTH), *beside.head[1:]),
@@ -250,7 +251,10 @@ def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) ->
         *(said for said in of_hosts if not (has_storage and said.code == "no-storage")),
         *_differing(made, apart),
     )
-    return ImportedHosts(name, made, cluster, to_yaml(cluster, comments), findings)
+    yaml = to_yaml(cluster, comments)
+    if not network.cables:
+        yaml += _network_comments(made)
+    return ImportedHosts(name, made, cluster, yaml, findings)
 
 
 def _network_links(

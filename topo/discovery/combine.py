@@ -468,7 +468,7 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: matching.Matches) -> Mac
 
 def _with_host_bridges(base: Machine, extra: Machine, matches: matching.Matches) -> Machine:
     """Return a tree of NCCL's, which knows no host bridges, with those of the other source."""
-    if base.kind != "nccl" or base.of_kind("root-complex"):
+    if base.kind not in matching.NCCL or base.of_kind("root-complex"):
         return base
     by_id, extra_by_id = base.by_id(), extra.by_id()
     leaves = [

@@ -15,6 +15,7 @@ from topo.records import dataclass
 # Each module has `read(data: bytes, name: str) -> Machine`; messages call the file by `name`.
 KINDS: Final = {
     "nccl": "topo.discovery.sources.nccl",
+    "nccl-log": "topo.discovery.sources.nccl_log",
     "nvidia-smi": "topo.discovery.sources.nvidia_smi",
     "hwloc": "topo.discovery.sources.hwloc",
     "lspci": "topo.discovery.sources.lspci",
@@ -113,7 +114,7 @@ _TEXTS: Final = (
         "infragraph",
         "an InfraGraph file",
     ),
-    (rb"NCCL INFO", "", "a log of NCCL", "run with NCCL_TOPO_DUMP_FILE=topo.xml and import that"),
+    (rb"CCL INFO |=== System : max(Bw|Width)", "nccl-log", "a log of NCCL"),
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
     (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
     (rb"strict graph|digraph", "", "a Graphviz file"),
@@ -170,7 +171,7 @@ def file_kind(data: bytes) -> FileKind:
             return FileKind("", "an XML file that does not say what it is")
         name = root[1]
         return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
-    if _JSON_BEGINS.match(head):
+    if _JSON_BEGINS.match(head) and b"CCL INFO " not in head:  # [1,0]<stdout>: of mpirun
         return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
     if b"\x00" in head:
         return FileKind("", "a binary file")

@@ -152,11 +152,16 @@ def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
         If `storage` names a card that is not there, nothing says what the devices are, or the
         source tells facts only.
     """
+    from topo.discovery.apart import is_of_several_hosts
     from topo.discovery.describe import completed, describe, with_drive_links
     from topo.discovery.facts_only import alone
 
     if machine.tells_only:
         raise alone([machine])
+    if is_of_several_hosts(machine) and any(device.pci for device in machine.devices):
+        message = f"`{machine.file}` is of several hosts, each of which has a file of its own"
+        help = f"say where: `topo import {machine.file} -o cluster.yaml`"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
     is_tree_alone = machine.kind == "lspci" and machine.places
     if is_tree_alone and all(
         device.is_host or device.is_memory or device.kind == "pcie-switch"

@@ -20,6 +20,7 @@ from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, an
 from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass
 
+NCCL: Final = ("nccl", "nccl-log")
 MATRICES: Final = ("nvidia-smi", "rocm-smi")
 _BY_ADDRESS: Final[tuple[Kind, ...]] = ("nvme", "hba", "pcie-switch", "cxl-memory")
 _RDMA_PARTS: Final = ("connectx", "bluefield", "efa")
@@ -306,7 +307,7 @@ def differences(first: Machine, second: Machine, matches: Matches) -> list[Diffe
     for pair in pairs:
         differing += _of_devices(pair, sources)
     placed = [pair for pair in pairs if pair[0].kind in _PLACED]
-    with_nccl = "nccl" in (first.kind, second.kind)  # which does not know host bridges
+    with_nccl = {first.kind, second.kind} & {*NCCL}  # which do not know host bridges
     for (a, b), (further_a, further_b) in combinations(placed, 2):
         if a.id == further_a.id or b.id == further_b.id:
             continue
@@ -333,9 +334,10 @@ def _of_machines(sources: tuple[_Source, _Source], matches: Matches) -> Iterator
     counts = len(gpus[0]), len(gpus[1])
     if second.tells_only:
         return
-    # Whether both tell all GPUs: nothing that could be one was left out.
+    # Whether both tell all GPUs: nothing that could be one was left out, or was not the job's.
     complete = not any(
-        source.codes & {"unclassified-device", "abridged"}
+        source.kind == "nccl-log"
+        or source.codes & {"unclassified-device", "abridged"}
         or ("no-io" in source.codes and not count)
         for source, count in zip(sources, counts, strict=True)
     )
