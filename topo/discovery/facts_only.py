@@ -41,40 +41,35 @@ def fitted(machine: Machine, source: Machine) -> tuple[Machine, Machine]:
     A source that numbers sockets, and not NUMA nodes, gets the machine's CPUs and memories: a
     socket's memory is shared by its nodes.
     """
-    modules = source.of_kind("memory")
-    if not modules:
-        return machine, source
-    if not machine.of_kind("memory"):
+    if source.of_kind("memory") and not machine.of_kind("memory"):
         memories = (
             DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
             for cpu in machine.of_kind("cpu")
         )
         machine = replace(machine, devices=(*machine.devices, *memories))
-    if any(cpu.numa for cpu in source.of_kind("cpu")):
+    cpus, sockets = machine.of_kind("cpu"), source.of_kind("cpu")
+    if any(socket.numa for socket in sockets):
         return machine, source
-    cpus = machine.of_kind("cpu")
     shares = _memory_shares(machine, source)
-    others = [device for device in source.devices if device.kind not in ("cpu", "memory")]
-    if not shares:
+    findings = list(source.findings)
+    if source.of_kind("memory") and not shares:
         message = f"the memory of {file_title(source.file)} fits no NUMA nodes here and is left out"
-        finding = Finding("memory-not-placed", message, severity="warning")
-        findings = (*source.findings, finding)
-        return machine, replace(source, devices=tuple(others), findings=findings)
+        findings.append(Finding("memory-not-placed", message, severity="warning"))
     lead = f"{source.file}: "
-    of_sockets = source.of_kind("cpu")
     as_here = [
-        replace(
-            of_sockets[at] if len(of_sockets) == len(cpus) else of_sockets[0],
-            id=lead + cpu.id,
-            numa=cpu.numa,
-        )
+        replace(sockets[at], id=lead + cpu.id, numa=cpu.numa)
+        if len(sockets) == len(cpus)
+        else DiscoveredDevice(lead + cpu.id, "cpu", "cpu-unknown", numa=cpu.numa)
         for at, cpu in enumerate(cpus)
     ]
     memories_as_here = [
         replace(share, id=lead + memory.id, parent=lead + memory.parent, node=memory.node)
         for memory, share in shares
     ]
-    return machine, replace(source, devices=(*as_here, *memories_as_here, *others))
+    others = [device for device in source.devices if device.kind not in ("cpu", "memory")]
+    return machine, replace(
+        source, devices=(*as_here, *memories_as_here, *others), findings=tuple(findings)
+    )
 
 
 def _memory_shares(
@@ -120,6 +115,8 @@ def _shared(memory: DiscoveredDevice, sockets: int, nodes: int) -> DiscoveredDev
             if key == "channels" and value != int(value):
                 part = "memory-unknown"  # whose bus needs no channels
                 continue
+            if unit == "TB" and value < 1:
+                value, unit = value * 1000, "GB"
             facts.append((key, f"{value:.4g} {unit}".rstrip()))
         else:
             facts.append((key, text))

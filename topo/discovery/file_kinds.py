@@ -23,6 +23,7 @@ KINDS: Final = {
     "rocm-smi": "topo.discovery.sources.rocm_smi",
     "infragraph": "topo.discovery.sources.infragraph",
     "ibstat": "topo.discovery.sources.rdma_ports",
+    "dmidecode": "topo.discovery.sources.dmidecode",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -94,6 +95,11 @@ _TEXTS: Final = (
         rb"(?m)^[ \t>|]*((CA:?|Infiniband device) '|hca_id:|.*\bport +\d.{0,40}=> *\w|link \w+/\d)",
         "ibstat",
         "what RDMA tools tell of ports",
+    ),
+    (
+        rb"(?m)^[ \t>|]*(Handle 0x\w+, DMI type|# dmidecode \d|System Slot Info|Memory Device)",
+        "dmidecode",
+        "output of dmidecode",
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
