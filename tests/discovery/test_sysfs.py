@@ -10,8 +10,8 @@ import pytest
 
 from tests.discovery.trees import Sysfs, sysfs_box, with_target
 from topo.discovery.importing import discover, discover_folder, import_machine, import_text
+from topo.discovery.sources.config_space import config_links
 from topo.discovery.sources.file_tree import Archive, Folder
-from topo.discovery.sources.sysfs import config_links
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality

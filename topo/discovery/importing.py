@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topo.discovery.machine import Machine
 
 
+THIS_HOST: Final = "this machine"
 _MOST_CPUS: Final = 128
 
 
@@ -220,14 +221,19 @@ def discover_folder(kind: str | None, folder: Path, name: str) -> Machine:
     ExchangeError
         If another kind is wanted, or nothing of a machine is in the folder.
     """
-    from topo.discovery.sources.sysfs import read_folder
+    from topo.discovery.host_sources import machine_of, texts_in
+    from topo.discovery.sources.file_tree import Folder
+    from topo.discovery.sources.sysfs import root_of
 
     if kind not in (None, "sysfs"):
         message = f"`{name}` is a folder, not what `{kind}` reads"
         raise ExchangeError(
             Finding("wrong-kind", message, help=f"write `topo import sysfs {name}`")
         )
-    return read_folder(folder, name if name.strip("/") else "this machine")
+    tree = Folder(root_of(folder))
+    is_copy = bool(name.strip("/"))
+    texts = texts_in(tree) if is_copy else ()
+    return machine_of(tree, name if is_copy else THIS_HOST, texts, discover).machine
 
 
 def discover(kind: str | None, data: bytes, name: str) -> Machine:
@@ -241,7 +247,12 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
     if len(data) > LARGEST:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))
-    machine: Machine = import_module(KINDS[_importer(kind, data, name)]).read(data, name)
+    importer = _importer(kind, data, name)
+    machine = (
+        _read_archive(data, name)
+        if importer == "sysfs"
+        else import_module(KINDS[importer]).read(data, name)
+    )
     # More than any machine has, before everything in it is compared with everything.
     hosts = Counter(device.host for device in machine.devices)
     host, count = max(hosts.items(), key=itemgetter(1), default=("", 0))
@@ -251,6 +262,15 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
         help = f"a machine has at most {MOST_IN_A_SERVER} and {_MOST_CPUS}"
         raise ExchangeError(Finding("import-too-big", message, help=help))
     return machine
+
+
+def _read_archive(data: bytes, name: str) -> Machine:
+    """Read an archive of a host: its /sys, and what its tools printed where that is in it."""
+    from topo.discovery.host_sources import machine_of, texts_in
+    from topo.discovery.sources.file_tree import Archive
+
+    tree = Archive(data, name)
+    return machine_of(tree, name, texts_in(tree), discover).machine
 
 
 def _importer(kind: str | None, data: bytes, name: str) -> str:

@@ -29,7 +29,9 @@ Place = tuple[str, ...]
 Sort = Literal["folder", "file", "link", ""]
 Content = list[str] | bytes | str  # a folder's names, a file's beginning, where a link leads
 
+TEXTS: Final = "texts"  # the folder beside `sys` with what the host's tools printed
 _LONGEST_FILE: Final = 64 * 1024
+_LONGEST_TEXT: Final = 8 * 2**20
 _MOST_LINKS: Final = 40
 _MOST_STEPS: Final = 500
 _MOST_NAMES: Final = 20_000
@@ -44,25 +46,27 @@ _OPENERS: Final[tuple[tuple[bytes, Callable[[BytesIO], Any]], ...]] = (
 
 
 class FileTree(ABC):
-    """A tree of files with its own root."""
+    """A tree of files with its own root; `findings` are what is to be said of it as a whole."""
+
+    findings: tuple[Finding, ...] = ()
 
     def __init__(self) -> None:
         self._resolved: dict[str, Place | None] = {}
 
     @abstractmethod
-    def _sort(self, place: Place) -> Sort:
+    def sort_at(self, place: Place) -> Sort:
         """Return what stands at a place, links not followed."""
 
     @abstractmethod
-    def _read(self, place: Place, sort: Sort) -> Content:
+    def read_at(self, place: Place, sort: Sort) -> Content:
         """Return what a place of this sort holds."""
 
     def _content(self, place: Place | None, sort: Sort) -> Content:
         """Return what a place holds, ``""`` when it is of another sort or cannot be read."""
-        if place is None or self._sort(place) != sort:
+        if place is None or self.sort_at(place) != sort:
             return ""
         try:
-            return self._read(place, sort)
+            return self.read_at(place, sort)
         except OSError:
             return ""
 
@@ -78,7 +82,7 @@ class FileTree(ABC):
     def data(self, path: str) -> bytes:
         """Return a file's first bytes, ``b""`` when it cannot be read."""
         content = self._content(self._walk(path), "file")
-        return content[:_LONGEST_FILE] if isinstance(content, bytes) else b""
+        return content if isinstance(content, bytes) else b""
 
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, sorted; none when it is absent."""
@@ -103,7 +107,7 @@ class FileTree(ABC):
                 place = place[:-1]
                 continue
             below = (*place, step)
-            sort = self._sort(below)
+            sort = self.sort_at(below)
             if not sort:
                 return None
             if sort != "link":
@@ -123,6 +127,45 @@ def _steps_of(path: str) -> list[str]:
     return [step for step in path.split("/") if step not in ("", ".")]
 
 
+class Recorded(FileTree):
+    """Another tree that remembers what was read of it, so that a copy can answer the same.
+
+    A folder's names that nobody looked at are remembered where they are folders or links.
+    """
+
+    def __init__(self, tree: FileTree) -> None:
+        super().__init__()
+        self._tree = tree
+        self.findings = tree.findings
+        self.seen: dict[Place, Content | None] = {}  # a folder is `None`, a file unread is empty
+
+    def sort_at(self, place: Place) -> Sort:
+        """Return what stands at a place, which is remembered."""
+        sort = self._tree.sort_at(place)
+        if sort and place not in self.seen:
+            self.seen[place] = None if sort == "folder" else b"" if sort == "file" else ""
+            if sort == "link":
+                self.read_at(place, sort)
+        return sort
+
+    def read_at(self, place: Place, sort: Sort) -> Content:
+        """Return what a place holds, which is remembered."""
+        content = self._tree.read_at(place, sort)
+        if sort != "folder":
+            self.seen[place] = content
+            return content
+        for name in sorted(content)[:_MOST_NAMES]:
+            below = (*place, str(name))
+            if self._tree.sort_at(below) in ("folder", "link"):
+                self.sort_at(below)
+        return content
+
+
+def _most_bytes(place: Place) -> int:
+    """Return how much of a file is read."""
+    return _LONGEST_TEXT if TEXTS in place[-2:-1] else _LONGEST_FILE
+
+
 class Folder(FileTree):
     """A folder as a tree; ``/`` is the machine itself."""
 
@@ -130,7 +173,8 @@ class Folder(FileTree):
         super().__init__()
         self.root = root
 
-    def _sort(self, place: Place) -> Sort:
+    def sort_at(self, place: Place) -> Sort:
+        """Return what stands there, links not followed."""
         try:  # not by pathlib, since this is called a great many times
             mode = os.lstat(os.path.join(self.root, *place)).st_mode  # noqa: PTH118
         except (OSError, ValueError):
@@ -141,14 +185,15 @@ class Folder(FileTree):
             return "folder"
         return "file" if stat.S_ISREG(mode) else ""
 
-    def _read(self, place: Place, sort: Sort) -> Content:
+    def read_at(self, place: Place, sort: Sort) -> Content:
+        """Return what it holds."""
         path = os.path.join(self.root, *place)  # noqa: PTH118
         if sort == "folder":
             return os.listdir(path)  # noqa: PTH208
         if sort == "link":
             return os.readlink(path)  # noqa: PTH115
         with open(path, "rb") as file:  # noqa: PTH123
-            return file.read(_LONGEST_FILE)
+            return file.read(_most_bytes(place))
 
 
 class Archive(FileTree):
@@ -169,15 +214,20 @@ class Archive(FileTree):
                     self._nodes.setdefault(place[:at], None)
                 if place and (content is not None or place not in self._nodes):
                     self._nodes[place] = content
-        except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
+        except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError):
             if len(self._nodes) == 1:
                 message = f"`{name}` is no tar archive that can be read: "
                 message += "is it cut, or another kind of file?"
                 help = "pack it anew: tar czf machine.tar.gz -C FOLDER sys proc"
                 raise ExchangeError(Finding("broken-archive", message, help=help)) from None
-            self.broken = type(error).__name__
-        else:
-            self.broken = ""
+            self.findings = (
+                Finding(
+                    "broken-archive",
+                    "the archive breaks off: what came before was read",
+                    severity="warning",
+                    help="pack it anew on the machine",
+                ),
+            )
         self._children: dict[Place, list[str]] = {}
         for place in self._nodes:
             if place:
@@ -186,13 +236,15 @@ class Archive(FileTree):
         tops: list[Place] = [(), *((folder,) for folder in sorted(self._children.get((), [])))]
         self._top = next((top for top in tops if "sys" in self._children.get(top, [])), ())
 
-    def _sort(self, place: Place) -> Sort:
+    def sort_at(self, place: Place) -> Sort:
+        """Return what stands there, links not followed."""
         if (*self._top, *place) not in self._nodes:
             return ""
         content = self._nodes[(*self._top, *place)]
         return "folder" if content is None else "link" if isinstance(content, str) else "file"
 
-    def _read(self, place: Place, sort: Sort) -> Content:
+    def read_at(self, place: Place, sort: Sort) -> Content:
+        """Return what it holds."""
         place = (*self._top, *place)
         return self._children.get(place, []) if sort == "folder" else self._nodes[place] or ""
 
@@ -236,4 +288,5 @@ def _members(data: bytes, name: str) -> Iterator[tuple[Place, bytes | str | None
                 yield tuple(steps), member.linkname
             elif member.isreg():
                 file = archive.extractfile(member)
-                yield tuple(steps), file.read(_LONGEST_FILE) if file is not None else b""
+                place = tuple(steps)
+                yield place, file.read(_most_bytes(place)) if file is not None else b""

@@ -2,8 +2,7 @@
 
 References
 ----------
-Linux, ``Documentation/ABI/testing/sysfs-bus-pci``; PCI Express Base Specification, 7.5.3: Link
-Capabilities and Link Status.
+Linux, ``Documentation/ABI/testing/sysfs-bus-pci``.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES
-from topo.catalogue.identities import NVIDIA, generations
+from topo.catalogue.identities import NVIDIA
 from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
 from topo.discovery.numa import Hosts, Package, hosts_of
@@ -28,7 +27,7 @@ from topo.discovery.pci import (
     read_address,
 )
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
-from topo.discovery.sources.file_tree import Archive, FileTree, Folder
+from topo.discovery.sources.config_space import config_links, config_redirects
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
 from topo.records import dataclass
@@ -36,11 +35,13 @@ from topo.records import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from topo.discovery.sources.file_tree import FileTree
+
 
 _NODES: Final = "/sys/devices/system/node"
 _CPUS: Final = "/sys/devices/system/cpu"
 _GPUS: Final = "/proc/driver/nvidia/gpus"
-_FUNCTIONS: Final = "/sys/bus/pci/devices"
+FUNCTIONS: Final = "/sys/bus/pci/devices"
 _SLOTS: Final = "/sys/bus/pci/slots"
 _NVME: Final = "/sys/class/nvme"
 
@@ -56,64 +57,28 @@ _SECTOR: Final = 512  # bytes
 _REMOTE: Final = ("rdma", "tcp", "fc")
 _NO_PLACE: Final = "bus"  # how the parent of a function begins whose path does not tell it
 
-# Offsets in a function's config space, which only root reads beyond 64 bytes.
-_STATUS, _POINTER, _HEADER_SIZE = 0x06, 0x34, 64
-_EXPRESS: Final = 0x10
-_CAPABILITIES, _LINK_STATUS = 0x0C, 0x12
-_MOST_CAPABILITIES: Final = 48  # in 192 bytes, 4 each
 
-
-def read(data: bytes, name: str) -> Machine:
-    """Read a copied tree from a tar archive, as ``tar czf x.tar.gz sys proc`` makes it.
-
-    Raises an `ExchangeError` if it is no archive, or nothing of a machine is in it.
-    """
-    tree = Archive(data, name)
-    cut = Finding(
-        "broken-archive",
-        "the archive breaks off: what came before was read",
-        severity="warning",
-        help="pack it anew on the machine",
-    )
-    return _machine(tree, name, (cut,) if tree.broken else ())
-
-
-def read_folder(folder: Path, name: str) -> Machine:
-    """Read a folder that has ``sys`` in it: a copied tree, or ``/`` for this machine.
-
-    Parameters
-    ----------
-    folder
-        The folder, ``sys`` itself, or one that has a single such folder in it.
-    name
-        What messages and the machine are called after.
-
-    Raises
-    ------
-    ExchangeError
-        If nothing of a machine is in it.
-    """
+def root_of(folder: Path) -> Path:
+    """Return the folder that has ``sys`` in it, of itself or of a single folder in it."""
     root = folder.resolve()
     if root.name == "sys" and not (root / "sys").exists():
         root = root.parent
     if not (root / "sys").exists() and root.is_dir():
         inner = [child for child in sorted(root.iterdir())[:1000] if (child / "sys").is_dir()]
         root = inner[0] if len(inner) == 1 else root
-    return _machine(Folder(root), name, ())
+    return root
 
 
-def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
+def read_tree(tree: FileTree, name: str) -> Machine:
+    """Return the machine of a tree of files that has ``sys`` in it: a host's own, or a copy.
+
+    Raises
+    ------
+    ExchangeError
+        If nothing of a machine is in it.
+    """
     processors = read_processors(tree)
-    slots = {  # labels by the address of a card
-        card_of(address): printable(slot)
-        for slot in tree.names(_SLOTS)
-        if (address := read_address(tree.text(f"{_SLOTS}/{slot}/address")))
-    }
-    functions = [
-        _function(tree, path, address, slots.get(card_of(address), ""), processors)
-        for entry in tree.names(_FUNCTIONS)
-        if (address := read_address(entry)) and (path := tree.resolve(f"{_FUNCTIONS}/{entry}"))
-    ]
+    functions = read_functions(tree, processors)
     if not functions and not processors.node_of:
         message = f"`{name}` has no sys/bus/pci/devices and no sys/devices/system/node in it"
         help = "give a folder or archive with `sys` in it, or / for this machine"
@@ -129,7 +94,7 @@ def _machine(tree: FileTree, name: str, cut: tuple[Finding, ...]) -> Machine:
     placeless = [
         function.address for function in functions if function.parent.startswith(_NO_PLACE)
     ]
-    odd = list(cut)
+    odd = list(tree.findings)
     if processors.gpu_nodes:
         numbers = ", ".join(map(str, processors.gpu_nodes))
         message = f"NUMA nodes {numbers} are memory of GPUs, not of the host"
@@ -241,6 +206,20 @@ def _masked(text: str) -> list[int]:
 # --- PCI functions --------------------------------------------------------------------------------
 
 
+def read_functions(tree: FileTree, processors: Processors) -> list[Function]:
+    """Return all PCI functions that the system shows."""
+    slots = {  # labels by the address of a card
+        card_of(address): printable(slot)
+        for slot in tree.names(_SLOTS)
+        if (address := read_address(tree.text(f"{_SLOTS}/{slot}/address")))
+    }
+    return [
+        _function(tree, path, address, slots.get(card_of(address), ""), processors)
+        for entry in tree.names(FUNCTIONS)
+        if (address := read_address(entry)) and (path := tree.resolve(f"{FUNCTIONS}/{entry}"))
+    ]
+
+
 def _bridges(functions: list[Function], hosts: Hosts) -> list[HostBridge]:
     """Return the host bridges, each by the NUMA node that what hangs on it says first."""
     by_id = {function.id: function for function in functions}
@@ -273,8 +252,9 @@ def _function(
         )
         for word in ("current", "max")
     )
+    config = tree.data(f"{path}/config")
     if not current and not most:  # in the kernel's words
-        current, most = config_links(tree.data(f"{path}/config"))
+        current, most = config_links(config)
     rates, layer = _network_ports(tree, path)
     drives, size, model = _drive(tree, path)
     node, text = None, tree.text(f"{path}/numa_node")
@@ -302,6 +282,7 @@ def _function(
         drives=drives,
         size=size,
         virtual=True if tree.resolve(f"{path}/physfn") else None,
+        redirects=config_redirects(config),
     )
 
 
@@ -318,32 +299,6 @@ def _parent(path: str, address: str) -> str:
 def _hexadecimal(text: str) -> str:
     digits = text.lower().removeprefix("0x")
     return digits if re.fullmatch(r"[0-9a-f]{1,8}", digits) else ""
-
-
-def config_links(config: bytes) -> tuple[LinkSpeed, LinkSpeed]:
-    """Return the link as it is and the most it can, from a function's config space.
-
-    Both are unknown where the space is cut: only root reads more than 64 bytes, and the
-    capabilities lie behind those.
-    """
-    if len(config) <= _HEADER_SIZE or not config[_STATUS] & 0x10:
-        return LinkSpeed(), LinkSpeed()
-
-    def speed_at(offset: int, size: int) -> LinkSpeed:
-        word = int.from_bytes(config[offset : offset + size], "little")
-        generation, lanes = word & 0xF, word >> 4 & 0x3F  # bits 0 to 3, and 4 to 9
-        return LinkSpeed(
-            generation if generation in generations() else None, lanes if lanes in LANES else None
-        )
-
-    at = config[_POINTER] & ~3
-    for _ in range(_MOST_CAPABILITIES):
-        if at < _HEADER_SIZE or at + _LINK_STATUS + 2 > len(config):
-            break
-        if config[at] == _EXPRESS:
-            return speed_at(at + _LINK_STATUS, 2), speed_at(at + _CAPABILITIES, 4)
-        at = config[at + 1] & ~3
-    return LinkSpeed(), LinkSpeed()
 
 
 def _drive(tree: FileTree, path: str) -> tuple[tuple[str, ...], int | None, str]:
