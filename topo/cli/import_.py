@@ -13,12 +13,14 @@ from topo.errors import ExchangeError, TopoError
 from topo.files import STANDARD_INPUT, spare_inputs, write_file, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from topo.discovery.cluster import ImportedHosts
     from topo.discovery.importing import Imported
     from topo.discovery.machine import Machine
     from topo.errors import Finding
+    from topo.host.this_host import HostSource
+    from topo.views.text.page import Block
 
 _AND = "--and"
 
@@ -56,6 +58,7 @@ class _Import(click.Command):
     "topo import sysfs / -o this-machine.yaml",
     "topo import nccl topo.xml --and nvidia-smi matrix.txt",
     "topo import --node 'node[0-31]=topo.xml' -o cluster.yaml",
+    "topo import --host -o this-host.yaml --bundle this-host.tar.gz",
     cls=_Import,
 )
 @click.argument("words", metavar="[KIND] FILE...", nargs=-1)
@@ -83,6 +86,18 @@ class _Import(click.Command):
     help="One of several hosts (repeatable): a NAME given again adds a source of that host, and "
     "node[0-31] says that all of these are like FILE.",
 )
+@click.option(
+    "--host",
+    "this_host",
+    is_flag=True,
+    help="This very host: /sys, and what its tools print (nvidia-smi, lspci, ibstat, ...).",
+)
+@click.option(
+    "--bundle",
+    metavar="ARCHIVE",
+    default="",
+    help="With --host: what was gathered as ARCHIVE.tar.gz, without names, serials and addresses.",
+)
 @click.option("-o", "--output", metavar="OUT", help="Write there, not to standard output.")
 @verb.asks_json
 def command(
@@ -90,6 +105,8 @@ def command(
     storage: tuple[str, ...],
     others: tuple[tuple[str, str], ...],
     hosts: tuple[str, ...],
+    this_host: bool,
+    bundle: str,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -108,7 +125,18 @@ def command(
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
     kind of host, which is written beside it. Hosts are alike where they differ in addresses and
     names alone; how they are joined is not told, and left to you.
+
+    --host asks this host: nothing is run as another user, each tool has 30 seconds, and nothing is
+    written but OUT and ARCHIVE. `topo import ARCHIVE` reads that one whole, wherever it is.
     """
+    if bundle and not this_host:
+        raise click.UsageError("--bundle packs what --host gathers: give both.")
+    if this_host:
+        if words or hosts:
+            named = "one of several is --node NAME=FILE, and " if words and "=" in words[0] else ""
+            message = f"--host is this very host: {named}a further source of it is --and FILE."
+            raise click.UsageError(message)
+        return _import_this_host(others, verb.lists(storage), output or "", bundle, as_json)
     kind, files = _kind_and_files(words)
     if hosts or len(files) > 1:
         return _import_hosts(kind, files, hosts, others, verb.lists(storage), output, as_json)
@@ -182,6 +210,92 @@ def _entries(imported: Imported) -> dict[str, object]:
         "document": imported.document,
         "yaml": imported.yaml,
     }
+
+
+# --- this host ------------------------------------------------------------------------------------
+
+_STATES = {
+    "read": "read",
+    "not-read": "ran",
+    "left-out": "ran",
+    "silent": "printed nothing",
+    "absent": "not installed",
+    "denied": "not permitted",
+    "failed": "failed",
+    "timed-out": "stopped",
+    "too-long": "stopped",
+}
+
+
+def _import_this_host(
+    others: tuple[tuple[str, str], ...],
+    storage: tuple[str, ...],
+    output: str,
+    bundle: str,
+    as_json: bool,
+) -> int:
+    """Import this host; say what was asked of it, and what it could not tell."""
+    from topo.discovery.importing import import_together
+    from topo.discovery.sources.file_tree import Folder
+    from topo.host.this_host import gather_host
+
+    further = [_discovered(kind, file) for kind, file in others]
+    for written in filter(None, (output, bundle)):
+        spare_inputs(written, (file for _, file in others))
+    with verb.progress("commands") as progress:
+        gathered = gather_host(progress=progress)
+    if bundle:
+        write_file(bundle, gathered.packed(Folder(Path("/"))))
+    if not as_json:
+        page = _sources_page(gathered.sources, bundle)
+        verb.put_beside(page, on_output=bool(output or bundle))
+    if isinstance(gathered.host, ExchangeError):
+        raise gathered.host
+    imported = import_together([gathered.host.machine, *further], storage=storage)
+    if output:
+        write_file(output, imported.yaml)
+    if as_json:
+        document = {
+            "schema": "topo.import/1",
+            "kind": imported.kind,
+            "topology": imported.description.name,
+            "sources": [
+                {
+                    "name": source.name,
+                    "state": source.state,
+                    "words": source.words,
+                    "lacking": source.lacking,
+                }
+                for source in gathered.sources
+            ],
+            **_entries(imported),
+        }
+        return verb.put_document(document, imported.findings)
+    return verb.put_text("" if output or bundle else imported.yaml, imported.findings)
+
+
+def _sources_page(sources: Iterable[HostSource], bundle: str) -> Iterator[Block]:
+    """Yield what was asked of this host, what became of it, and where it was packed."""
+    from topo.views.text.page import Cell, Table, Text, table, wide
+
+    shown = [source for source in sources if source.state != "absent" or source.lacking]
+    rows = [
+        (
+            source.name,
+            Cell(_STATES[source.state], "good" if source.state == "read" else "warn"),
+            "; ".join(filter(None, (source.words, source.lacking and f"so {source.lacking}"))),
+        )
+        for source in shown
+    ]
+    asked: Table = table(("asked", "", wide()), rows)
+    yield asked
+    left = [source.name.split()[0] for source in sources if source not in shown]
+    if left:
+        yield Text(
+            f"Not installed, and not missed here: {', '.join(dict.fromkeys(left))}.", dim=True
+        )
+    if bundle:
+        yield Text(f"Packed without names, serial numbers and addresses: topo import {bundle}")
 
 
 # --- several hosts --------------------------------------------------------------------------------

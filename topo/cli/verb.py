@@ -345,14 +345,25 @@ def put_page(blocks: Iterable[Block], findings: Iterable[Finding] = ()) -> int:
         from topo.views.markup import markdown
 
         return put_text(markdown(blocks), findings)
+    return put_text(_rendered(blocks, sys.stdout), findings)
+
+
+def put_beside(blocks: Iterable[Block], *, on_output: bool) -> None:
+    """Print a page on how an answer came about: where the answer goes only if that is a file."""
+    stream = sys.stdout if on_output else sys.stderr
+    with suppress(*(() if on_output else (OSError,))):
+        _write(stream, _rendered(blocks, stream))
+
+
+def _rendered(blocks: Iterable[Block], stream: TextIO | None) -> str:
     from topo.views.text.page import render
 
     width = _WIDTH
-    if sys.stdout is not None and sys.stdout.isatty():
+    if stream is not None and stream.isatty():
         from shutil import get_terminal_size
 
         width = min(get_terminal_size().columns, _WIDEST)
-    return put_text(render(blocks, width=width, color=_in_color(sys.stdout)), findings)
+    return render(blocks, width=width, color=_in_color(stream))
 
 
 def put_text(text: str, findings: Iterable[Finding] = ()) -> int:

@@ -232,9 +232,11 @@ class Archive(FileTree):
         for place in self._nodes:
             if place:
                 self._children.setdefault(place[:-1], []).append(place[-1])
-        # The folder that holds `sys`: the archive's root, or one folder in it.
+        # The folder that holds `sys` or texts: the archive's root, or one folder in it.
         tops: list[Place] = [(), *((folder,) for folder in sorted(self._children.get((), [])))]
-        self._top = next((top for top in tops if "sys" in self._children.get(top, [])), ())
+        self._top = next(
+            (top for top in tops if {"sys", TEXTS} & {*self._children.get(top, [])}), ()
+        )
 
     def sort_at(self, place: Place) -> Sort:
         """Return what stands there, links not followed."""
