@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from tests.discovery.pasted import mutated, ragged, shape, survives
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
 from topo.discovery.importing import discover, import_text, import_together
 from topo.discovery.sources.lspci import read_blocks, read_tree
@@ -270,6 +273,140 @@ def test_a_tree_without_names_places_what_another_source_names(texts):
     topology = build_topology(import_together(sources).description)
     assert locality(topology, "gpu0", "nic0") == "PIX"
     assert locality(topology, "gpu1", "nic0") == "NODE"
+
+
+@pytest.mark.parametrize("how", ragged(PLACES))
+def test_a_tree_without_names_however_it_was_pasted(how):
+    def placed(text):
+        texts = (text if isinstance(text, bytes) else text.encode(), WHAT.encode())
+        return shape(import_together([discover(None, text, "x.txt") for text in texts]))
+
+    assert placed(ragged(PLACES)[how]) == placed(PLACES)
+
+
+@pytest.mark.parametrize("how", ragged(TREE))
+def test_a_tree_however_it_was_pasted(how):
+    text = ragged(TREE)[how]
+    data = text if isinstance(text, bytes) else text.encode()
+    assert shape(import_text(None, data, "box.txt")) == shape(read(TREE))
+
+
+def test_a_tree_of_an_old_release_has_no_domain():
+    text = "-[00]-+-00.0  Intel Corporation Host Bridge\n"
+    text += "      +-01.0--\n      \\-02.0-[01]----00.0  NVIDIA Corporation GA102GL [A10]\n"
+    (gpu,) = read(text).machine.of_kind("gpu")
+    assert (gpu.pci, gpu.part) == (("0000:01:00.0",), "a10")
+
+
+# --- records ------------------------------------------------------------------------------------
+
+RECORDS = """\
+Slot:\t0000:00:00.0
+Class:\tHost bridge
+Vendor:\tIntel Corporation
+Device:\tDevice 09a2
+NUMANode:\t0
+
+Slot:\t0000:17:00.0
+Class:\t3D controller
+Vendor:\tNVIDIA Corporation
+Device:\tGA102GL [A10]
+SVendor:\tNVIDIA Corporation
+SDevice:\tDevice 1482
+PhySlot:\t3
+Rev:\ta1
+Driver:\tnvidia
+Module:\tnouveau
+NUMANode:\t0
+IOMMUGroup:\t40
+
+Slot:\t0000:80:00.0
+Class:\tHost bridge
+Vendor:\tIntel Corporation
+Device:\tDevice 09a2
+NUMANode:\t1
+
+Slot:\t0000:81:00.0
+Class:\tEthernet controller
+Vendor:\tMellanox Technologies
+Device:\tMT2910 Family [ConnectX-7]
+NUMANode:\t1
+"""
+NUMBERED = (
+    RECORDS.replace("3D controller", "3D controller [0302]")
+    .replace("NVIDIA Corporation\nDevice:\tGA102GL [A10]", "NVIDIA [10de]\nDevice:\tGA102GL [2236]")
+    .replace("Device 09a2", "Device [09a2]")
+)
+NUMBERS = """\
+Slot:\t17:00.0
+Class:\t0302
+Vendor:\t10de
+Device:\t2236
+
+Slot:\t81:00.0
+Class:\t0207
+Vendor:\t15b3
+Device:\t1021
+"""
+LINES = """\
+00:00.0 "Host bridge" "Intel Corporation" "Device 09a2" -r04 "Dell" "Device 0000"
+17:00.0 "3D controller" "NVIDIA Corporation" "GA102GL \\"A10\\" [A10]" -ra1 "NVIDIA" ""
+81:00.0 "Ethernet controller [0200]" "Mellanox [15b3]" "MT2910 Family [ConnectX-7] [1021]"
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RECORDS,
+        NUMBERED,
+        NUMBERS,
+        LINES,
+        RECORDS.replace("Slot:", "Device:"),
+        *ragged(RECORDS).values(),
+    ],
+)
+def test_records_tell_parts_and_addresses(text):
+    data = text if isinstance(text, bytes) else text.encode()
+    machine = import_text(None, data, "box.txt").machine
+    assert machine.source == "output of lspci -vmm"
+    (gpu,), (card,) = machine.of_kind("gpu"), machine.of_kind("nic")
+    assert (gpu.part, gpu.pci) == ("a10", ("0000:17:00.0",))
+    assert (card.part, card.pci) == ("connectx-7", ("0000:81:00.0",))
+
+
+def test_records_tell_numa_nodes_and_slots():
+    imported = read(RECORDS.replace("\t", "  "))
+    topology = build_topology(imported.description)
+    assert [numa_nodes(topology, name) for name in ("gpu0", "nic0")] == [(0,), (1,)]
+    assert topology["gpu0"].slot_name == "3"
+    assert imported.machine.of_kind("gpu")[0].link.cable == "pcie unknown"
+
+
+def test_records_with_bridges_tell_no_tree():
+    text = RECORDS + "\nSlot:\t0000:16:00.0\nClass:\tPCI bridge\nVendor:\tBroadcom / LSI\n"
+    assert "no-tree" in codes(read(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RECORDS.replace("NUMANode:\t1", "NUMANode:\t" + "9" * 5000),
+        RECORDS.replace("GA102GL", "GA\x07\x1b[31m" + "x" * 50_000),
+        LINES.replace('"NVIDIA', '"' * 20_001 + "NVIDIA"),
+        "Slot:\t00:00.0\n" * 20_000,
+        "Slot:\t00:00.0\n" + "Class:\t[" * 9000,
+    ],
+    ids=["node", "name", "quotes", "slots", "brackets"],
+)
+def test_hostile_records(text):
+    survives(text.encode())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_records_and_trees(seed):
+    chance = random.Random(seed)
+    survives(mutated(chance.choice([RECORDS, NUMBERED, LINES, PLACES, TREE]).encode(), chance))
 
 
 # --- lists --------------------------------------------------------------------------------------

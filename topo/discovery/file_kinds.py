@@ -10,6 +10,7 @@ import codecs
 import re
 from typing import Final
 
+from topo.discovery.foreign import unquoted
 from topo.records import dataclass
 
 # Each module has `read(data: bytes, name: str) -> Machine`; messages call the file by `name`.
@@ -70,7 +71,7 @@ _ROOTS: Final = {
     b"sys-sage": FileKind("", "a sys-sage file"),
 }
 YAML: Final = "a YAML file"  # of which nothing more is told
-_COLOURS: Final = re.compile(rb"\x1b\[[0-9;]*m")
+_COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
@@ -103,7 +104,16 @@ _TEXTS: Final = (
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
-    (rb"(?m)^[-+\\| \t]*-\[[0-9a-f]{4,8}:[0-9a-f]{2}", "lspci", "output of lspci -tv"),
+    (
+        rb"(?m)^[-+\\| \t]*-\[(?:[0-9a-f]{4,8}:[0-9a-f]{2}|[0-9a-f]{2}\]-)",
+        "lspci",
+        "output of lspci -tv",
+    ),
+    (
+        rb"(?mi)^[ \t]{0,4}(?:Slot|Device):\s+(?:[0-9a-f]{4,8}:)?[0-9a-f:]{5}\.[0-7][ \t\r]*$",
+        "lspci",
+        "output of lspci -vmm",
+    ),
     (rb"(?m)^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", "lspci", "output of lspci"),
     (rb"(?m)^Architecture:[ \t]+\S[\s\S]*^CPU\(s\):[ \t]", "", "output of lscpu", _NODES),
     (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
@@ -181,7 +191,7 @@ def file_kind(data: bytes) -> FileKind:
         return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
     if b"\x00" in head:
         return FileKind("", "a binary file")
-    text = _COLOURS.sub(b"", head)
+    text = unquoted(_COLOURS.sub(b"", head).decode("latin-1")).encode("latin-1")
     return next((kind for pattern, kind in _TEXT_KINDS if pattern.search(text)), _UNKNOWN)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _LARGEST_TEXT: Final = 8 * 2**20
 _LONGEST_LINE: Final = 100_000
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]")
+_QUOTE: Final = re.compile(r"(?m)^(?: {0,3}> ?){1,9}")
 _LARGEST_XML: Final = 16 * 2**20
 _DEEPEST_XML: Final = 200
 _MOST_ELEMENTS: Final = 500_000
@@ -50,11 +51,25 @@ def read_lines(data: bytes, name: str) -> list[str]:
     text = data.decode("utf-16" if utf_16 else "utf-8-sig", "replace")
     if "\x00" in text:
         raise ExchangeError(Finding("wrong-kind", f"`{name}` is a binary file"))
-    lines = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    lines = unquoted(text).split("\n")
     if any(len(line) > _LONGEST_LINE for line in lines):
         message = f"`{name}` has a line of more than {_LONGEST_LINE} characters"
         raise ExchangeError(Finding("import-too-big", message))
     return lines
+
+
+def unquoted(text: str) -> str:
+    r"""Return a text without the marks of a mail's quotation, where most of its lines have them.
+
+    Examples
+    --------
+    >>> unquoted("> a\n> > b\n\n>  c")
+    'a\nb\n\n c'
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    marked = sum(line.lstrip(" ").startswith(">") for line in lines)
+    return _QUOTE.sub("", text) if marked * 2 > len(lines) else text
 
 
 # --- XML ------------------------------------------------------------------------------------------

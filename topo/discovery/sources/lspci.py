@@ -1,4 +1,4 @@
-"""Output of ``lspci``: the tree of ``-tv``, the blocks of ``-vvv``, and plain lists.
+"""Output of ``lspci``: the tree of ``-tv``, the blocks of ``-vvv``, records, and plain lists.
 
 References
 ----------
@@ -8,7 +8,7 @@ pciutils, ``ls-tree.c``, ``ls-caps.c`` and ``lspci.man``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Final
 
@@ -29,6 +29,7 @@ from topo.discovery.pci import (
     read_address,
 )
 from topo.discovery.pci_tree import by_address, devices_of
+from topo.discovery.sources.lspci_records import read_records
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
@@ -59,9 +60,11 @@ _BUS: Final = re.compile(
     r"\[(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<bus>[0-9a-f]{2})(?:-[0-9a-f]{2})?\]", re.IGNORECASE
 )
 _DEVICE: Final = re.compile(
-    r"(?P<device>[01][0-9a-f])\.(?P<function>[0-7])(?=-\[|\s|$)", re.IGNORECASE
+    r"(?P<device>[01][0-9a-f])\.(?P<function>[0-7])(?=-|\s|$)", re.IGNORECASE
 )
-_ROOT: Final = re.compile(r"^[ |]*[-+\\`]+-?\[[0-9a-f]{4,8}:[0-9a-f]{2}", re.IGNORECASE)
+_ROOT: Final = re.compile(
+    r"^[ |]*[-+\\`]+-?\[(?:[0-9a-f]{4,8}:[0-9a-f]{2}|[0-9a-f]{2}\]-)", re.IGNORECASE
+)
 _COMMENT: Final = re.compile(r"\s{2,}#.*$")
 _MOST_COLUMNS: Final = 1000
 
@@ -80,7 +83,7 @@ class Listing:
 def read(data: bytes, name: str) -> Machine:
     """Read what lspci printed; an `ExchangeError` if there is no PCI function in it."""
     lines = read_lines(data, name)
-    listing = read_tree(lines) or read_blocks(lines)
+    listing = read_tree(lines) or _as_listing(read_records(lines), " -vmm") or read_blocks(lines)
     if listing is None:
         message = f"`{name}` has no line of lspci: no PCI address with a device behind it"
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
@@ -179,14 +182,40 @@ def read_blocks(lines: list[str]) -> Listing | None:
             if buses := _BUSES.match(line.strip()):
                 bus_below[listed[-1].id] = buses[1].lower()
             denied = denied or _DENIED in line
-    if not listed:
+    detailed = any(function.most or function.current for function in listed)
+    form = " -vvv" if detailed or any(bus != "00" for bus in bus_below.values()) else ""
+    return _as_listing(listed, form, bus_below, is_denied=denied)
+
+
+def _as_listing(
+    listed: Iterable[Function],
+    form: str,
+    bus_below: Mapping[str, str] | None = None,
+    *,
+    is_denied: bool = False,
+) -> Listing | None:
+    """Return listed functions with what each hangs on, as far as buses tell; `None` without any.
+
+    Parameters
+    ----------
+    listed
+        The functions.
+    form
+        What lspci was called with.
+    bus_below
+        The bus below each bridge, by its `id`.
+    is_denied
+        Whether capabilities were hidden.
+    """
+    by_first = {function.address: function for function in reversed([*listed])}  # each once
+    if not by_first:
         return None
-    by_first = {function.address: function for function in reversed(listed)}  # each address once
     functions = by_address(by_first.values())
+    below = bus_below or {}
     bridges = {
         (function.address.partition(":")[0], bus): function.id
         for function in functions
-        if (bus := bus_below.get(function.id, "00")) != "00"
+        if (bus := below.get(function.id, "00")) != "00"
     }
     places = [tuple(function.address.split(":")[:2]) for function in functions]
     # Buses with a host bridge of their own, each with the NUMA node that it says; root ports are on
@@ -217,7 +246,7 @@ def read_blocks(lines: list[str]) -> Listing | None:
         message = "the list does not tell what hangs on which bridge: switches are missing"
         help = "`lspci -tv` draws the tree, `sudo lspci -vvv` tells it with speeds"
         findings.append(Finding("no-tree", message, severity="warning", help=help))
-    if denied:
+    if is_denied:
         message = "capabilities were hidden from the user who ran lspci: no speeds"
         help = "run it as root: `sudo lspci -vvv`"
         findings.append(Finding("access-denied", message, severity="warning", help=help))
@@ -226,7 +255,7 @@ def read_blocks(lines: list[str]) -> Listing | None:
         tuple(
             dict.fromkeys(function.parent for function in functions if function.parent not in ids)
         ),
-        " -vvv" if detailed or bridges else "",
+        form,
         ("Speeds are the most that both ends of a link can.",) if detailed else (),
         tuple(findings),
     )
@@ -346,8 +375,8 @@ def _walk(text: str, at: int, bus: _Bus | None, picture: _Picture) -> None:
         elif match := _BUS.match(text, at):
             number, parent = match["bus"].lower(), bridge or (bus.parent if bus else "")
             domain = bus.domain if bus else "0000"
-            if match["domain"]:
-                domain = f"{int(match['domain'], 16):04x}"
+            if match["domain"] or not parent:  # old releases wrote no domain
+                domain = f"{int(match['domain'] or '0', 16):04x}"
                 parent = f"{domain}:{number}"
                 picture.roots.append(parent)
                 picture.open.clear()
@@ -355,7 +384,7 @@ def _walk(text: str, at: int, bus: _Bus | None, picture: _Picture) -> None:
             at = match.end()
         elif (match := _DEVICE.match(text, at)) and bus is not None:
             at = match.end()
-            is_bridge = text[at : at + 2] == "-["
+            is_bridge = text[at : at + 1] == "-"
             address = f"{bus.domain}:{bus.number}:{match['device'].lower()}.{match['function']}"
             bridge = f"{address} {len(picture.functions)}"
             code, name = ("0604", "") if is_bridge else ("", printable(text[at:]))

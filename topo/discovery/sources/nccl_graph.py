@@ -23,7 +23,6 @@ from topo.records import dataclass
 
 _MESSAGE: Final = re.compile(r"(?P<before>.{0,400}?)\b[A-Z]{0,6}CCL INFO ?(?P<text>.*)")
 _ORIGIN: Final = re.compile(r"([A-Za-z0-9][\w.-]{0,250}):\d+(?::\d+)? \[\d+\]\s*\Z")
-_QUOTED: Final = re.compile(r"(?:\s{0,3}> ?)+")
 _TITLE: Final = re.compile(r"=== System : max(?:Bw|Width)")
 _END: Final = re.compile(r"\s*={10,}\s*\Z")
 _NODE: Final = r"(?:([0-9a-fA-F]{1,4})-)?([0-9a-fA-F]{1,16})\b"
@@ -170,7 +169,7 @@ def read_log(lines: Iterable[str]) -> Log:
         message = _MESSAGE.match(line)
         if message is None:
             origin = host = ""
-            text = line[quoted.end() :] if (quoted := _QUOTED.match(line)) else line
+            text = line
         else:
             origin_match = _ORIGIN.search(message["before"])
             origin = origin_match[0] if origin_match else ""
