@@ -41,13 +41,11 @@ def fitted(machine: Machine, source: Machine) -> tuple[Machine, Machine]:
     A source that numbers sockets, and not NUMA nodes, gets the machine's CPUs and memories: a
     socket's memory is shared by its nodes.
     """
+    sockets = source.of_kind("cpu")
+    machine = _on_sockets(machine, sockets)
+    cpus = machine.of_kind("cpu")
     if source.of_kind("memory") and not machine.of_kind("memory"):
-        memories = (
-            DiscoveredDevice(f"ram of {cpu.id}", "memory", "memory-unknown", parent=cpu.id)
-            for cpu in machine.of_kind("cpu")
-        )
-        machine = replace(machine, devices=(*machine.devices, *memories))
-    cpus, sockets = machine.of_kind("cpu"), source.of_kind("cpu")
+        machine = replace(machine, devices=(*machine.devices, *_memories_of(cpus)))
     if any(socket.numa for socket in sockets):
         return machine, source
     shares = _memory_shares(machine, source)
@@ -70,6 +68,49 @@ def fitted(machine: Machine, source: Machine) -> tuple[Machine, Machine]:
     return machine, replace(
         source, devices=(*as_here, *memories_as_here, *others), findings=tuple(findings)
     )
+
+
+def _on_sockets(machine: Machine, sockets: Sequence[DiscoveredDevice]) -> Machine:
+    """Return the machine with one CPU for all nodes of a socket, where it has one for each node."""
+    cpus = machine.of_kind("cpu")
+    cpu_of: dict[str, DiscoveredDevice] = {}
+    for socket in sockets:
+        of_socket = [cpu for cpu in cpus if cpu.numa and {*cpu.numa} <= {*socket.numa}]
+        if len(of_socket) > 1 and all(len(cpu.numa) == 1 for cpu in of_socket):
+            nodes = tuple(sorted(node for cpu in of_socket for node in cpu.numa))
+            whole = replace(of_socket[0], numa=nodes, evidence="these NUMA nodes are of one socket")
+            cpu_of |= {cpu.id: whole for cpu in of_socket}
+    if not cpu_of:
+        return machine
+    node_of = {cpu.id: cpu.numa[0] for cpu in cpus if cpu.id in cpu_of}
+    devices: dict[str, DiscoveredDevice] = {}
+    for device in machine.devices:
+        if device.id in cpu_of:
+            devices[cpu_of[device.id].id] = cpu_of[device.id]
+        elif device.parent in cpu_of:
+            parent, node = cpu_of[device.parent].id, node_of[device.parent]
+            devices[device.id] = replace(device, parent=parent, node=node)
+        else:
+            devices[device.id] = device
+    id_of = {id_: cpu.id for id_, cpu in cpu_of.items()}
+    cables = (
+        replace(cable, a=id_of.get(cable.a, cable.a), b=id_of.get(cable.b, cable.b))
+        for cable in machine.cables
+    )
+    return replace(
+        machine,
+        devices=tuple(devices.values()),
+        cables=tuple(dict.fromkeys(cable for cable in cables if cable.a != cable.b)),
+    )
+
+
+def _memories_of(cpus: Sequence[DiscoveredDevice]) -> list[DiscoveredDevice]:
+    """Return a memory of which nothing is known for each NUMA node."""
+    return [
+        DiscoveredDevice(f"ram {node} of {cpu.id}", "memory", "memory-unknown", cpu.id, node=node)
+        for cpu in cpus
+        for node in (cpu.numa if len(cpu.numa) > 1 else (None,))
+    ]
 
 
 def _memory_shares(

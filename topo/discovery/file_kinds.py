@@ -25,6 +25,7 @@ KINDS: Final = {
     "infragraph": "topo.discovery.sources.infragraph",
     "ibstat": "topo.discovery.sources.rdma_ports",
     "dmidecode": "topo.discovery.sources.dmidecode",
+    "numactl": "topo.discovery.sources.numa_nodes",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -72,7 +73,6 @@ _ROOTS: Final = {
 }
 YAML: Final = "a YAML file"  # of which nothing more is told
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-_NODES: Final = "lspci -vvv, hwloc and /sys tell NUMA nodes too"
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
     (
@@ -115,10 +115,13 @@ _TEXTS: Final = (
         "output of lspci -vmm",
     ),
     (rb"(?m)^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", "lspci", "output of lspci"),
-    (rb"(?m)^Architecture:[ \t]+\S[\s\S]*^CPU\(s\):[ \t]", "", "output of lscpu", _NODES),
+    (
+        rb"(?m)^[ \t>|]*(available: \d+ nodes?|node \d+ cpus:|Model name:[ \t]|Socket\(s\):[ \t])",
+        "numactl",
+        "output of numactl --hardware or lscpu",
+    ),
     (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
     (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
-    (rb"(?m)^available: \d+ nodes?", "", "output of numactl --hardware", _NODES),
     (
         rb"(?m)^topo:[ \t]*1\b",
         "",

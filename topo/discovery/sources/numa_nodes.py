@@ -1,0 +1,132 @@
+"""Text of ``numactl --hardware`` and ``lscpu``: NUMA nodes, their memory, sockets, the CPU's model.
+
+Which nodes are of one socket neither says by itself: the number of sockets is lscpu's, and what
+lies near to what is numactl's table of distances.
+
+References
+----------
+numactl, ``numactl.c``: ``hardware``. util-linux, ``sys-utils/lscpu.c``: ``print_summary``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+
+from topo.discovery.foreign import read_lines
+from topo.discovery.machine import Machine, printable
+from topo.discovery.numa import Package, hosts_of
+from topo.errors import ExchangeError, Finding
+from topo.graph import components
+from topo.records import dataclass
+
+_BEFORE: Final = r"[\s>|]*"
+_CPUS: Final = re.compile(rf"{_BEFORE}node (\d{{1,4}}) cpus:(.*)")
+_SIZE: Final = re.compile(rf"{_BEFORE}node (\d{{1,4}}) size:\s*(\d{{1,10}}) MB")
+_COLUMNS: Final = re.compile(rf"{_BEFORE}node((?:\s+\d{{1,4}})+)\s*")
+_ROW: Final = re.compile(rf"{_BEFORE}(\d{{1,4}}):((?:\s+\d{{1,5}})+)\s*")
+_KEY: Final = re.compile(
+    rf"{_BEFORE}(Model name|Socket\(s\)|NUMA node\(s\)|NUMA node(\d{{1,4}}) CPU\(s\)):\s*(.*)"
+)
+_MOST_NODES, _MOST_SOCKETS = 128, 16
+_SMALL: Final = re.compile(r"\d{1,3}")
+
+
+@dataclass(slots=True)
+class _Told:
+    """What stands in the text; the first of each."""
+
+    with_cpus: dict[int, bool] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    distances: dict[tuple[int, int], int] = field(default_factory=dict)
+    model: str = ""
+    sockets: int = 0
+
+    @property
+    def nodes(self) -> dict[int, int | None]:
+        """The bytes of memory of each node with CPUs."""
+        numbers = sorted(node for node, has_cpus in self.with_cpus.items() if has_cpus)
+        return {node: self.sizes.get(node) for node in numbers[:_MOST_NODES]}
+
+
+def read(data: bytes, name: str) -> Machine:
+    """Read NUMA nodes and CPUs of either tool, or of both one after the other.
+
+    Raises an `ExchangeError` if neither a node nor a CPU's model is told.
+    """
+    told = _read(read_lines(data, name))
+    if not told.nodes and not told.model:
+        message = f"`{name}` tells no NUMA node with CPUs, and no model of a CPU"
+        help = "paste what `numactl --hardware` and `lscpu` write"
+        raise ExchangeError(Finding("nothing-there", message, help=help))
+    groups = _sockets(told)
+    packages = [Package(frozenset(group), told.model) for group in groups]
+    hosts = hosts_of(told.nodes, packages, told.model if groups or not told.nodes else "")
+    bare = [node for node, has_cpus in told.with_cpus.items() if not has_cpus]
+    return Machine(
+        kind="numactl",
+        source="NUMA nodes by numactl and lscpu",
+        file=name,
+        devices=tuple(device for device in hosts.devices if device.kind == "cpu" or device.facts),
+        parts=hosts.parts,
+        socket_cable=hosts.socket_cable,
+        left_out=tuple(f"node {node}" for node in bare),
+        tells_only="its CPUs and NUMA nodes",
+    )
+
+
+def _read(lines: Iterable[str]) -> _Told:
+    told = _Told()
+    columns: list[int] = []
+    for line in lines:
+        if match := _CPUS.match(line):
+            told.with_cpus.setdefault(int(match[1]), bool(match[2].strip()))
+        elif match := _SIZE.match(line):
+            told.sizes.setdefault(int(match[1]), int(match[2]) * 2**20)
+        elif match := _COLUMNS.fullmatch(line):
+            columns = [int(text) for text in match[1].split()][:_MOST_NODES]
+        elif columns and (match := _ROW.fullmatch(line)):
+            for column, text in zip(columns, match[2].split(), strict=False):
+                told.distances.setdefault((int(match[1]), column), int(text))
+        elif match := _KEY.match(line):
+            key, node, text = match[1], match[2], match[3].strip()
+            if node is not None:
+                told.with_cpus.setdefault(int(node), bool(text))
+            elif key == "Model name":
+                told.model = told.model or printable(text)
+            elif key == "Socket(s)" and _SMALL.fullmatch(text):
+                told.sockets = told.sockets or int(text)
+    return told
+
+
+def _sockets(told: _Told) -> list[list[int]]:
+    """Return the nodes of each socket, none where that is not told.
+
+    One socket has all nodes; as many sockets as nodes have one each. Otherwise those nodes share a
+    socket that lie nearer to each other than to the rest, if that gives as many as lscpu counts.
+    """
+    nodes = list(told.nodes)
+    if not nodes or not 0 < told.sockets <= _MOST_SOCKETS:
+        return []
+    if told.sockets == 1:
+        return [nodes]
+    if told.sockets == len(nodes):
+        return [[node] for node in nodes]
+    for farthest in sorted(set(told.distances.values())):
+        groups = _within(nodes, told.distances, farthest)
+        if len(groups) == told.sockets and len({len(group) for group in groups}) == 1:
+            return groups
+    return []
+
+
+def _within(
+    nodes: Sequence[int], distances: Mapping[tuple[int, int], int], farthest: int
+) -> list[list[int]]:
+    """Return the nodes in groups that are joined by distances up to one."""
+
+    def near(node: int) -> set[int]:
+        return {other for other in nodes if distances.get((node, other), farthest + 1) <= farthest}
+
+    return [sorted(group) for group in components(nodes, near)]
