@@ -135,6 +135,34 @@ def test_what_is_kept_of_the_whole_answers_as_what_is_read_anew() -> None:
     assert len(outcomes) > 2
 
 
+_SPINE_OF_ITS_OWN = """
+topo: 1
+devices:
+  node[0-2]: {use: gds-textbook}
+  leaf[0-2]: quantum-2
+  spine[0-2]: quantum-2
+  filer: {part: nvme-of-target, ports: 4, read: 400 GB/s, write: 60 GB/s}
+links:
+  - node.slot1 -- leaf: 2x infiniband ndr
+  - leaf1 -- spine1: infiniband ndr
+  - leaf2 -- spine0: infiniband ndr
+  - leaf0 -- spine2: infiniband ndr
+  - filer -- spine all to all: infiniband ndr
+workloads:
+  load: {read: 8 GB each, from: filer, to: node.gpu}
+"""
+
+
+def test_a_cable_fails_that_is_there_and_not_one_to_what_stands_for_its_end() -> None:
+    """Of the spines that node0 sees alike the first stands for all, and is not node1's."""
+    described = topo.loads(_SPINE_OF_ITS_OWN).description
+    machine = build_topology(described.folded or described, fold_from=2)
+    assert machine.folding is not None
+    result = failures(machine, via="direct")
+    cables = [loss for loss in result.losses if "leaf" in loss.parts[0].first.partition(" -- ")[0]]
+    assert {loss.stopped_count for loss in cables if "spine" in loss.parts[0].first} == {8}
+
+
 def test_ends_that_no_workload_has_are_told_apart_all_the_same() -> None:
     """Of a folded machine one GPU is asked about, that others are alike to."""
     described = topo.loads(_RAILS).description

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -17,11 +18,15 @@ import topo
 from bench.large_cluster import alike
 from topo.description import loading
 from topo.description.description import End
+from topo.description.without import without
 from topo.errors import TopoError
 from topo.routes.route import Policy
+from topo.study.failures import parts_of
 from topo.topology.build import build_topology
 from topo.topology.folding import NotFolded, folded
+from topo.topology.refinement import agree
 from topo.topology.tiers import networks
+from topo.topology.units import Cables
 from topo.views.diagram.grouping import group
 
 if TYPE_CHECKING:
@@ -316,6 +321,62 @@ def test_a_fabric_with_swapped_cables_answers_as_written_out(text: str) -> None:
         for demand, rate in zip(matrix.demands, few["legacy"].rates.values(), strict=True):
             for endpoint in small.folding.names(demand.endpoint):
                 assert all_["legacy"].rates[endpoint] == pytest.approx(rate, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(some.one_of(clusters(), fabrics()))
+def test_what_is_left_folds_and_answers_as_it_does_from_nothing(text: str) -> None:
+    """Whatever fails: what was found for another failure is found anew, and alike at least."""
+    try:
+        base = build_topology(_description(text), fold_from=_ALL)
+    except TopoError:
+        return  # something is cut off
+    described, folding = base.description.folded, base.folding
+    if described is None or folding is None:
+        return  # its servers differ
+    for part in parts_of(base):
+        left = without(described, [part.first])
+        fresh = replace(base, folding=replace(folding, cluster=replace(folding.cluster)))
+        try:
+            again, alone, anew = (
+                build_topology(left, fold_from=_ALL, left_of=whole) for whole in (base, fresh, None)
+            )
+        except TopoError:
+            continue
+        assert again.resources == alone.resources
+        assert [link.times for link in again.links] == [link.times for link in alone.links]
+        if again.folding is not None and alone.folding is not None and anew.folding is not None:
+            assert again.folding.cells == alone.folding.cells, part.first
+            assert again.folding.classes == alone.folding.classes, part.first
+            classes = set(map(frozenset, anew.folding.classes.values()))
+            for names in again.folding.classes.values():  # what differed before may differ still
+                assert any(names_anew.issuperset(names) for names_anew in classes), part.first
+        few, all_ = (
+            topo.compare(t, workload="load", via=["direct"])["direct"] for t in (again, anew)
+        )
+        assert (few.verdict, few.stopped_count) == (all_.verdict, all_.stopped_count), part.first
+        assert (few.rate or 0.0) == pytest.approx(all_.rate or 0.0, rel=1e-9), part.first
+    assert len(folding.cluster.partitions) <= len(folding.classes)  # once for what is in a server
+
+
+@given(some.data())
+def test_classes_agree_where_all_of_a_class_have_the_same_cables(data: some.DataObject) -> None:
+    size = data.draw(some.integers(1, 6))
+    place = some.integers(0, size - 1)
+    codes = some.sampled_from((0, 1, 2, 70_000))
+    drawn = data.draw(some.lists(some.tuples(place, place, codes), max_size=12))
+    if data.draw(some.booleans()):  # alike by making
+        drawn = [(owner, other, code) for _, other, code in drawn for owner in range(size)]
+    colours = data.draw(some.lists(place, min_size=size, max_size=size))
+    views = {each: Counter[tuple[int, int]]() for each in range(size)}
+    for each, far, kind in drawn:
+        views[each][kind, colours[far]] += 1
+    owner, other, code = np.array(sorted(drawn), np.int64).reshape(-1, 3).T
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    cables = Cables(owner, other, code, code, starts, owner[starts], ())
+    assert agree(np.array(colours, np.int64), cables) == all(
+        views[a] == views[b] for a in views for b in views if colours[a] == colours[b]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -138,8 +138,15 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
     )
     if not left and uses is description.uses:
         return description
-    links = (left.get(number, link) for number, link in enumerate(description.links))
-    return replace(description, links=tuple(link for link in links if link is not None), uses=uses)
+    if not left:
+        return replace(description, uses=uses)
+    links: list[DescribedLink] = []
+    start = 0
+    for number, changed in left.items():
+        links += description.links[start:number]
+        links += [changed] if changed is not None else []
+        start = number + 1
+    return replace(description, links=(*links, *description.links[start:]), uses=uses)
 
 
 def _without_devices(description: Description, devices: frozenset[str]) -> Description:
@@ -166,6 +173,13 @@ def _disconnected(
     """
     devices, kept = lost
     inside, kept_inside = _by_host(devices), _by_host(kept)
+    links = tuple(
+        [
+            link
+            for link in description.links
+            if link.a.device not in devices and link.b.device not in devices
+        ]
+    )
     return replace(
         description,
         devices=tuple(
@@ -173,9 +187,7 @@ def _disconnected(
             for device in description.devices
             if device.name not in devices or device.name in kept
         ),
-        links=tuple(
-            link for link in description.links if devices.isdisjoint((link.a.device, link.b.device))
-        ),
+        links=links if len(links) < len(description.links) else description.links,
         measurements=tuple(
             rate
             for rate in description.measurements

@@ -357,7 +357,7 @@ class UseMatrix:
 
 def _of_classes(
     topology: Topology, demand: Demand, use: Mapping[str, float], joint: Mapping[str, Resource]
-) -> dict[Resource, float]:
+) -> dict[str, tuple[Resource, float]]:
     """Return what all demands that `demand` stands for put together on each of alike resources.
 
     `use` is that of one demand. What goes through all that a resource stands for in its sight, by
@@ -366,7 +366,7 @@ def _of_classes(
     folding = topology.folding
     assert folding is not None, "elsewhere each resource is for itself"
     own = {resource.id: resource for resource in demand.route.extra}
-    classes: dict[Resource, float] = {}
+    classes: dict[str, tuple[Resource, float]] = {}
     for name, weight in use.items():
         if name in own or name in joint:  # within a unit, or without a device what all share
             first = own.get(name) or joint[name]
@@ -379,7 +379,8 @@ def _of_classes(
         else:
             of_class = topology.alike_resources[name]
             first, in_cell, size = of_class.resource, of_class.in_cell, of_class.size
-        classes[first] = classes.get(first, 0.0) + weight * in_cell * demand.count / size
+        _, before = classes.get(first.id, (first, 0.0))
+        classes[first.id] = (first, before + weight * in_cell * demand.count / size)
     return classes
 
 
@@ -413,8 +414,8 @@ def use_matrix(
             used |= route.resources(topology, unmet)
         else:
             of_classes = _of_classes(topology, demand, use, joint)
-            used |= {resource.id: resource for resource in of_classes}
-            use = {resource.id: weight for resource, weight in of_classes.items()}
+            used |= {name: resource for name, (resource, _) in of_classes.items()}
+            use = {name: weight for name, (_, weight) in of_classes.items()}
         uses.append(use)
     if topology.folding is None:
         used |= joint

@@ -240,7 +240,7 @@ def answer_after(failures: Failures, loss: Loss) -> tuple[Topology, WorkloadAnsw
 
 def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
     """Return what can fail in a topology, one part for all that symmetry does not tell apart."""
-    classes = _classes(topology)
+    classes, folding = _classes(topology), topology.folding
     devices: dict[int, list[str]] = {}
     for device in topology.of_kind(*_FAILING):
         if not topology.steps[device.name]:
@@ -264,6 +264,7 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
             links.setdefault(key, []).append(link)
     for alike in links.values():
         first = alike[0]
+        plain = (first.a.device, first.b.device)
         ends = [
             ", ".join(shown_names(topology, dict.fromkeys(names)))
             for names in ([link.a.device for link in alike], [link.b.device for link in alike])
@@ -276,7 +277,7 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
                     link.times[0] * topology.cell_size(link.a.device) * link.cable.count
                     for link in alike
                 ),
-                first=f"{first.a.device} -- {first.b.device}",
+                first=" -- ".join(folding.joined(first) if folding else plain),
             )
         )
     return tuple(parts)

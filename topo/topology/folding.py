@@ -32,7 +32,8 @@ from topo.topology.symmetry import alike
 from topo.topology.units import Cluster, Unit, cluster_of, unit_of
 
 if TYPE_CHECKING:
-    from topo.topology.topology import Resource, Topology
+    from topo.catalogue.part import Cable
+    from topo.topology.topology import Link, Resource, Topology
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -150,6 +151,24 @@ class Folding:
         unit = self.unit(device)
         return self.canonical.get(unit, unit) + device[len(unit) :]
 
+    def joined(self, link: Link) -> tuple[str, str]:
+        """Return two devices that a cable joins which a link of the folded topology stands for.
+
+        The first is that of the link, the second may be another of its cell.
+        """
+        unit, far_unit = self.unit(link.a.device), self.unit(link.b.device)
+        if unit == far_unit:
+            return link.a.device, link.b.device
+        inner, cell = link.b.device[len(far_unit) :], set(self.in_cell(far_unit))
+        cluster = self.cluster
+        place, cables = cluster.places[unit], cluster.cables
+        for row in range(*np.searchsorted(cables.owner, (place, place + 1))):
+            far = cluster.units[cables.other[row]].name
+            cable = cluster.links[cables.link[row]]
+            if far in cell and {cable.a.device, cable.b.device} == {link.a.device, far + inner}:
+                return link.a.device, far + inner
+        return link.a.device, link.b.device
+
     def names(self, device: str) -> tuple[str, ...]:
         """Return the names of all devices that are alike to this one, in the order of the file."""
         unit = self.unit(device)
@@ -195,8 +214,28 @@ def folded(description: Description, whole: Cluster | None = None) -> tuple[Desc
         ):
             raise NotFolded(f"{workload.name} pairs one by one")
     cluster = (whole.left(description) if whole else None) or cluster_of(description)
+    coarse, fine = _partitions(cluster, whole)
+    return _one_of_each(cluster, fine, coarse)
+
+
+def _partitions(cluster: Cluster, whole: Cluster | None) -> tuple[Ints, Ints]:
+    """Return the class of each unit, and its cell.
+
+    What is cabled as the `whole` and told apart in the same way from the start, as it is whatever
+    fails inside one server, has the same ones.
+    """
+    known = whole.partitions if whole and cluster.cables is whole.cables else {}
+    colours = renumbered(cluster.colours)
+    key = colours.tobytes()
+    if key not in known:
+        known[key] = _classes_and_cells(cluster, colours)
+    return known[key]
+
+
+def _classes_and_cells(cluster: Cluster, colours: Ints) -> tuple[Ints, Ints]:
+    """Return the class and the cell of each unit by refining the colours that they start with."""
     units, cables = cluster.units, cluster.cables
-    coarse = refined(renumbered(cluster.colours), cables)
+    coarse = refined(colours, cables)
     first_of = _first_servers(units, coarse)
     is_server = np.array([unit.device is None for unit in units], bool)
     certain = alike(coarse, cables, is_server)
@@ -211,7 +250,7 @@ def folded(description: Description, whole: Cluster | None = None) -> tuple[Desc
         raise NotFolded("units that are alike are cabled to each other")
     if not (agree(coarse, cables) and agree(fine, cables)):
         raise NotFolded("hashes of different surroundings are equal")  # once in 2**64
-    return _one_of_each(cluster, fine, coarse)
+    return coarse, fine
 
 
 def _first_servers(units: Sequence[Unit], colours: Ints) -> list[int]:
@@ -309,6 +348,14 @@ def alike_resources(topology: Topology) -> dict[str, AlikeResources]:
     first_of: dict[tuple[object, ...], Resource] = {}
     sizes_of: Counter[tuple[object, ...]] = Counter()
     classes: dict[str, tuple[tuple[object, ...], int]] = {}  # the key, and how many are in the cell
+    cables: dict[Cable, int] = {}
+    number_of: dict[int, int] = {}  # by identity first: a cable is long to compare
+
+    def cable_number(cable: Cable) -> int:
+        number = number_of.get(id(cable))
+        if number is None:
+            number = number_of[id(cable)] = cables.setdefault(cable, len(cables))
+        return number
 
     def add(resource: Resource, key: tuple[object, ...], in_cell: int) -> bool:
         """Add a resource to its class, and return whether it is the first there."""
@@ -322,10 +369,11 @@ def alike_resources(topology: Topology) -> dict[str, AlikeResources]:
         if link.forward is None or link.backward is None or link.forward.name == str(link.a):
             continue  # of the card's port: a resource of its own unit, as those below
         ends = [End(folding.representative(end.device), end.side) for end in (link.a, link.b)]
+        cable = cable_number(link.cable)
         in_cell = link.times[0] * folding.cell_size(link.a.device)
         for resource in (link.forward, link.backward):
             number = resource.name.partition(" #")[2]
-            key = (*ends, link.cable, number, resource is link.forward)
+            key = (*ends, cable, number, resource is link.forward)
             if add(resource, key, in_cell):
                 shown = [folding.shown(end.device) for end in (link.a, link.b)]
                 source, target = shown if resource is link.forward else shown[::-1]

@@ -18,6 +18,8 @@ MIX: Final = tuple(
     for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
 )
 """Odd numbers of 64 bits whose multiples keep hashes of different things apart."""
+_NARROW: Final = 2**16
+_SPARSE: Final = 8
 
 
 class Edges(Protocol):
@@ -89,18 +91,37 @@ def refined(colours: Ints, cables: Cables) -> Ints:
 def agree(colours: Ints, cables: Cables) -> bool:
     """Whether all units of a class have equally many cables of each kind to each class."""
     classes = int(colours.max(initial=0)) + 1
-    kinds = classes * (int(cables.code.max(initial=0)) + 1)  # below 2**63 with the units
-    views = np.sort(cables.owner * kinds + cables.code * classes + colours[cables.other])
-    first = np.flatnonzero(np.diff(views, prepend=-1))
-    counts = np.diff(np.append(first, views.size))
-    owner, kind = np.divmod(views[first], kinds)
-    own = colours[owner]
-    order = np.lexsort((kind, own))
+    kind = cables.code * classes + colours[cables.other]  # below 2**63 with any units
+    if _NARROW <= kind.max(initial=0) < _SPARSE * kind.size:  # few of these numbers are taken
+        is_taken = np.zeros(int(kind.max()) + 1, bool)
+        is_taken[kind] = True
+        kind = (np.cumsum(is_taken) - 1)[kind]
+    kind = _narrow(kind)
+    order = np.argsort(kind, kind="stable")  # of each kind, the cables of one owner side by side
+    kind, owner = kind[order], cables.owner[order]
+    starts = _starts_of_runs(kind, owner)
+    counts = np.diff(np.append(starts, owner.size))
+    own, kind = _narrow(colours[owner[starts]]), kind[starts]
+    order = np.argsort(own, kind="stable")
     own, kind, counts = own[order], kind[order], counts[order]
-    heads = np.flatnonzero((np.diff(own, prepend=-1) != 0) | (np.diff(kind, prepend=-1) != 0))
-    if not heads.size:
+    starts = _starts_of_runs(own, kind)
+    if not starts.size:
         return True
-    members = np.diff(np.append(heads, own.size))
+    members = np.diff(np.append(starts, own.size))
     sizes = np.bincount(colours, minlength=classes)
-    least, most = np.minimum.reduceat(counts, heads), np.maximum.reduceat(counts, heads)
-    return bool((least == most).all() and (members == sizes[own[heads]]).all())
+    least, most = np.minimum.reduceat(counts, starts), np.maximum.reduceat(counts, starts)
+    return bool((least == most).all() and (members == sizes[own[starts]]).all())
+
+
+def _narrow(values: Ints) -> Ints:
+    """Return numbers in 16 bits where they fit, in which they are sorted without comparing."""
+    return values.astype(np.uint16) if values.max(initial=0) < _NARROW else values
+
+
+def _starts_of_runs(*columns: Ints) -> Ints:
+    """Return the rows in which any column has another value than in the row before."""
+    is_start = np.ones(columns[0].size, bool)
+    is_start[1:] = False
+    for column in columns:
+        is_start[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(is_start)

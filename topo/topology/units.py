@@ -188,43 +188,32 @@ class Cluster:
             return None  # the links of templates are named anew in each reading
         if {work.name for work in description.workloads} - {work.name for work in before.workloads}:
             return None  # its ends are not told apart
-        links, cables = self._cables_left(description)
-        names = {device.name for device in description.devices}
+        links, cables = self.links, self.cables
+        if description.links is not before.links:
+            links, cables = self._cables_left(description)
         templates = {id(use.template) for use in before.uses}
-        changed = {
-            name: use
-            for use in description.uses
-            if id(use.template) not in templates
-            for name in use.names
-        }
-        in_use = sum(len(use.names) for use in description.uses)
-        machines: set[str] | None = None
-        if in_use < sum(len(use.names) for use in before.uses):
-            machines = {name for use in description.uses for name in use.names}
+        changed = [use for use in description.uses if id(use.template) not in templates]
+        different = dict.fromkeys(id(use.template) for use in changed)
+        numbers = {template: number for number, template in enumerate(different)}
         new_kind = max(unit.kind for unit in self.units) + 1
-        units: list[Unit] = []
-        alive = np.ones(len(self.units), bool)
-        colours, most = self.colours.copy(), int(self.colours.max())
-        kinds: dict[int, int] = {}  # of what is changed, by template
-        for place, unit in enumerate(self.units):
-            if unit.device is not None:
-                alive[place] = unit.name in names
-            elif machines is not None:
-                alive[place] = unit.name in machines
-            if not alive[place]:
-                continue
-            if unit.name in changed:
-                use = changed[unit.name]
-                number = kinds.setdefault(id(use.template), len(kinds))
+        units, colours, most = list(self.units), self.colours.copy(), int(self.colours.max())
+        left = {device.name for device in description.devices}
+        left.update(*(use.names for use in description.uses))
+        alive = np.ones(len(units), bool)
+        alive[[place for name, place in self.places.items() if name not in left]] = False
+        for use in changed:
+            number = numbers[id(use.template)]
+            for name in use.names:
+                place = self.places[name]
                 colours[place] = most + 1 + number
-                units.append(replace(unit, kind=new_kind + number, use=use))
-            else:
-                units.append(unit)
+                units[place] = replace(units[place], kind=new_kind + number, use=use)
+        if not alive.all():
+            units = [units[place] for place in np.flatnonzero(alive).tolist()]
         return Cluster(
             description,
             units,
             links,
-            _renumbered_owners(cables, alive),
+            cables if alive.all() else _renumbered_owners(cables, alive),
             colours[alive],
         )
 
@@ -270,6 +259,16 @@ class Cluster:
             ports=tuple(ports),
         )
         return links, left_over
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each unit, by its name."""
+        return {unit.name: place for place, unit in enumerate(self.units)}
+
+    @cached_property
+    def partitions(self) -> dict[bytes, tuple[Ints, Ints]]:
+        """What is known of classes and cells when units start with other colours, by those."""
+        return {}
 
     @cached_property
     def _identities(self) -> tuple[Ints, Ints]:
