@@ -108,3 +108,63 @@ def nccl_tests(
         )
     lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {busbw / 2:.3f}", "#"]
     return ("\n".join(prefix + line for line in lines) + "\n").encode()
+
+
+def p2p_test(
+    matrix, *, access=None, buses=("1", "81"), two=None, disabled=None, old=False, reads=None
+):
+    """Return the text of p2pBandwidthLatencyTest with `matrix` in GB/s for P2P=Enabled, one way."""
+    count = range(len(matrix))
+    access = access or [[1] * len(matrix)] * len(matrix)
+
+    def table(rows):
+        head = "   D\\D" + "".join(f"{at:6d} " for at in count)
+        lines = (f"{at:6d} " + "".join(f"{cell:6.2f} " for cell in rows[at]) for at in count)
+        return "\n".join([head, *lines])
+
+    lines = ["[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"]
+    lines += [
+        f"Device: {at}, NVIDIA Made Up, pciBusID: {bus}, pciDeviceID: 0, pciDomainID:0"
+        for at, bus in enumerate(buses)
+    ]
+    lines += [
+        f"Device={at} CAN{'' if access[at][to] else 'NOT'} Access Peer Device={to}"
+        for at in count
+        for to in count
+        if at != to
+    ]
+    lines += ["", "P2P Connectivity Matrix", "     D\\D" + "".join(f"{at:6d}" for at in count)]
+    lines += [f"{at:6d}\t" + "".join(f"{cell:6d}" for cell in access[at]) for at in count]
+    if disabled:
+        lines += ["Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)", table(disabled)]
+    writes = "" if old else "(P2P Writes) "
+    lines += [f"Unidirectional P2P=Enabled Bandwidth {writes}Matrix (GB/s)", table(matrix)]
+    if reads:
+        lines += ["Unidirectional P2P=Enabled Bandwidth (P2P Reads) Matrix (GB/s)", table(reads)]
+    if two:
+        lines += ["Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)", table(two)]
+    lines += ["P2P=Disabled Latency Matrix (us)", "   GPU     0      1 ", "     0   2.10  12.83 "]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def bandwidth_test(*runs, device=0, size=32_000_000, unit="GB/s", csv=False, count=1):
+    """Return the text of bandwidthTest with `(way, memory, rate)` runs on one GPU."""
+    lines = ["[CUDA Bandwidth Test] - Starting...", "Running on...", ""]
+    lines += [f" Device {device}: NVIDIA Made Up", " Quick Mode", ""]
+    short = {"Host to Device": "H2D", "Device to Host": "D2H", "Device to Device": "D2D"}
+    for way, memory, rate in runs:
+        if csv:
+            pages = {"PAGEABLE": "-Paged", "PINNED": "-Pinned"}[memory] * (short[way] != "D2D")
+            line = f"bandwidthTest-{short[way]}{pages}, Bandwidth = {rate:.1f} {unit}, "
+            lines.append(f"{line}Time = 0.00263 s, Size = {size} bytes, NumDevsUsed = {count}")
+            continue
+        lines += [f" {way} Bandwidth, {count} Device(s)", f" {memory} Memory Transfers"]
+        lines += [f"   Transfer Size (Bytes)\tBandwidth({unit})", f"   {size}\t\t\t{rate:.1f}", ""]
+    return ("\n".join([*lines, "Result = PASS"]) + "\n").encode()
+
+
+def ragged(data):
+    """Return a text as people paste it: quoted, coloured, Windows' line ends, a prompt above."""
+    lines = data.decode().expandtabs(1).splitlines()
+    quoted = ["$ ./a.out | tee log", "```", *(f"\x1b[0;32m{line}\x1b[0m" for line in lines), "```"]
+    return "\r\n".join(f"> {line}" for line in quoted).encode()

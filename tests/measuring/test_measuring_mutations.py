@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.discovery.test_mutations import damaged
 from tests.machines import TWO_SOCKETS, built
-from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
+from tests.measuring.results import bandwidth_test, fio, gdsio, nvbandwidth, p2p_test, perftest
 from topo import measure
 from topo.errors import TopoError
 from topo.measuring.result_files import READERS
@@ -27,6 +27,9 @@ SAMPLES = [
     ),
     fio(({"filename": "/dev/nvme0n1", "bs": "1M"}, {"read": 6e9}), direct="1"),
     gdsio((0, "READ", "GPUD", 6.0), (1, "WRITE", "CPU_GPU", 2.0)),
+    p2p_test([[900, 20], [21, 900]], access=[[1, 1], [0, 1]]),
+    bandwidth_test(("Host to Device", "PINNED", 50.0), ("Device to Host", "PAGEABLE", 9.0)),
+    bandwidth_test(("Device to Host", "PINNED", 50.0), csv=True),
     perftest(380) + perftest(300, above="$ ib_write_bw --use_cuda=0"),
 ]
 LIMIT_S = 5

@@ -11,7 +11,15 @@ from topo.cli import verb
 from topo.files import STANDARD_INPUT, spare_inputs, write_file
 from topo.phrases import counted
 
-_KINDS = ("nvbandwidth", "fio", "gdsio", "perftest", "nccl-tests")
+_KINDS = (
+    "nvbandwidth",
+    "fio",
+    "gdsio",
+    "perftest",
+    "nccl-tests",
+    "p2pBandwidthLatencyTest",
+    "bandwidthTest",
+)
 
 
 @verb.command(
@@ -20,7 +28,12 @@ _KINDS = ("nvbandwidth", "fio", "gdsio", "perftest", "nccl-tests")
 )
 @click.argument("file", metavar="FILE")
 @click.argument("result", metavar="RESULT")
-@click.option("--kind", type=click.Choice(_KINDS), help="Of RESULT; told by its content if absent.")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    metavar="PROGRAM",
+    help="Of RESULT; told by its content if absent.",
+)
 @click.option("-o", "--output", metavar="OUT", help="Write there and leave FILE as it is.")
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
 @click.option("--date", metavar="DAY", default="", help="When it was measured: 2026-11-29.")
@@ -50,8 +63,9 @@ def command(
 ) -> int:
     """Put measured rates into a file, beside what topo expected.
 
-    RESULT is what nvbandwidth --json, fio --output-format=json, gdsio, perftest (ib_write_bw) or
-    nccl-tests (all_reduce_perf) printed. Its rates become `measured:` lines of FILE, whose comments
+    RESULT is what one of these printed: nvbandwidth --json, p2pBandwidthLatencyTest, bandwidthTest;
+    fio --output-format=json, gdsio; perftest (ib_write_bw); nccl-tests (all_reduce_perf). Its rates
+    become `measured:` lines of FILE, whose comments
     and layout stay; a rate for a pair that is there replaces it. Then `topo compare FILE --at
     measured` uses them. The busbw of a collective is compared only.
     """

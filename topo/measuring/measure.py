@@ -41,7 +41,7 @@ class Measured:
     Parameters
     ----------
     kind
-        ``nvbandwidth``, ``fio``, ``gdsio``, ``perftest`` or ``nccl-tests``.
+        The program: one of `topo.measuring.result_files.READERS`.
     readings
         Every rate of the file beside what was expected, with why it is not written where it is
         not.
@@ -76,7 +76,7 @@ def measure(
     storage: Sequence[str] = (),
     date: str = "",
 ) -> Measured:
-    """Lay measured rates of nvbandwidth, fio, gdsio, perftest or nccl-tests over a topology.
+    """Lay what nvbandwidth, fio, gdsio, perftest, nccl-tests and others measured over a topology.
 
     Parameters
     ----------
@@ -87,8 +87,7 @@ def measure(
     name
         What messages call the result; its path by default.
     kind
-        ``nvbandwidth``, ``fio``, ``gdsio``, ``perftest`` or ``nccl-tests``; told by the content
-        when `None`.
+        The program: one of `topo.measuring.result_files.READERS`; told by the content when `None`.
     gpus
         The file's GPUs in its order; by PCI address when empty, as the driver numbers them.
     nic, storage
@@ -192,6 +191,7 @@ def _notes(
 
 _NEAR: Final = 0.12  # of a half or a quarter that still looks like one
 _TWICE: Final = 1.7  # times achievable, from where both directions may have been added
+_OVER: Final = 1.02  # times achievable, from where a rate is said to be over it
 _FASTER: Final = 1.05  # times, before a path is called faster
 _SHOWN: Final = 3  # pairs that a finding names
 _PEER_CLASSES: Final = ("PHB", "NODE", "SYS")
@@ -227,7 +227,27 @@ def discrepancies(topology: Topology, readings: Sequence[Reading]) -> tuple[Find
         message = f"{where}: {_difference(judged, group)} ({test})"
         advice = f"likely: {'; or '.join(reasons)}" if reasons else ""
         findings.append(Finding(code, message, severity="warning", help=advice))
-    return (*findings, *_slower_than_bounce(readings))
+    return (*findings, *_over_achievable(readings), *_slower_than_bounce(readings))
+
+
+def _over_achievable(readings: Iterable[Reading]) -> Iterator[Finding]:
+    """Yield a finding for rates between what is achievable and what theory allows."""
+    over = [
+        reading
+        for reading in readings
+        if reading.judged == "fits" and (reading.ratio or 0.0) > _OVER
+    ]
+    if over:
+        most = max(over, key=lambda reading: reading.ratio or 0.0)
+        where = and_more([measured_ends(reading.sample) for reading in over], _SHOWN)
+        yield Finding(
+            "measured-over-achievable",
+            f"{where}: more than achievable and no more than theory allows, up to "
+            f"{format_ratio(most.ratio or 0.0)} of achievable",
+            severity="note",
+            help="achievable is an estimate, by what a medium usually reaches or a published default, "
+            "and this machine does better: nothing is wrong",
+        )
 
 
 def _slower_than_bounce(readings: Iterable[Reading]) -> Iterator[Finding]:
@@ -305,7 +325,11 @@ def _reasons_below(topology: Topology, reading: Reading) -> Iterator[str]:
         yield f"ACS on {forecast.redirected} sends peer-to-peer traffic up to the root"
     elif over_pcie and "gpu" in kinds and not kinds & set(MEMORIES) and not over_fabric:
         yield from _peer_reasons(topology, reading)
-    if kinds & set(MEMORIES) and "gpu" in kinds:
+    if sample.via == "peer-ram":
+        yield "without peer access the driver stages in RAM piece by piece: two copies, one waiting"
+    if sample.via == "pageable":
+        yield "one core copies into the driver's pinned buffer, and its rate decides"
+    elif kinds & set(MEMORIES) and "gpu" in kinds:
         yield "memory that was pageable, or on another NUMA node"
     if kinds & set(STORAGE):
         yield from _storage_reasons(topology, reading)

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from topo.discovery.file_kinds import file_kind
 from topo.errors import ExchangeError, Finding
-from topo.measuring.readers import fio, gdsio, nccl_tests, nvbandwidth, perftest
+from topo.measuring.readers import (
+    bandwidth_test,
+    fio,
+    gdsio,
+    nccl_tests,
+    nvbandwidth,
+    p2p_test,
+    perftest,
+)
 
 if TYPE_CHECKING:
     from topo.measuring.results import Results
@@ -26,6 +34,8 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     "gdsio": gdsio.read,
     "perftest": perftest.read,
     "nccl-tests": nccl_tests.read,
+    p2p_test.PROGRAM: p2p_test.read,
+    bandwidth_test.PROGRAM: bandwidth_test.read,
 }
 _HEAD: Final = 1 << 18
 _MARKS: Final = (
@@ -33,6 +43,8 @@ _MARKS: Final = (
     ("fio", rb'"fio version"\s*:'),
     ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
     ("nccl-tests", nccl_tests.MARK),
+    (p2p_test.PROGRAM, p2p_test.MARK),
+    (bandwidth_test.PROGRAM, bandwidth_test.MARK),
     ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
 )
 _ASK_AGAIN: Final = (
@@ -50,12 +62,12 @@ def read_results(kind: str | None, data: bytes, name: str) -> Results:
         If it is of another kind, of none that topo reads, or breaks off.
     """
     head = data[:_HEAD].replace(b"\x00", b"")
-    marked = next((known for known, mark in _MARKS if re.search(mark, head)), "")
-    if marked and kind in (None, marked):
-        return READERS[marked](data, name)
+    marked = [known for known, mark in _MARKS if re.search(mark, head)]
+    if marked and (kind is None or kind in marked):
+        return READERS[kind or marked[0]](data, name)
     if marked:
-        message = f"`{name}` has results of {marked}, not of {kind}"
-        raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {marked}`"))
+        message = f"`{name}` has results of {marked[0]}, not of {kind}"
+        raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {marked[0]}`"))
     for mark, words, advice in _ASK_AGAIN:
         if re.search(mark, head):
             raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))

@@ -6,9 +6,11 @@ Damaged numbers are no numbers, and long or unprintable texts are cut, whatever 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from topo.discovery.foreign import read_lines
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth
 BOTH_SUMMED: Final = "a sum of both directions"
+SMALL_BLOCKS: Final = "transfers below 128 KiB: operations a second, not bandwidth"
+_QUOTED: Final = re.compile(r"^[ \t]*(?:>[ \t]?){1,8}")
 _MOST: Final = 1e15  # bytes/s: beyond, a number is damaged
 
 
@@ -113,7 +117,23 @@ class Results:
     collectives: tuple[CollectiveRun, ...] = ()
 
 
+def of_whole_path(via: str) -> str:
+    """Say why a rate of a data path of several copies is written nowhere."""
+    return f"a rate of the whole path {via}, not of one pair"
+
+
 # --- what a file holds, whatever is in it ---------------------------------------------------------
+
+
+def read_pasted(data: bytes, name: str) -> list[str]:
+    """Return the lines of a text as it was printed: without the marks of a quotation before them.
+
+    Raises
+    ------
+    ExchangeError
+        If it is too big, or no text.
+    """
+    return [_QUOTED.sub("", line) for line in read_lines(data, name)]
 
 
 def read_json(data: bytes, name: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _COPIES: Final[Mapping[tuple[str, str], str]] = {
     ("card", "ram"): "nic-host",
     ("ram", "ram"): "memcpy",
 }
+_SHARED: Final = ("memory-bus", "cpu-copy", "gpu-memory")  # by both directions of a transfer
 _ABOVE: Final = 1.02  # times theoretical: more than rounding and clocks explain
 _BELOW: Final = 0.85  # times achievable
 
@@ -241,8 +242,9 @@ class Predictor:
         return use
 
     def _limits(self, use: _Use, label: str, redirected: str, *, both: bool) -> Forecast:
-        used = [
-            (resource, weight)
+        ways = 1 + both
+        used = [  # by a byte of the sum of both directions, where that is asked
+            (resource, weight if resource.kind in _SHARED else weight / ways)
             for name, weight in use.weights.items()
             if (resource := self.topology.resources.get(name) or use.extra.get(name)) is not None
         ]
@@ -252,14 +254,14 @@ class Predictor:
             rates = (
                 resource.capacity.rate(basis) / weight for resource, weight in used if weight > 0
             )
-            rate = min(rates, default=math.inf) * (1 + both)
+            rate = min(rates, default=math.inf)
             if basis != "theoretical":
                 both_ways = self.topology.both_ways
                 links: dict[str, float] = {}  # bytes both ways
                 for resource, weight in used:
                     if resource.id in both_ways:
                         link = both_ways[resource.id]
-                        links[link.id] = links.get(link.id, 0.0) + weight
+                        links[link.id] = links.get(link.id, 0.0) + weight * ways
                         rate = min(rate, link.capacity.rate(basis) / links[link.id])
             return rate if rate and math.isfinite(rate) else None
 
@@ -278,8 +280,7 @@ class Predictor:
                 for basis, rate in rates.items()
                 if rate is not None
                 and any(
-                    resource.capacity.unknown(basis, rate / (1 + both) * weight)
-                    for resource, weight in used
+                    resource.capacity.unknown(basis, rate * weight) for resource, weight in used
                 )
             ),
             limit=limit if achievable else None,

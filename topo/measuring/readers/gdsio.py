@@ -13,12 +13,14 @@ from topo.discovery.foreign import read_lines
 from topo.measuring.results import (
     RAM,
     SMALL,
+    SMALL_BLOCKS,
     STORAGE,
     End,
     Result,
     Results,
     gpu,
     number,
+    of_whole_path,
     small_text,
 )
 
@@ -76,9 +78,9 @@ def _transfer(match: re.Match[str], command: str) -> Result | str:
     memory = RAM if not via else gpu(int(gpus[0])) if gpus else End("gpu")
     ends = (STORAGE, memory) if kind.endswith("READ") else (memory, STORAGE)
     size = _IO_SIZE.search(text)
-    unwritten = "" if via in ("", "direct") else f"a rate of the whole path {via}, not of one pair"
+    unwritten = "" if via in ("", "direct") else of_whole_path(via)
     if size is not None and int(size[1]) * _BYTES[size[2]] < SMALL:
-        unwritten = "transfers below 128 KiB: operations a second, not bandwidth"
+        unwritten = SMALL_BLOCKS
     elif len(set(gpus)) > 1:
         unwritten = "several GPUs at once"
     return Result(test, *ends, value * _BYTES[rate[2]], via=via, unwritten=unwritten)
