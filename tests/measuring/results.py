@@ -23,6 +23,27 @@ def nvbandwidth(*cases, devices=()):
     return json.dumps(root, indent=1).encode()
 
 
+def nvbandwidth_text(*cases, devices=()):
+    """Return nvbandwidth's text with `(name, matrix)` tests; of three times the rows in blocks."""
+    lines = ["nvbandwidth Version: v0.0", "", "box"]
+    lines += [f"Device {at}: {device}" for at, device in enumerate(devices)]
+    for name, matrix in cases:
+        count = len(matrix[0])
+        lines += ["", f"Running {name}."]
+        both = len(matrix) > count
+        for at in range(0, len(matrix), count):
+            block = f"{name}_{('write1', 'write2', 'total')[at // count]}" if both else name
+            engine = name[-2:].upper()
+            lines += [f"memcpy {engine} GPU(row) <- GPU(column) bandwidth (GB/s)"]
+            lines += ["  " + "".join(f"{column:10}" for column in range(count))]
+            lines += [
+                f"{row:2}" + "".join(f"{cell:>10}" for cell in cells)
+                for row, cells in enumerate(matrix[at : at + count])
+            ]
+            lines += ["", f"SUM {block} 123.45", ""]
+    return ("\n".join(lines) + "\n").encode()
+
+
 def fio(*jobs, stamp=1_700_000_000, **shared):
     """Return fio's JSON with `(options, {"read": bytes/s})` jobs."""
     root = {

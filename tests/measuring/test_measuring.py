@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.machines import ONE_SOCKET, SWITCHED, TWO_SOCKETS, built, shipped
-from tests.measuring.results import fio, gdsio, nvbandwidth, perftest
+from tests.measuring.results import fio, gdsio, nvbandwidth, nvbandwidth_text, perftest, ragged
 from topo import measure
 from topo.errors import TopoError, UnknownNameError
 from topo.topology.build import loads
@@ -109,6 +109,53 @@ def test_what_is_no_pair_is_listed():
     )
     assert len(found.unmapped) == 3
     assert "all_to_host_memcpy_ce: many GPUs at once" in said(found, "not-mapped")
+
+
+# --- nvbandwidth's text ---------------------------------------------------------------------------
+
+TEXT_CASES = [
+    ("host_to_device_memcpy_ce", [[50, 51]]),
+    ("device_to_device_memcpy_read_ce", TWO_BY_TWO),
+    ("device_to_device_memcpy_write_sm", TWO_BY_TWO),
+]
+
+
+def test_a_text_is_read_as_its_json_is():
+    devices = ("A (00000000:81:00)", "B (00000000:01:00)")
+    both = ("device_to_device_bidirectional_memcpy_write_ce", TWO_BY_TWO * 2 + [[0, 40], [42, 0]])
+    for cases in (TEXT_CASES, [*TEXT_CASES, both]):
+        text = measure(built(TURNED), nvbandwidth_text(*cases, devices=devices))
+        json = measure(built(TURNED), nvbandwidth(*cases, devices=devices))
+        assert lines(text) == lines(json) != {}
+        assert [(one.sample, one.forecast) for one in text.readings] == [
+            (one.sample, one.forecast) for one in json.readings
+        ]
+
+
+def test_a_quoted_text_and_one_without_its_first_line():
+    data = nvbandwidth_text(*TEXT_CASES)
+    expected = lines(measure(built(TWO_SOCKETS), data))
+    assert lines(measure(built(TWO_SOCKETS), ragged(data))) == expected
+    # the line below the matrix has the name as well
+    headless = data[data.index(b"memcpy CE") :]
+    assert lines(measure(built(TWO_SOCKETS), headless)) == expected
+    nameless = headless[: headless.index(b"SUM")]
+    with pytest.raises(TopoError) as caught:
+        measure(built(TWO_SOCKETS), nameless)
+    assert "both are cut off" in caught.value.findings[0].notes[0]
+
+
+def test_a_text_that_breaks_off_between_two_blocks_is_of_one_direction():
+    case = ("device_to_device_bidirectional_memcpy_write_ce", TWO_BY_TWO * 3)
+    data = nvbandwidth_text(case)
+    found = measure(built(TWO_SOCKETS), data[: data.rindex(b"memcpy CE")])
+    assert [one.sample.busy for one in found.readings] == [True, True]
+
+
+def test_what_was_waived_is_listed():
+    data = nvbandwidth_text(*H2D) + b"Running device_to_device_memcpy_read_ce.\nWaived: \n"
+    found = measure(built(TWO_SOCKETS), data)
+    assert "device_to_device_memcpy_read_ce: waived" in said(found, "not-mapped")
 
 
 # --- which GPU ------------------------------------------------------------------------------------
@@ -480,7 +527,6 @@ def test_edr_fills_its_wire():
     ("data", "kind", "expected"),
     [
         (fio(({}, {"read": 1e9})), "gdsio", "has results of fio, not of gdsio"),
-        (b"memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n", None, "text of nvbandwidth"),
         (b"   READ: bw=100MiB/s\n", None, "text of fio"),
         (b"<system version='1'/>", None, "an NCCL topology file"),
         (b"", None, "an empty file"),

@@ -63,7 +63,7 @@ def command(
 ) -> int:
     """Put measured rates into a file, beside what topo expected.
 
-    RESULT is what one of these printed: nvbandwidth --json, p2pBandwidthLatencyTest, bandwidthTest;
+    RESULT is what one of these printed: nvbandwidth, p2pBandwidthLatencyTest, bandwidthTest;
     fio --output-format=json, gdsio; perftest (ib_write_bw); nccl-tests (all_reduce_perf). Its rates
     become `measured:` lines of FILE, whose comments
     and layout stay; a rate for a pair that is there replaces it. Then `topo compare FILE --at

@@ -245,8 +245,8 @@ def _over_achievable(readings: Iterable[Reading]) -> Iterator[Finding]:
             f"{where}: more than achievable and no more than theory allows, up to "
             f"{format_ratio(most.ratio or 0.0)} of achievable",
             severity="note",
-            help="achievable is an estimate, by what a medium usually reaches or a published default, "
-            "and this machine does better: nothing is wrong",
+            help="nothing is wrong: achievable is an estimate, by what a medium usually reaches or "
+            "by a published default, and this machine does better",
         )
 
 

@@ -38,8 +38,9 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     bandwidth_test.PROGRAM: bandwidth_test.read,
 }
 _HEAD: Final = 1 << 18
+_COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARKS: Final = (
-    ("nvbandwidth", rb'"nvbandwidth"\s*:\s*\{'),
+    ("nvbandwidth", nvbandwidth.MARK),
     ("fio", rb'"fio version"\s*:'),
     ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
     ("nccl-tests", nccl_tests.MARK),
@@ -48,7 +49,6 @@ _MARKS: Final = (
     ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
 )
 _ASK_AGAIN: Final = (
-    (rb"nvbandwidth Version|memcpy (CE|SM) ", "text of nvbandwidth", "run `nvbandwidth --json`"),
     (rb"(?m)^\s*(READ|WRITE): bw=", "text of fio", "run `fio --output-format=json`"),
 )
 
@@ -61,7 +61,7 @@ def read_results(kind: str | None, data: bytes, name: str) -> Results:
     ExchangeError
         If it is of another kind, of none that topo reads, or breaks off.
     """
-    head = data[:_HEAD].replace(b"\x00", b"")
+    head = _COLOUR.sub(b"", data[:_HEAD].replace(b"\x00", b""))
     marked = [known for known, mark in _MARKS if re.search(mark, head)]
     if marked and (kind is None or kind in marked):
         return READERS[kind or marked[0]](data, name)
