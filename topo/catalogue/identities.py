@@ -94,6 +94,28 @@ def part_named(text: str, *, ports: int = 1) -> str:
     return _by_ports(next((names[word] for word in words if word in names), ""), ports)
 
 
+def drive_named(model: str, size: float | None) -> str:
+    """Return the part of the class that a drive's model is of, ``""`` where it is not listed.
+
+    Of several sizes it is the nearest one.
+
+    Examples
+    --------
+    >>> drive_named("SAMSUNG MZWLJ7T6HALA-00007", 7.68e12), drive_named("Acme 9000", 1e12)
+    ('nvme-gen4-7.68tb', '')
+    """
+    classes = [str(_longest("drives", word)) for word in model.lower().split()]
+    beginning = next((f"{of_class}-" for of_class in classes if of_class), "")
+    parts = catalogue().parts.values()
+    sizes = {
+        part.name: figure.value
+        for part in parts
+        if beginning and part.name.startswith(beginning)
+        if (figure := part.figure("size")) is not None and figure.value
+    }
+    return min(sizes, key=lambda part: abs(sizes[part] - (size or 0)), default="")
+
+
 def _by_ports(part: str, ports: int) -> str:
     dual = f"{part}-dual-port"
     return dual if part and ports > 1 and dual in part_names() else part

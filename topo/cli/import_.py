@@ -121,7 +121,7 @@ def command(
 
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo), dmidecode (memory modules, slots),
-    numactl (NUMA nodes and CPUs, by `numactl -H` or lscpu).
+    numactl (NUMA nodes and CPUs, by `numactl -H` or lscpu), nvme (drives, by `nvme list`).
 
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
     kind of host, which is written beside it. Hosts are alike where they differ in addresses and

@@ -338,7 +338,9 @@ def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) 
     new_facts = {key: text for key, text in source.facts if key not in facts and key != "functions"}
     words += new_facts
     what = ", ".join(word for word in words if word)
-    before = device.evidence or (source.evidence if extra.tells_only else "")
+    before = device.evidence
+    if extra.tells_only and source.evidence:
+        before = f"{before}; {source.evidence}".removeprefix("; ")
     return replace(
         device,
         facts=(*device.facts, *new_facts.items()),

@@ -26,6 +26,7 @@ KINDS: Final = {
     "ibstat": "topo.discovery.sources.rdma_ports",
     "dmidecode": "topo.discovery.sources.dmidecode",
     "numactl": "topo.discovery.sources.numa_nodes",
+    "nvme": "topo.discovery.sources.nvme_list",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -102,6 +103,11 @@ _TEXTS: Final = (
         "dmidecode",
         "output of dmidecode",
     ),
+    (
+        rb"(?m)^[ \t>|]*(Node +(Generic +)?SN +Model|Subsystem +Subsystem-NQN|Device +.*\bTxPort )",
+        "nvme",
+        "output of nvme list",
+    ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
     (
@@ -151,10 +157,11 @@ _MAGIC: Final = (
     (0, b"\x7fELF", FileKind("", "a program")),
 )
 _JSON: Final = (
-    (b'"nvbandwidth"', "results of nvbandwidth, for `topo measure`"),
-    (b'"fio version"', "results of fio, for `topo measure`"),
-    (b'"properties"', "a cufile.json"),
-    (b'"schema"', "a JSON document of topo"),
+    (b'"nvbandwidth"', "", "results of nvbandwidth, for `topo measure`"),
+    (b'"fio version"', "", "results of fio, for `topo measure`"),
+    (b'"properties"', "", "a cufile.json"),
+    (b'"ModelNumber"', "nvme", "JSON of nvme list"),
+    (b'"schema"', "", "a JSON document of topo"),
 )
 
 
@@ -191,7 +198,7 @@ def file_kind(data: bytes) -> FileKind:
         name = root[1]
         return _ROOTS.get(name, FileKind("", f"an XML file of another kind (<{name.decode()}>)"))
     if _JSON_BEGINS.match(head) and b"CCL INFO " not in head:  # [1,0]<stdout>: of mpirun
-        return next((FileKind("", words) for key, words in _JSON if key in head), _JSON_FILE)
+        return next((FileKind(*kind) for key, *kind in _JSON if key in head), _JSON_FILE)
     if b"\x00" in head:
         return FileKind("", "a binary file")
     text = unquoted(_COLOURS.sub(b"", head).decode("latin-1")).encode("latin-1")
