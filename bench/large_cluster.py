@@ -110,6 +110,7 @@ def main() -> int:
         ask(text, "alike", "failures", "--via", "direct")
         ask(text, "alike", "draw", "--via", "direct", "-o", f"{folder}/alike.svg")
         ask(by_rule(), "by-rule", "compare", "--via", "direct")
+        ask(by_rule(), "by-rule", "failures", "--via", "direct")
         ask(by_rule(), "by-rule", "draw", "--via", "direct", "-o", f"{folder}/by-rule.svg")
         empty, _ = _cost([sys.executable, "-m", "topo", "check", "gds-textbook"], times)
         small, large = (
