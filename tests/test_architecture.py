@@ -67,6 +67,7 @@ LIBRARIES = {
     "views/report/page": {"jinja2"},
     "views/report/picture": {"defusedxml"},
     "discovery": {"defusedxml"},
+    "measuring/probe/gpus": {"cuda"},
     "exports": {"networkx"},
     "cli": {"click"},
 }

@@ -10,7 +10,7 @@ from topo.description.measured_edit import MeasuredLine
 from topo.discovery.pci import card_of, read_address
 from topo.errors import ExchangeError, Finding, UnknownNameError
 from topo.study.prediction import Predictor, Sample
-from topo.topology.locality import matrix_devices
+from topo.topology.locality import matrix_devices, numa_nodes
 
 if TYPE_CHECKING:
     from topo.description.description import Device
@@ -70,7 +70,9 @@ class Mapper:
 
     def sample(self, result: Result) -> Sample | None:
         """Return a result with the topology's names, `None` (and a line of `unmapped`) if none."""
-        source, target = self._devices(result.source), self._devices(result.target)
+        source, target = self.devices(result.source), self.devices(result.target)
+        if result.source == result.target and result.source.kind == "ram":
+            return self._core_copy(result)
         named = (*source, *target)
         if named and "ram" in (result.source.kind, result.target.kind):
             # The memory that a test uses is the one near what it copies to or from.
@@ -95,12 +97,37 @@ class Mapper:
             busy=result.busy,
             unwritten=result.unwritten or unwritten,
             date=self._results.date,
+            workers=result.workers,
+        )
+
+    def memories_near(self, device: str) -> tuple[str, ...]:
+        """Return the memories that a copy from or to a device uses."""
+        return self._predictor.memories_near(device)
+
+    def _core_copy(self, result: Result) -> Sample | None:
+        """Return a copy by cores of a NUMA node's memory into itself, or of the only memory's."""
+        memories = [device.name for device in self._topology.of_kind("memory")]
+        node = result.source.number
+        at_node = [name for name in memories if node in numa_nodes(self._topology, name)]
+        names = tuple(at_node or memories[: len(memories) == 1])
+        if not names:
+            why = f"which memory NUMA node {node} has is not told: give the CPUs their `numa:`"
+            self.unmapped.append(f"{result.test}: {why}")
+            return None
+        return Sample(
+            test=result.test,
+            source=names,
+            target=names,
+            rate=result.rate,
+            workers=result.workers,
+            unwritten=result.unwritten or "what cores copy is a figure of their CPU, of no pair",
+            date=self._results.date,
         )
 
     def _why_unmapped(self, result: Result) -> str:
         """Say which end has no device: RAM only where the other end has one."""
         ends = (result.source, result.target)
-        absent = [end for end in ends if end.kind != "ram" and not self._devices(end)]
+        absent = [end for end in ends if end.kind != "ram" and not self.devices(end)]
         end = (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
         if end.kind == "ram":
             return "the file has no system RAM near it"
@@ -111,8 +138,8 @@ class Mapper:
         kind = "GPU" if end.kind == "gpu" else end.kind
         return f"which {kind}{name} it was is not known: say it with {option}"
 
-    def _devices(self, end: End) -> tuple[str, ...]:
-        """Return the devices of an end by name; none for RAM, which has no name in a file."""
+    def devices(self, end: End) -> tuple[str, ...]:
+        """Return the devices of an end by name; none for RAM, which the other end tells."""
         if end.kind == "ram":
             return ()
         if end.kind == "gpu":
@@ -132,6 +159,8 @@ class Mapper:
             matches = [drive for drive in drives if end.name in (drive.name, drive.label)]
             if self._storage or (matches and end.name):
                 return self._storage or (matches[0].name,)
+            if "/" in end.name:  # a path, and what it lies on is none of the drives
+                return ()
         return (devices[0].name,) if len(devices) == 1 else ()
 
     def _port(self, result: Result, names: tuple[str, ...]) -> tuple[str, str]:

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
 from topo.description.locating import read_file
 from topo.description.measured_edit import MeasuredLine, with_measured
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
+from topo.flows.demands import core_copy_rate
 from topo.measuring.collectives import collective_readings
+from topo.measuring.concurrent import concurrent_readings
 from topo.measuring.mapping import Mapper, measured_lines
-from topo.measuring.result_files import LARGEST, read_results
+from topo.measuring.result_files import read_results
 from topo.phrases import and_more, listed
 from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, Sample, read_samples
+from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
 from topo.units import format_rate, format_ratio
 from topo.views.resources import limited_by
@@ -113,13 +116,28 @@ def measure(
     """
     data = result if isinstance(result, bytes) else read_file(os.fspath(result))
     name = name or ("the result" if isinstance(result, bytes) else os.fspath(result))
-    if len(data) > LARGEST:
-        message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
-        raise ExchangeError(Finding("import-too-big", message))
     results = read_results(kind, data, name)
-    if not results.results and not results.collectives:
-        message = f"`{name}` has no rate between two devices, and none of a collective"
-        raise ExchangeError(Finding("no-results", message, notes=results.left_out[:8]))
+    return laid_over(topology, results, gpus=gpus, nic=nic, storage=storage, date=date)
+
+
+def laid_over(
+    topology: Topology,
+    results: Results,
+    *,
+    gpus: Sequence[str] = (),
+    nic: str = "",
+    storage: Sequence[str] = (),
+    date: str = "",
+) -> Measured:
+    """Lay results over the topology of the machine that was measured.
+
+    Parameters are those of `measure`; `results` are what a reader or the probe of a host gave.
+
+    Raises
+    ------
+    ExchangeError, UnknownNameError
+        As `measure`.
+    """
     predictor = Predictor(topology)
     mapper = Mapper(topology, results, predictor, gpus=gpus, nic=nic, storage=storage)
     readings: list[Reading] = []
@@ -133,11 +151,13 @@ def measure(
                 sample = replace(sample, unwritten="no single pair or link stands for it")
         readings.append(replace(reading, sample=sample))
     together, nowhere = collective_readings(topology, results.collectives, mapper.chosen_gpus)
-    readings += together
-    mapper.unmapped += nowhere
+    at_once, not_here = concurrent_readings(topology, results.concurrent, mapper)
+    readings += [*together, *at_once]
+    mapper.unmapped += [*nowhere, *not_here]
     findings = (
         *mapper.findings,
         *discrepancies(topology, readings),
+        *_core_copies(topology, readings),
         *_notes(topology, tuple(lines.values()), mapper.unmapped),
     )
     return Measured(
@@ -165,6 +185,21 @@ def _samples(results: Results, mapper: Mapper) -> tuple[Sample, ...]:
         else replace(sample, unwritten=_OTHER)
         for _, sample in pairs
     )
+
+
+def _core_copies(topology: Topology, readings: Sequence[Reading]) -> Iterator[Finding]:
+    """Yield what one core copies, where it was measured: a figure of its CPU."""
+    for reading in readings:
+        sample = reading.sample
+        socket = socket_of(topology, sample.source[0])
+        if sample.workers == 1 and sample.source == sample.target and socket:
+            yield Finding(
+                "core-copy-measured",
+                f"one core of {socket} copies {format_rate(sample.rate)}; "
+                f"{format_rate(core_copy_rate(topology, socket))} were taken",
+                severity="note",
+                help=f"write `core-copy: {format_rate(sample.rate)}` at {socket}",
+            )
 
 
 def _notes(

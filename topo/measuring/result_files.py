@@ -59,12 +59,19 @@ def read_results(kind: str | None, data: bytes, name: str) -> Results:
     Raises
     ------
     ExchangeError
-        If it is of another kind, of none that topo reads, or breaks off.
+        If it is of another kind, of none that topo reads, breaks off, or has no rate.
     """
+    if len(data) > LARGEST:
+        message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
+        raise ExchangeError(Finding("import-too-big", message))
     head = _COLOUR.sub(b"", data[:_HEAD].replace(b"\x00", b""))
     marked = [known for known, mark in _MARKS if re.search(mark, head)]
     if marked and (kind is None or kind in marked):
-        return READERS[kind or marked[0]](data, name)
+        results = READERS[kind or marked[0]](data, name)
+        if not results.results and not results.collectives:
+            message = f"`{name}` has no rate between two devices, and none of a collective"
+            raise ExchangeError(Finding("no-results", message, notes=results.left_out[:8]))
+        return results
     if marked:
         message = f"`{name}` has results of {marked[0]}, not of {kind}"
         raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {marked[0]}`"))

@@ -51,7 +51,8 @@ class Result:
 
     `test` is what was run; `both` says that the rate is a sum of both directions, `busy` that the
     other direction was in use as well; `unwritten` why the rate is not one of a link or pair.
-    `rank` orders results for the same ends: the greatest is used.
+    `rank` orders results for the same ends: the greatest is used. `workers` is how many cores made
+    the copy, 0 where an engine did. RAM's number is that of its NUMA node.
     """
 
     test: str
@@ -63,6 +64,19 @@ class Result:
     busy: bool = False
     unwritten: str = ""
     rank: int = 0
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """The rate of several copies at once, all of them together, in bytes/s.
+
+    `pairs` are the ends of each copy, in the direction of the data.
+    """
+
+    test: str
+    pairs: tuple[tuple[End, End], ...]
+    rate: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +129,7 @@ class Results:
     left_out: tuple[str, ...] = ()
     date: str = ""
     collectives: tuple[CollectiveRun, ...] = ()
+    concurrent: tuple[Concurrent, ...] = ()
 
 
 def of_whole_path(via: str) -> str:

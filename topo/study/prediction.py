@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Final, Literal
 
 from topo.datapaths.registry import data_path
 from topo.description.description import END_OF_KIND, ENDS, Basis
+from topo.flows.demands import worker_limit
 from topo.records import dataclass
 from topo.routes.route import Direction, Route
 from topo.routes.router import Router
@@ -51,6 +52,8 @@ class Sample:
         The port of a network card that was used, ``slot1/p2``; empty where it has one.
     unwritten
         Why it is compared and not put into the file; empty if it may be.
+    workers
+        How many cores took part, each one stage after the other; 0 where engines alone did.
     """
 
     test: str
@@ -63,6 +66,7 @@ class Sample:
     busy: bool = False
     unwritten: str = ""
     date: str = ""
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +132,16 @@ def read_samples(topology: Topology, samples: Iterable[Sample]) -> tuple[Reading
 
 @dataclass(slots=True)
 class _Use:
-    """Bytes through each resource for a byte of payload, and the links walked."""
+    """Bytes through each resource for a byte of payload, the links walked, and by which routes."""
 
     weights: dict[str, float] = field(default_factory=dict)
     extra: dict[str, Resource] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    routes: list[tuple[Route, float]] = field(default_factory=list)  # each with its share
 
     def add_route(self, route: Route, share: float = 1.0) -> None:
         """Add the use of a route that carries a share of the payload."""
+        self.routes.append((route, share))
         extra = (resource for resource in route.extra if resource.kind != "measured-pair")
         self.extra |= {resource.id: resource for resource in extra}
         for subflow in route.subflows:
@@ -167,7 +173,8 @@ class Predictor:
 
     def forecast(self, sample: Sample) -> Forecast:
         """Return what is expected of `sample` if nothing else runs."""
-        key = (sample.source, sample.target, sample.via, sample.port, sample.both)
+        ends = (sample.source, sample.target)
+        key = (*ends, sample.via, sample.port, sample.both, sample.workers)
         if key not in self._forecasts:
             self._forecasts[key] = self._forecast(sample)
         return self._forecasts[key]
@@ -224,7 +231,27 @@ class Predictor:
                     port = sample.port or f"{name}/p1"
                     use.weights[f"{name}/chip {direction}"] = 1.0
                     use.weights[f"{port} {direction}"] = 1.0
-        return self._limits(use, label, redirected, both=sample.both)
+        forecast = self._limits(use, label, redirected, both=sample.both)
+        return (
+            self._by_workers(forecast, use.routes, sample.workers) if sample.workers else forecast
+        )
+
+    def _by_workers(
+        self, forecast: Forecast, routes: Sequence[tuple[Route, float]], workers: int
+    ) -> Forecast:
+        """Return what so many cores move at most, each one stage after the other.
+
+        What a core copies is a guess of most machines, so that no theory forbids more.
+        """
+        rates: list[float] = []
+        for route, share in routes:
+            path = replace(route.data_path, stages="serial", workers=workers)
+            laid = replace(route, data_path=path)
+            rates.append(worker_limit(self.topology, laid, "achievable") / share)
+        slower = min(rates, default=math.inf)
+        if forecast.achievable is not None and forecast.achievable <= slower:
+            return forecast
+        return replace(forecast, achievable=slower, limit=None)
 
     def _copy_use(self, sample: Sample) -> _Use:
         """Return the use of one copy from or to RAM by one engine; several ends share it."""

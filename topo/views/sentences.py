@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding
-from topo.phrases import listed, ranges, shortened
+from topo.phrases import counted, listed, ranges, shortened
 from topo.solve.system import TIE
 from topo.study import answers, insights
 from topo.units import format_duration, format_rate, format_size
@@ -507,6 +507,8 @@ def upgrade_reason(upgrades: Upgrades, upgrade: Upgrade) -> str:
 
 def measured_ends(sample: Sample) -> str:
     """Return between what a rate was measured: ``ram0 -> gpu0``."""
+    if sample.workers and sample.source == sample.target:
+        return f"{counted(sample.workers, 'core')}, within {shortened(sample.source)}"
     if sample.source == sample.target:  # several devices together
         return shortened(sample.source)
     joint = " and " if sample.both else " -> "
