@@ -60,7 +60,7 @@ def probed(**words):
 class Work:
     """Moves `count` bytes each `seconds`."""
 
-    cpus = frozenset()
+    cpus: frozenset[int] = frozenset()
 
     def __init__(self, count, seconds, fails=""):
         self.count, self.seconds, self.fails, self.closed = count, seconds, fails, 0
