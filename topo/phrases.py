@@ -256,6 +256,7 @@ _SHORTEST = 3  # letters that a part of a name must have before it counts as a h
 _MOST = 3  # names offered at once
 _FEW = 5  # names listed where none is near
 _CUTOFF = 0.72  # difflib's likeness
+_SLIP = 0.9
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -269,6 +270,8 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     ('h100-sxm-80gb', 'h100-pcie-80gb')
     >>> near_names("x86_64", ["x86", "arm"])
     ('x86',)
+    >>> near_names("connectx-7-dul-port", ["connectx-7", "connectx-7-dual-port"])
+    ('connectx-7-dual-port',)
     >>> near_names("banana", ["connectx-7"])
     ()
     """
@@ -280,12 +283,15 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
         return (plain[wanted],)
     if len(wanted) >= _SHORTEST:
         starts = [
-            candidate
-            for key, candidate in plain.items()
+            key
+            for key in plain
             if key.startswith(wanted) or (len(key) >= _SHORTEST and wanted.startswith(f"{key}-"))
         ]
+        if starts and not any(key.startswith(wanted) for key in starts):
+            # in a longer name a slip of the pen is likelier than an end that is too much
+            starts = get_close_matches(wanted, plain, n=1, cutoff=_SLIP) or starts
         if starts:
-            return tuple(starts[:_MOST])
+            return tuple(plain[key] for key in starts[:_MOST])
     close = get_close_matches(wanted, plain, n=1, cutoff=_CUTOFF)
     return tuple(plain[key] for key in close)
 

@@ -7,9 +7,8 @@ def test_a_page_says_who_uses_what_why_and_with_whom(topo):
     done = topo("affinity", "dgx-h100")
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()]
-    assert ["gpu0", "cpu0", "compute", "nic0", "PXB,", "1", "link,", "63.02", "GB/s", "-", "-"] in (
-        lines
-    )
+    near = ["compute", "nic0", "PXB,", "1", "link,", "63.02", "GB/s", "-", "-"]
+    assert ["gpu0", "cpu0,", "NUMA", "0", *near] in lines
     assert "NODE, 3 links, 63.02 GB/s  gpu[1-3]" in done.out
     assert ["slot1", "(mlx5_7,", "mlx5_8)", "storage", "gpu[4-7]"] in lines
     assert "NODE = through several host bridges of one NUMA node" in done.out

@@ -244,3 +244,28 @@ def test_on_a_terminal_the_bar_has_rate_and_time_left(topo, box, monkeypatch):
     assert "designs" in terminal.written
     assert "designs/s" in terminal.written
     assert "4/4" in terminal.written
+
+
+def test_an_axis_without_effect_is_named(topo):
+    words = ("--vary", "ram.channels=4,8", "--vary", "via=legacy,direct", "--vary", "at=achievable")
+    done = topo("sweep", "gds-textbook", *words)
+    assert "Without effect on verdict, rate and limits here: ram.channels." in done.out
+    assert "Rates are theoretical" not in done.out
+    assert topo("sweep", "gds-textbook", *words, "--json").document["without_effect"] == [
+        "ram.channels"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("axis", "advice"),
+    [
+        ("vai=legacy", "workload, via, at, nics, routes or pairing"),
+        ("workloads=load", "did you mean `workload`?"),
+        ("workload=lod", "known: load, checkpoint"),
+        ("slot1.part=connectx-7-dul-port", "did you mean `connectx-7-dual-port`?"),
+    ],
+)
+def test_an_axis_is_told_what_it_is_near_to(topo, axis, advice):
+    done = topo("sweep", "gds-textbook", "--vary", axis)
+    assert done.code == 1
+    assert advice in done.err

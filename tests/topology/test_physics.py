@@ -567,3 +567,17 @@ def test_any_wiring_is_judged_and_each_mistake_said_once(links):
     assert found == findings(text)
     assert len({(one.code, one.place, one.message) for one in found}) == len(found)
     assert all(one.place.line > 0 and one.help for one in found)
+
+
+def test_one_rdma_name_of_two_cards_is_told_by_server():
+    ends = "slot0 -- cpu0: pcie 5 x16\nslot1 -- cpu{}: pcie 5 x16"
+    parts = "  slot[0-1]: {part: connectx-7, rdma: mlx5_0}\n  cpu[0-1]: xeon-8480c\n"
+
+    def said(cpu):
+        text = machine(ends.format(cpu), parts=parts)
+        return [one for one in findings(text) if one.code == "duplicate-rdma-name"]
+
+    (finding,) = said(0)
+    assert finding.severity == "warning"
+    assert "slot0 and slot1 both have the RDMA name mlx5_0" in finding.message
+    assert said(1) == []  # two servers, as nothing joins the CPUs

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 @verb.command(
     "topo sweep gds-textbook --vary 'ram.bus=100 GB/s,200 GB/s' --vary via=legacy,direct",
-    "topo sweep gds-textbook --vary storage.read='50 GB/s,90 GB/s' --vary ram.channels=4,8 "
-    "--against ram.channels",
+    "topo sweep dgx-h100 --via legacy-pageable --vary ram.channels=2,4,8 --against ram.channels",
     "topo sweep dgx-h100 --vary slot1.part=connectx-7-dual-port,connectx-8 --json",
 )
 @verb.asks_machine
@@ -187,14 +186,22 @@ def _answered(
         outcomes: dict[int, Outcome] = dict(store.known) if store else {}
         left = [number for number in range(sweep.count) if number not in outcomes]
         kept = sweep.count - len(left)
-        done = 0
-        with verb.progress("designs", unit="designs") as progress:
-            for answered in answer_all(sweep, left, engine) if left else ():
-                if store:
-                    store.append(answered)
-                outcomes.update(answered)
-                done += len(answered)
-                progress(done, len(left))
+        try:
+            with verb.progress("designs", unit="designs") as progress:
+                done = 0
+                for answered in answer_all(sweep, left, engine) if left else ():
+                    if store:
+                        store.append(answered)
+                    outcomes.update(answered)
+                    done += len(answered)
+                    progress(done, len(left))
+        except KeyboardInterrupt:
+            if outcomes and store:
+                message = f"{len(outcomes):,} of {sweep.count:,} designs are in `{rows_path}`"
+                advice = "the same command goes on from there"
+                stopped = Finding("sweep-interrupted", message, severity="note", help=advice)
+                verb.put_text("", [stopped])
+            raise
         if store:
             store.finish()
     if parquet:

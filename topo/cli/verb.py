@@ -457,6 +457,7 @@ def progress(label: str, *, unit: str = "") -> Iterator[Callable[[int, int], Non
             bar = click.progressbar(
                 length=total, label=label, file=sys.stderr, item_show_func=rate, show_pos=bool(unit)
             )
+            bar.start -= now - began  # what is done took that long, and tells the time left
             bars.append(shown.enter_context(bar))
         for bar in bars:
             bar.length = total

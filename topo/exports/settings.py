@@ -54,9 +54,14 @@ _LOCAL_RANK: Final = "${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${LOCAL_RAN
 
 # JSON has no place for words: what is worth saying of such a file.
 _ABOUT_JSON: Final[Mapping[Tool, str]] = {
-    "nixl": '`create_backend("UCX", ...)` takes the mapping of its GPU; GDS and GDS_MT have no '
-    "parameter for a card or drive, and for Mooncake ask --as mooncake",
-    "mooncake": "MC_CUSTOM_TOPO_JSON is the path of this file",
+    "nixl": (
+        '`create_backend("UCX", ...)` takes the mapping of its GPU; GDS and GDS_MT have no '
+        "parameter for a card or drive, and for Mooncake ask --as mooncake"
+    ),
+    "mooncake": (
+        "MC_CUSTOM_TOPO_JSON is the path of this file; N of cuda:N is what the process calls the "
+        "GPU, so one that sees one GPU alone (CUDA_VISIBLE_DEVICES) needs it as cuda:0"
+    ),
 }
 
 

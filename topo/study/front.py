@@ -87,6 +87,21 @@ class Swept(Displayed):
         return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
     @cached_property
+    def without_effect(self) -> tuple[str, ...]:
+        """Names of axes that change no verdict, rate, time or limit, whatever the others are."""
+        names: list[str] = []
+        stride = self.sweep.count
+        for axis in self.sweep.axes:
+            size, stride = len(axis.choices), stride // len(axis.choices)
+            known: dict[int, tuple[object, ...]] = {}  # by the design with the axis' first value
+            if size > 1 and all(
+                known.setdefault(number - number // stride % size * stride, said) == said
+                for number, said in ((n, _said(outcome)) for n, outcome in self.outcomes.items())
+            ):
+                names.append(axis.name)
+        return tuple(names)
+
+    @cached_property
     def placed(self) -> tuple[Placed, ...]:
         """The designs that have a rate, in their order."""
         return tuple(
@@ -144,6 +159,12 @@ class Swept(Displayed):
             elif last.taken == each.taken and rounded(last.value) == rounded(each.value):
                 front[-1] = replace(last, alike=last.alike + 1)
         return tuple(front)
+
+
+def _said(outcome: Outcome) -> tuple[object, ...]:
+    """Return what is said of a design beside what it takes, equal figures alike."""
+    figures = (None if each is None else rounded(each) for each in (outcome.rate, outcome.time))
+    return (outcome.verdict, *figures, outcome.at_most, outcome.limited_by, outcome.reason)
 
 
 def _better(value: float, than: float) -> bool:

@@ -243,7 +243,13 @@ def _mistaken(sweep: Sweep) -> Iterator[Finding]:
             if alone and _mistakes(sweep, {**firsts, axis.name: choice}):
                 for finding in alone:
                     message = f"the axis {axis.name}: {finding.message}"
-                    yield replace(finding, message=message, place=axis.place, source_line="")
+                    advice = finding.help
+                    one_word = not {*". "} & {*axis.name}
+                    if finding.code == "unknown-name" and one_word and axis.name not in QUESTIONS:
+                        near = did_you_mean(axis.name, QUESTIONS)
+                        advice = near or f"a key like ram.channels, or {listed(QUESTIONS, 'or')}"
+                    own = replace(finding, message=message, help=advice)
+                    yield replace(own, place=axis.place, source_line="")
 
 
 def _mistakes(sweep: Sweep, chosen: Mapping[str, Choice]) -> list[Finding]:

@@ -104,10 +104,9 @@ def processes(workers: int) -> Engine:
                             yield answered
             finally:
                 # a process that is in the middle of a batch is not waited for
-                left = list((pool._processes or {}).values()) if running else []  # noqa: SLF001
-                pool.shutdown(wait=not running, cancel_futures=True)
-                for process in left:
+                for process in list((pool._processes or {}).values()) if running else ():  # noqa: SLF001
                     process.terminate()
+                pool.shutdown(cancel_futures=True)
             tries += bool(waiting)
             if tries > _TRIES:
                 raise _given_up("the worker processes end before they answer")

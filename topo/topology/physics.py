@@ -20,6 +20,7 @@ from topo.graph import breadth_first
 from topo.limits import MOST_IN_A_SERVER, MOST_LINKS_IN_A_SERVER, refuse_more
 from topo.phrases import counted, listed
 from topo.topology.cabling import check_cabling, has, names_by_cause, names_of, noun_of
+from topo.topology.hosts import host_numbers
 from topo.topology.topology import Link, Topology
 
 # What data passes through; never RAM, GPUs or storage.
@@ -52,6 +53,7 @@ def check(topology: Topology) -> tuple[Finding, ...]:
     if not description.lost:
         _check_buses(topology, report)
     _check_memories(topology, report)
+    _check_rdma_names(topology, report)
     _check_loops(sound, report)
     _check_depth(topology, report)
     if description.lost:
@@ -85,6 +87,34 @@ def _check_buses(topology: Topology, report: Report) -> None:
         f"{has(names)} no bus: nothing joins {'it' if len(names) == 1 else 'them'} with a CPU",
         help=f"add `- {first.name} -- {host}: memory-bus` to `links:`",
     )
+
+
+def _check_rdma_names(topology: Topology, report: Report) -> None:
+    """Report cards of one server that have one RDMA name: settings that name it mean both.
+
+    A warning, since nothing but the names that other programs are told follows from it.
+    """
+    users: dict[tuple[str, str], list[Device]] = {}
+    for device in topology.devices.values():
+        machine = device.name.rpartition(".")[0]
+        for name in dict.fromkeys(device.rdma):
+            users.setdefault((machine, name), []).append(device)
+    shared = {key: devices for key, devices in users.items() if len(devices) > 1}
+    if not shared:
+        return
+    hosts = host_numbers(topology)
+    for (_, name), devices in shared.items():
+        owners: dict[int, Device] = {}
+        for device in devices:
+            owner = owners.setdefault(hosts[device.name], device)
+            if owner is not device:
+                report.add(
+                    device.place,
+                    "duplicate-rdma-name",
+                    f"{owner.name} and {device.name} both have the RDMA name {name}",
+                    help="each card has its own, as /sys/class/infiniband lists them",
+                    severity="warning",
+                )
 
 
 # --- memories -------------------------------------------------------------------------------------

@@ -364,6 +364,7 @@ def sweep_document(swept: Swept) -> Document:
         "verdicts": swept.verdicts,
         "front": [each.number for each in swept.front],
         "best": [each.number for each in swept.best[:1]],
+        "without_effect": swept.without_effect,
         "designs": [row_of(sweep, number, each) for number, each in swept.outcomes.items()],
     }
 

@@ -66,7 +66,15 @@ def sweep_page(swept: Swept, *, most: int) -> Iterator[Block]:
         if (left := len(swept.reasons) - len(bullets)) > 0:
             bullets.append(f"and {counted(left, 'reason')} more: the rows have them all")
         yield Bullets(tuple(bullets))
-    yield basis_note(sweep.question.at)
+    if swept.without_effect:
+        yield Text(
+            f"Without effect on verdict, rate and limits here: {listed(swept.without_effect)}.",
+            hang=2,
+        )
+    if any("at" in axis.keys for axis in sweep.axes):
+        yield Text("Which figures a rate is made of is what `at` says in each design.", dim=True)
+    elif swept.placed:
+        yield basis_note(sweep.question.at)
 
 
 _BEST: Final[Mapping[str, str]] = {"time": "Least time", "rate": "Highest rate"}
