@@ -14,8 +14,9 @@ from topo.discovery.file_kinds import KINDS
 from topo.discovery.importing import discover
 from topo.errors import ExchangeError
 
-OWN = {"nccl-xml": "nccl", "hwloc-xml": "hwloc", "lstopo-text": ""}
+OWN = {"nccl-xml": "nccl", "hwloc-xml": "hwloc", "lstopo-text": "lstopo"}
 WORDS = {
+    "lstopo": "text of lstopo",
     "nccl": "an NCCL topology file",
     "hwloc": "an hwloc XML file",
     "nvidia-smi": "output of nvidia-smi topo -m",
@@ -23,7 +24,6 @@ WORDS = {
     "sysfs": "archive",
 }
 NAMED = {
-    "manyVFs-lstopo": "text of lstopo",
     "asus-esc8000a-numactl": "output of numactl",
     "WRONGKIND-topo-p2p-8gpu-OK": "nvidia-smi topo -p2p",
 }

@@ -27,7 +27,6 @@ from topo.views.diagram.sheet import draw
 
 CHECKED: Counter[tuple[str, str]] = Counter()
 REFUSED = {
-    "manyVFs-lstopo": "text of lstopo",
     "asus-esc8000a-numactl": "output of numactl",
 }
 LCA = {
@@ -197,8 +196,11 @@ def test_an_hwloc_file_imports_with_its_facts(row):
 
 
 @pytest.mark.parametrize("row", rows("lstopo-text"))
-def test_text_of_lstopo_is_named(row):
-    assert refused(row, "lstopo-text")
+def test_text_of_lstopo_imports_with_its_facts(row):
+    facts = facts_of(row)
+    machine = imported(row).machine
+    assert len(machine.of_kind("memory")) == int(facts["numanodes"])
+    counted("lstopo-text", 1)
 
 
 def hwloc_row(name):

@@ -36,7 +36,6 @@ def test_kinds_that_are_read(data, kind):
         (b'{"nvbandwidth": {}}', "results of nvbandwidth"),
         (b'{"fio version": "fio-3.36"}', "results of fio"),
         (b"[1, 2]", "a JSON file"),
-        (b"Machine (P#0 total=1)\n", "text of lstopo"),
         (b"topo: 1\nname: x\n", "a topology file of topo"),
         (b"<svg/>", "an SVG picture"),
         (b"< >", "does not say what it is"),
@@ -68,7 +67,7 @@ def test_a_wrong_kind_says_the_right_command():
 @pytest.mark.parametrize(
     ("data", "words", "help"),
     [
-        (b"Machine (P#0 total=1)\n", "text of lstopo, not what `nccl` reads", "`lstopo x.xml`"),
+        (b"Machine (P#0 total=1)\n", "text of lstopo, not what `nccl` reads", "import lstopo x"),
         (b"GPU0 X OK\nGPU1 OK X\n", "topo -p2p`, not what `nccl`", "run `nvidia-smi topo -m`"),
         (b"# note\nname: x\nlanes: 4\n", "a YAML file, not what `nccl` reads", "topo imports"),
         (b"topo: 1\nname: x\n", "a topology file of topo", "it needs no import"),

@@ -19,6 +19,7 @@ KINDS: Final = {
     "nccl-log": "topo.discovery.sources.nccl_log",
     "nvidia-smi": "topo.discovery.sources.nvidia_smi",
     "hwloc": "topo.discovery.sources.hwloc",
+    "lstopo": "topo.discovery.sources.lstopo_text",
     "lspci": "topo.discovery.sources.lspci",
     "sysfs": "topo.discovery.sources.sysfs",
     "rocm-smi": "topo.discovery.sources.rocm_smi",
@@ -94,7 +95,7 @@ _TEXTS: Final = (
         "run `nvidia-smi topo -m`",
     ),
     (
-        rb"(?m)^[ \t>|]*((CA:?|Infiniband device) '|hca_id:|.*\bport +\d.{0,40}=> *\w|link \w+/\d)",
+        rb"(?m)^[ \t>|]*((CA:?|Infiniband device) '|hca_id:|link \w+/\d)|\bport +\d.{0,40}=> *\w",
         "ibstat",
         "what RDMA tools tell of ports",
     ),
@@ -126,7 +127,11 @@ _TEXTS: Final = (
         "numactl",
         "output of numactl --hardware or lscpu",
     ),
-    (rb"(?m)^Machine \(", "", "text of lstopo", "its XML is what topo reads: `lstopo x.xml`"),
+    (
+        rb"(?m)^[ \t]*(?:Machine \(\w|Package L#\d|HostBridge(?: L#\d+)?[ \t\r]*$)",
+        "lstopo",
+        "text of lstopo",
+    ),
     (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
     (
         rb"(?m)^topo:[ \t]*1\b",

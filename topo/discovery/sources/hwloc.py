@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _OLD_NAMES: Final = {"Socket": "Package", "System": "Machine", "Node": "NUMANode"}
 _PCI_TYPE: Final = re.compile(
-    r"([0-9a-f]{4})\s*(?:\(\w*\)\s*)?\[([0-9a-f]{4}):([0-9a-f]{4})\]", re.IGNORECASE
+    r"([0-9a-f]{4})\s*(?:\(\w*\)\s*)?(?:\[([0-9a-f]{4}):([0-9a-f]{4})\]|\Z)", re.IGNORECASE
 )
 _RATE: Final = re.compile(r"\d{1,6}(?:\.\d{1,12})?")
 _BYTES: Final = re.compile(r"(\d{1,18})\s*(KiB)?")
@@ -54,7 +54,11 @@ _MOST_RATE: Final = 1_000_000.0  # MB/s: more is the diagonal's mark, no link
 
 def read(data: bytes, name: str) -> Machine:
     """Read an hwloc file; an `ExchangeError` if it is not XML, or XML of another kind."""
-    file = read_file(data, name)
+    return machine_of(read_file(data, name), name)
+
+
+def machine_of(file: HwlocFile, name: str) -> Machine:
+    """Return the machine of hwloc's objects, `name` being what the user calls their file."""
     hosts = _hosts(file)
     reader = _Reader(file, hosts)
     reader.visit(file.machine, "", file.machine.nodes())
@@ -73,7 +77,7 @@ def read(data: bytes, name: str) -> Machine:
         odd_file.insert(0, Finding("hwloc-version", message, severity="warning", help=help))
     # Ports that were filtered out are none that a virtual machine hides.
     ports = file.objects("Bridge")
-    shows_ports = _has_single_buses(ports) or any(port.address for port in ports)
+    shows_ports = _has_single_buses(ports) or any(not port.is_host_bridge for port in ports)
     hidden = hidden_ports(reader.functions) if ports and shows_ports else ()
     return Machine(
         kind="hwloc",
@@ -126,7 +130,8 @@ class Object:
     def numbers(self) -> tuple[str, str, str]:
         """Return class, vendor and device of a PCI object."""
         match = _PCI_TYPE.match(self.get("pci_type").strip())
-        return (match[1].lower(), match[2].lower(), match[3].lower()) if match else ("", "", "")
+        code, vendor, device = match.groups(default="") if match else ("", "", "")
+        return code.lower(), vendor.lower(), device.lower()
 
     def rate(self) -> float | None:
         """Return the link's GB/s, `None` when it is 0 or absent: not known."""
@@ -439,7 +444,7 @@ def _cable(rate: float, a: DiscoveredDevice, b: DiscoveredDevice, *, xgmi: bool)
 def _filtered(file: HwlocFile) -> Iterator[Finding]:
     devices, bridges = file.objects("PCIDev"), file.objects("Bridge")
     help = "write it with them: lstopo --whole-io x.xml"
-    shows_ports = any(bridge.address for bridge in bridges)
+    shows_ports = any(not bridge.is_host_bridge for bridge in bridges)
     if not devices and not shows_ports:
         message = "the file has no PCI devices: I/O was filtered out, or there is none"
         yield Finding("no-io", message, severity="warning", help=help)
