@@ -22,9 +22,10 @@ WORDS = {
     "nvidia-smi": "output of nvidia-smi topo -m",
     "lspci": "output of lspci",
     "sysfs": "archive",
+    "numactl": "output of numactl",
 }
+OWN_OF_FILE = {"asus-esc8000a-numactl": "numactl"}
 NAMED = {
-    "asus-esc8000a-numactl": "output of numactl",
     "WRONGKIND-topo-p2p-8gpu-OK": "nvidia-smi topo -p2p",
 }
 FOLDERS = ("nccl-xml", "hwloc-xml", "lstopo-text", "nvidia-smi", "lspci", "sysfs", "measured")
@@ -39,7 +40,7 @@ def test_a_wrong_importer_names_the_file_for_what_it_is(folder):
     for parameter in found:
         (row,) = parameter.values
         stem = Path(row["file"]).stem
-        own = "" if stem in NAMED else OWN.get(folder, folder)
+        own = "" if stem in NAMED else OWN_OF_FILE.get(stem, OWN.get(folder, folder))
         for kind in set(KINDS) - {own}:
             with pytest.raises(ExchangeError) as caught:
                 discover(kind, data_of(row), "x")

@@ -155,11 +155,11 @@ def _item(match: re.Match[str]) -> _Item:
         bus = match["bus"] or ""
         address = infos.pop("busid", "" if _ID.fullmatch(bus) else bus).partition("-")[0]
         numbers = infos.pop("id", bus if _ID.fullmatch(bus) else "")
-        code = infos.pop("class", "")[:4] or _CLASSES.get(match["class"] or "", "")
-        if match["class"] and not code:
-            code = "ff00"  # hwloc has a word for it, and topo no device
+        number = infos.pop("class", "")[:4] or _CLASSES.get(match["class"] or "", "")
+        if match["class"] and not number:
+            number = "ff00"  # hwloc has a word for it, and topo no device
         attributes["pci_busid"] = address
-        attributes["pci_type"] = f"{code or '0000'} [{numbers}]" if numbers else code
+        attributes["pci_type"] = f"{number or '0000'} [{numbers}]" if numbers else number
         attributes["pci_link_speed"] = infos.pop("link", "").removesuffix("GB/s")
         if kind == "HostBridge":
             attributes = {"bridge_type": "0-1", "bridge_pci": infos.pop("buses", "")}
