@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.made_up import spoilt_host
 from topo.cli.program import main
 
 ROOT = Path(__file__).parents[1]
@@ -52,6 +53,7 @@ def matches(shown, real):
 @pytest.mark.parametrize(("command", "output"), sessions())
 def test_a_session_shows_what_happens(command, output, tmp_path, monkeypatch, capsys):
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    spoilt_host().write(tmp_path / "node7")
     for block in blocks("yaml"):
         name = re.search(r"^name: (\S+)", block.values[0], re.MULTILINE)
         if name:

@@ -79,6 +79,7 @@ def test_the_schema_is_one_document_either_way(topo):
 _PLACE_OF_CODE = {
     "Finding": 0,
     "Reason": 0,
+    "Problem": 0,
     "_server_reason": 0,
     "UnitError": 0,
     "finding": 0,

@@ -167,10 +167,11 @@ def choice(
     )
 
 
-def asks_machine(verb: _Verb) -> _Verb:
-    """Give a verb FILE, ``--set`` and ``--without``, as one `machine`."""
+def asks_machine(verb: _Verb, *, required: bool = True) -> _Verb:
+    """Give a verb FILE, ``--set`` and ``--without``, as one `machine`; its file may be empty."""
+    metavar = "FILE" if required else "[FILE]"
 
-    @click.argument("file", metavar="FILE")
+    @click.argument("file", metavar=metavar, required=required)
     @click.option(
         "overrides",
         "--set",
@@ -190,11 +191,12 @@ def asks_machine(verb: _Verb) -> _Verb:
     @wraps(verb)
     def wrapped(
         *,
-        file: str,
+        file: str | None,
         overrides: tuple[tuple[str, str], ...],
         without: tuple[str, ...],
         **options: Any,
     ) -> int:
+        file = file or ""
         Session.answers_about(file)
         Session.current().without = without
         return verb(machine=Machine(file, dict(overrides), without), **options)

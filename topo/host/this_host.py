@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from topo.discovery.host_sources import HostMachine, machine_of
+from topo.description.locating import read_file
+from topo.discovery.file_kinds import file_kind
+from topo.discovery.host_sources import HostMachine, machine_of, texts_in
 from topo.discovery.importing import THIS_HOST, discover
-from topo.discovery.sources.file_tree import FileTree, Folder, Recorded
-from topo.discovery.sources.sysfs import read_functions, read_processors
-from topo.errors import ExchangeError
+from topo.discovery.sources.file_tree import Archive, FileTree, Folder, Recorded
+from topo.discovery.sources.sysfs import read_functions, read_processors, root_of
+from topo.errors import ExchangeError, Finding
+from topo.files import STANDARD_INPUT
 from topo.host.bundle import bundle, stand_ins_for
 from topo.host.gathering import COMMANDS, LIMIT_S, HostCommand, Ran, gather
+from topo.host.kernel_state import HostState, read_host_state
 from topo.phrases import counted
 from topo.records import dataclass
+
+if TYPE_CHECKING:
+    from topo.discovery.machine import Machine
 
 SourceState = Literal[
     "read", "not-read", "left-out", "absent", "denied", "failed", "timed-out", "too-long", "silent"
@@ -55,6 +62,8 @@ class GatheredHost:
         What became of each command.
     host
         The machine that they tell together, or why they tell none.
+    state
+        How it is set up.
     sources
         Each source, and what became of it.
     """
@@ -62,6 +71,7 @@ class GatheredHost:
     tree: Recorded
     results: tuple[Ran, ...]
     host: HostMachine | ExchangeError
+    state: HostState
     sources: tuple[HostSource, ...]
 
     def packed(self, files: FileTree) -> bytes:
@@ -107,7 +117,44 @@ def gather_host(
     for result in results:
         lacking = result.command.lacking if result.command.matters(functions) else ""
         sources.append(_source(result, used.get(result.command.line, ""), lacking))
-    return GatheredHost(tree, results, host, tuple(sources))
+    return GatheredHost(tree, results, host, read_host_state(tree), tuple(sources))
+
+
+def read_host(
+    place: str, *, progress: Callable[[int, int], None] = lambda _done, _count: None
+) -> tuple[Machine, HostState]:
+    """Return a host's machine, and how the host is set up.
+
+    Parameters
+    ----------
+    place
+        ``/`` for this very host, whose tools are run; a folder or an archive with a copy of one.
+    progress
+        As for `gather_host`.
+
+    Raises
+    ------
+    TopoError
+        If it cannot be read, or is no copy of a host.
+    """
+    if place.strip() and not place.strip("/"):
+        gathered = gather_host(progress=progress)
+        if isinstance(gathered.host, ExchangeError):
+            raise gathered.host
+        return gathered.host.machine, gathered.state
+    tree: FileTree
+    if place != STANDARD_INPUT and Path(place).is_dir():
+        tree = Folder(root_of(Path(place)))
+    else:
+        data = read_file(place)
+        kind = file_kind(data)
+        if kind.importer != "sysfs":
+            message = f"`{place}` is {kind.words}, and no copy of a host"
+            help = "a folder or archive with its /sys: `topo import --host --bundle host.tar.gz`"
+            raise ExchangeError(Finding("wrong-kind", message, help=help))
+        tree = Archive(data, place)
+    host = machine_of(tree, place, texts_in(tree), discover)
+    return host.machine, read_host_state(tree)
 
 
 def _told(functions: int, node_of: dict[int, int]) -> str:

@@ -34,6 +34,7 @@ _FILES: Final = (
     "yaml",
     "imports",
     "host",
+    "setup",
     "measuring",
     "sweeps",
     "settings",
