@@ -185,9 +185,7 @@ def test_hostile(what):
         assert machine is None or machine.tells_only
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"ModelNumber":' * 5_000, '{"ModelNumber": [1, 2']
-)
+@pytest.mark.parametrize("text", ['{"ModelNumber":' * 5_000, '{"ModelNumber": [1, 2'])
 def test_broken_json(text):
     with pytest.raises(ExchangeError, match="is not whole JSON"):
         discover("nvme", text.encode(), "nvme.json")

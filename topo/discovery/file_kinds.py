@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from topo.discovery.foreign import unquoted
@@ -54,6 +55,16 @@ class FileKind:
     def recognised(self) -> bool:
         """Whether anything in the file told what it is."""
         return self is not _UNKNOWN
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether what it is known by stands in the output of others too."""
+        return self is _HEADER
+
+    @property
+    def may_have_others(self) -> bool:
+        """Whether it is a text in which the output of several tools can stand."""
+        return self.words == YAML or self in (_UNKNOWN, *_PRINTED) or self.words.startswith(_MARKUP)
 
 
 _ROOT: Final = re.compile(rb"<\s*([A-Za-z_][\w:.-]{0,60})")
@@ -151,6 +162,10 @@ _TEXTS: Final = (
     (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", YAML),
 )
 _TEXT_KINDS: Final = tuple((re.compile(pattern), FileKind(*words)) for pattern, *words in _TEXTS)
+_HEADER: Final = next(kind for _, kind in _TEXT_KINDS if kind.words == "a matrix of nvidia-smi")
+_WRITTEN: Final = ("a topology file of topo", "an InfraGraph file", "a Graphviz file", YAML)
+_PRINTED: Final = tuple(kind for _, kind in _TEXT_KINDS if kind.words not in _WRITTEN)
+_MARKUP: Final = ("an XML file of another kind", "an XML file that does not say")
 _MAGIC: Final = (
     (0, b"\x1f\x8b", FileKind("sysfs", "a gzip archive")),
     (0, b"BZh", FileKind("sysfs", "a bzip2 archive")),
@@ -208,6 +223,13 @@ def file_kind(data: bytes) -> FileKind:
         return FileKind("", "a binary file")
     text = unquoted(_COLOURS.sub(b"", head).decode("latin-1")).encode("latin-1")
     return next((kind for pattern, kind in _TEXT_KINDS if pattern.search(text)), _UNKNOWN)
+
+
+def line_marks(text: bytes) -> Iterator[tuple[int, FileKind]]:
+    """Yield where a line shows that it is what a tool prints, and what: the surest marks first."""
+    for pattern, kind in _TEXT_KINDS:
+        if kind in _PRINTED:
+            yield from ((match.start(), kind) for match in pattern.finditer(text))
 
 
 _JSON_BEGINS: Final = re.compile(rb'\s*(?:\{\s*["}]|\[\s*(?:["\[\]{\d-]|true|false|null))')

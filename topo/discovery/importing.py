@@ -247,6 +247,12 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
     if len(data) > LARGEST:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))
+    if kind is None:
+        from topo.discovery.pasted import machine_in
+
+        pasted = machine_in(data, name, discover)
+        if pasted is not None:
+            return pasted
     importer = _importer(kind, data, name)
     machine = (
         _read_archive(data, name)
