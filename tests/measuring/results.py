@@ -184,6 +184,58 @@ def bandwidth_test(*runs, device=0, size=32_000_000, unit="GB/s", csv=False, cou
     return ("\n".join([*lines, "Result = PASS"]) + "\n").encode()
 
 
+def rocm_bandwidth_test(one_way, both_ways=(), *, gpus=("81:0.0", "01:0.0"), cpus=2):
+    """Return the text of rocm-bandwidth-test with matrices over `cpus` CPUs, then the GPUs."""
+    blank = " " * 10
+    lines = ["........", f"{blank}RocmBandwidthTest Version: 2.6.0", ""]
+    lines += [f"{blank}Device: {at},  AMD Made Up 64-Core" for at in range(cpus)]
+    lines += [
+        f"{blank}Device: {cpus + at},  Made Up,  GPU-XX,  {bdf}" for at, bdf in enumerate(gpus)
+    ]
+    count = range(cpus + len(gpus))
+    head = f"{blank}{'D/D':<10}" + "".join(f"{at:<12}" for at in count)
+    lines += ["", f"{blank}Inter-Device Access", "", head, ""]
+    lines += [f"{blank}{at:<10}" + "".join(f"{1:<12}" for _ in count) for at in count]
+    for ways, matrix in (("Uni", one_way), ("Bi", both_ways)):
+        if matrix:
+            lines += ["", f"{blank}{ways}directional copy peak bandwidth GB/s", "", head, ""]
+            for at, row in enumerate(matrix):
+                cells = "".join(f"{cell if cell == 'N/A' else f'{cell:.3f}':<12}" for cell in row)
+                lines += [f"{blank}{at:<10}{cells}", ""]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def transferbench(one_way, both_ways=(), *, cpus=2, mover="DMA", csv=False, remote=False):
+    """Return the text of TransferBench's p2p with matrices over `cpus` CPUs, then the GPUs.
+
+    Rows of `both_ways` are of a way there, one back, and their sum.
+    """
+    count = len(one_way[0])
+    names = [f"CPU {at:02}" for at in range(cpus)] + [f"GPU {at:02}" for at in range(count - cpus)]
+    comma = "," if csv else ""
+    read, write = ("Remote", "Local") if remote else ("Local", "Remote")
+    corner = "SRC\\EXE+DST" if remote else "SRC+EXE\\DST"
+    lines = ["TransferBench v1.62.00", " GPU 00 |    -   | 0000:81:00.0 |  256 | 0 | 1,2"]
+    lines += [" GPU 01 | XGMI-1 | 0000:01:00.0 |  256 | 1 | 1,2", "Bytes Per Direction 268435456"]
+    for ways, rows, arrows in (("Uni", one_way, ["->"]), ("Bi", both_ways, ["->", "<-", "<->"])):
+        if not rows:
+            continue
+        title = f"{ways}directional copy peak bandwidth GB/s [{read} read / {write} write]"
+        head = "".join(f"{name:>10}{comma}" for name in names)
+        lines += [f"{title} (GPU-Executor: {mover})", f"{corner:>12}{comma}{head}"]
+        for at, row in enumerate(rows):
+            cells = "".join(
+                f"{cell if cell == 'N/A' else f'{cell:.2f}':>10}{comma}" for cell in row
+            )
+            arrow = arrows[at % len(arrows)]
+            lines.append(f"  {names[at // len(arrows)]} {arrow:>3}{comma}{cells}")
+        lines += [
+            f"{' ' * 27}CPU->CPU  CPU->GPU",
+            f"Averages (During {ways}Dir):    103.69     44.91",
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
 def ragged(data):
     """Return a text as people paste it: quoted, coloured, Windows' line ends, a prompt above."""
     lines = data.decode().expandtabs(1).splitlines()

@@ -18,6 +18,8 @@ from tests.measuring.results import (
     nvbandwidth_text,
     p2p_test,
     perftest,
+    rocm_bandwidth_test,
+    transferbench,
 )
 from topo import measure
 from topo.errors import TopoError
@@ -26,6 +28,11 @@ from topo.topology.build import loads
 
 MACHINE = TWO_SOCKETS.replace("  nic0: card\n", "  nic0: {part: card, rdma: mlx5_0}\n")
 BUILT = built(MACHINE)
+ROCM = [["N/A", "N/A", 54, 44], ["N/A", "N/A", 33, 55], [54, 33, 1200, 28], [32, 55, 27, 1200]]
+TRANSFER = (
+    b"Test 1:\n     Transfer 00  |   56.309 GB/s |    4.767 ms |    268435456 bytes | "
+    b"G0 -> G000:004 -> G1\n"
+)
 SAMPLES = [
     nvbandwidth(
         ("host_to_device_memcpy_ce", [[50, 51]]),
@@ -43,6 +50,8 @@ SAMPLES = [
     p2p_test([[900, 20], [21, 900]], access=[[1, 1], [0, 1]]),
     bandwidth_test(("Host to Device", "PINNED", 50.0), ("Device to Host", "PAGEABLE", 9.0)),
     bandwidth_test(("Device to Host", "PINNED", 50.0), csv=True),
+    rocm_bandwidth_test(ROCM, [["N/A", "N/A", 80, 60]]),
+    transferbench(ROCM, [[0, 0, "N/A", 25]] * 3) + TRANSFER,
     perftest(380) + perftest(300, above="$ ib_write_bw --use_cuda=0"),
 ]
 LIMIT_S = 5

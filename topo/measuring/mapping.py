@@ -74,9 +74,9 @@ class Mapper:
         if result.source == result.target and result.source.kind == "ram":
             return self._core_copy(result)
         named = (*source, *target)
+        far_ram = ""
         if named and "ram" in (result.source.kind, result.target.kind):
-            # The memory that a test uses is the one near what it copies to or from.
-            memories = self._predictor.memories_near(named[0])
+            memories, far_ram = self._memories(result, named[0])
             source, target = source or memories, target or memories
         same = source == target
         if not source or not target or same:
@@ -95,7 +95,7 @@ class Mapper:
             port=port,
             both=result.both,
             busy=result.busy,
-            unwritten=result.unwritten or unwritten,
+            unwritten=result.unwritten or unwritten or far_ram,
             date=self._results.date,
             workers=result.workers,
         )
@@ -124,11 +124,38 @@ class Mapper:
             date=self._results.date,
         )
 
+    def _memories(self, result: Result, device: str) -> tuple[tuple[str, ...], str]:
+        """Return the memories of a copy to or from `device`, and why its rate has no place.
+
+        They are those near the device unless the file numbers their NUMA node.
+        """
+        near = self._predictor.memories_near(device)
+        ends = (result.source, result.target)
+        node = next((end.number for end in ends if end.kind == "ram"), -1)
+        if node < 0:
+            return near, ""
+        cpus = self._topology.of_kind("cpu")
+        numbered = any(cpu.numa for cpu in cpus)
+        at = [cpu.name for cpu in cpus if node in cpu.numa] if numbered else []
+        at = at or [cpu.name for cpu in cpus[node : node + 1] if not numbered]
+        of_socket = self._predictor.memories_near(at[0]) if at else ()
+        of_node = [
+            memory
+            for memory in of_socket
+            for step in self._topology.steps[memory]
+            if f"{at[0]}/numa{node}" in (str(step.link.a), str(step.link.b))
+        ]
+        memories = tuple(of_node) or of_socket
+        far = len(memories) > 1 and memories != near
+        return memories, "several memories of another socket: no pair stands for it" * far
+
     def _why_unmapped(self, result: Result) -> str:
         """Say which end has no device: RAM only where the other end has one."""
         ends = (result.source, result.target)
         absent = [end for end in ends if end.kind != "ram" and not self.devices(end)]
         end = (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
+        if end.kind == "ram" and end.number >= 0:
+            return f"the file has no system RAM of NUMA node {end.number}"
         if end.kind == "ram":
             return "the file has no system RAM near it"
         if end.kind == "gpu" and end.number >= 0 and self._gpus:

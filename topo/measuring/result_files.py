@@ -22,6 +22,8 @@ from topo.measuring.readers import (
     nvbandwidth,
     p2p_test,
     perftest,
+    rocm_bandwidth_test,
+    transferbench,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     "nccl-tests": nccl_tests.read,
     p2p_test.PROGRAM: p2p_test.read,
     bandwidth_test.PROGRAM: bandwidth_test.read,
+    rocm_bandwidth_test.PROGRAM: rocm_bandwidth_test.read,
+    transferbench.PROGRAM: transferbench.read,
 }
 _HEAD: Final = 1 << 18
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -46,6 +50,8 @@ _MARKS: Final = (
     ("nccl-tests", nccl_tests.MARK),
     (p2p_test.PROGRAM, p2p_test.MARK),
     (bandwidth_test.PROGRAM, bandwidth_test.MARK),
+    (rocm_bandwidth_test.PROGRAM, rocm_bandwidth_test.MARK),
+    (transferbench.PROGRAM, transferbench.MARK),
     ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
 )
 _ASK_AGAIN: Final = (

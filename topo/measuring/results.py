@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, not bandwidth
 BOTH_SUMMED: Final = "a sum of both directions"
+OTHER_WAY_BUSY: Final = "measured while the other direction was busy"
+DIAGONAL: Final = "the diagonal: one device's own memory, read and written, on no link"
 SMALL_BLOCKS: Final = "transfers below 128 KiB: operations a second, not bandwidth"
 _QUOTED: Final = re.compile(r"^[ \t]*(?:>[ \t]?){1,8}")
 _MOST: Final = 1e15  # bytes/s: beyond, a number is damaged
@@ -38,6 +40,11 @@ class End:
 
 RAM: Final = End("ram")
 STORAGE: Final = End("storage")
+
+
+def ram(node: int) -> End:
+    """Return the RAM of a NUMA node, where a file numbers it."""
+    return End("ram", node)
 
 
 def gpu(number: int) -> End:

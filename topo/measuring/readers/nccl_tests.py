@@ -27,7 +27,8 @@ _PROGRAMS: Final[Mapping[str, Collective]] = {
     "broadcast": "broadcast",
     "reduce": "reduce",
 }
-_PROGRAM: Final = re.compile(rf"\b({'|'.join(_PROGRAMS)})_perf")
+_OTHERS: Final = ("sendrecv", "gather", "scatter", "hypercube", "alltoallv")  # programs beside them
+_PROGRAM: Final = re.compile(rf"\b({'|'.join((*_PROGRAMS, *_OTHERS))})_perf")
 _HEADER: Final = re.compile(r"\bsize\s+count\s+type\b.*\balgbw\s+busbw\b.*")
 _RANK: Final = re.compile(
     r"\bRank\s+(?P<rank>\d{1,6})\b.*?\bon\s+(?P<host>\S+)\s+device\s+(?P<device>\d{1,4})\s+"
@@ -129,14 +130,16 @@ def _run(program: str, ranks: tuple[Rank, ...], rows: list[_Row]) -> CollectiveR
     large = [row for row in rows if row.size >= _LARGE]
     best = max(large or rows, key=lambda row: (row.bus_rate, row.size))
     ratio = best.bus_rate / best.algorithm_rate
-    kind = _PROGRAMS.get(program, "") or _kind(best, ratio, len(ranks))
+    kind = _PROGRAMS.get(program, "") or ("" if program else _kind(best, ratio, len(ranks)))
     count = _count(kind, ratio)
     if len(ranks) * _FEWER >= count:
         count = len(ranks)
     else:  # somebody cut the list short
         ranks = ()
     unknown = ""
-    if not kind:
+    if program in _OTHERS:
+        unknown = f"{program}_perf, which is none of the collectives that topo computes"
+    elif not kind:
         unknown = "which collective it was is not said: keep the command's line above the table"
     elif not large:
         unknown = "all sizes are below 1 MiB: latency is measured, not bandwidth"

@@ -19,6 +19,7 @@ from typing import Any, Final
 from topo.discovery.pci import read_address
 from topo.measuring.results import (
     BOTH_SUMMED,
+    OTHER_WAY_BUSY,
     RAM,
     Result,
     Results,
@@ -122,7 +123,7 @@ def _copies(case: dict[str, Any]) -> Iterator[Result]:
     count = max(map(len, grid), default=0)
     between = copy["ends"] == "device_to_device"
     summed = bool(between and copy["both"] and len(grid) == _BLOCKS * count)
-    unwritten = "measured while the other direction was busy" if copy["both"] else ""
+    unwritten = OTHER_WAY_BUSY if copy["both"] else ""
     # Of a text that breaks off between its blocks the first one is a direction by itself.
     for at, row in enumerate(grid[-count:] if summed else grid[:count]):
         for column, cell in enumerate(row[:_MOST_GPUS]):

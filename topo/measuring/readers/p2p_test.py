@@ -19,6 +19,7 @@ from typing import Final
 from topo.discovery.pci import read_address
 from topo.measuring.results import (
     BOTH_SUMMED,
+    DIAGONAL,
     Result,
     Results,
     gpu,
@@ -139,9 +140,8 @@ def _by_row(matrices: list[_Matrix]) -> bool | None:
 
 
 def _left_out(matrices: list[_Matrix]) -> Iterator[str]:
-    for row, column in dict.fromkeys(cell for matrix in matrices for cell in matrix.cells):
-        if row == column:
-            yield f"GPU {row} alone: its memory reads and writes, on no link"
+    if any(row == column for matrix in matrices for row, column in matrix.cells):
+        yield DIAGONAL
     if _by_row(matrices) is None and any(not matrix.both for matrix in matrices):
         yield ("one way: which is told by the title of the P2P=Enabled matrix, and that is cut off")
     if not all(matrix.cells for matrix in matrices):
