@@ -312,13 +312,14 @@ def test_the_matrix_is_laid_out_as_the_vendor_does(topo):
     assert head.split() == [
         *(f"gpu{n}" for n in range(8)),
         *("nic0", "slot2", "nic1", "nic2", "nic3", "nic4", "slot1", "nic5", "nic6", "nic7"),
+        *("NUMA", "Affinity"),
     ]
     assert first.split("\t")[0].strip() == "gpu0"
     assert first.split()[1:9] == ["X", *["NV18"] * 7]
     assert "NIC Legend:" in out
     assert "  slot2: mlx5_1, mlx5_2; Slot2; 29:00.0, 29:00.1" in out
     rows = out.split("\n\n")[0].splitlines()
-    assert {row.count("\t") for row in rows} == {18}
+    assert {row.count("\t") for row in rows} == {19}  # 18 devices, and the NUMA nodes
     starts = {tuple(len(cell) for cell in row.split("\t")[:-1]) for row in rows}
     assert len(starts) == 1, "columns are aligned"
 
@@ -333,7 +334,7 @@ def test_the_matrix_by_function(topo):
 def test_numa_affinity_is_a_column_where_it_is_known(topo):
     assert "NUMA Affinity" in topo("matrix", "dgx-a100").out
     assert topo("matrix", "dgx-a100", "--json").document["numa_affinity"]["gpu0"] == [3]
-    assert "NUMA Affinity" not in topo("matrix", "dgx-h100").out
+    assert "NUMA Affinity" not in topo("matrix", "kv-cache").out
 
 
 # --- paths ----------------------------------------------------------------------------------------
