@@ -115,9 +115,10 @@ def command(
     KIND is nccl (NCCL's or RCCL's XML), nccl-log (a log of either), nvidia-smi (the text of
     `nvidia-smi topo -m`), hwloc (XML of lstopo), lstopo (its text), lspci (the text of
     `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive with a copy of /sys, or / for
-    this machine), rocm-smi (`--showtopo`) or infragraph (YAML of hosts and the network between
-    them); without it, it is guessed from what stands in FILE. What the source does not know is
-    `unknown`; a storage target is a guess unless --storage says which cards lead to it.
+    this machine), rocm-smi (`--showtopo`), infragraph (YAML of hosts and the network between them)
+    or ibnetdiscover (an InfiniBand fabric); without it, it is guessed from what stands in FILE.
+    What the source does not know is `unknown`; a storage target is a guess unless --storage says
+    which cards lead to it.
 
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo), dmidecode (memory modules, slots),
@@ -126,7 +127,8 @@ def command(
 
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
     kind of host, which is written beside it. Hosts are alike where they differ in addresses and
-    names alone; how they are joined is not told, and left to you.
+    names alone; how they are joined is not told, and left to you, unless FILE is the fabric's
+    (ibnetdiscover) and --node names hosts of it.
 
     --host asks this host: nothing is run as another user, each tool has 30 seconds, and nothing is
     written but OUT and ARCHIVE. `topo import ARCHIVE` reads that one whole, wherever it is.
@@ -156,9 +158,9 @@ def command(
         for kind, file in sources:
             machines.append(_discovered(kind, file))
             progress(len(machines), len(sources) + 1)  # and what is made of them
-        has_addresses = any(device.pci for device in machines[0].devices)
+        may_be_flat = machines[0].kind == "infragraph"
         if (
-            (output or (as_json and has_addresses))
+            (output or (as_json and not may_be_flat))
             and len(machines) == 1
             and is_of_several_hosts(machines[0])
         ):
@@ -315,18 +317,19 @@ def _import_hosts(
     """Import a cluster; its file and those of its kinds of host are all written, or none."""
     if others:
         raise click.UsageError("--and is of one machine: name the host, --node NAME=FILE twice.")
-    if hosts and files:
+    if hosts and len(files) > 1:
         raise click.UsageError("--node names every host, or FILEs do: give one of the two.")
     if not output and not as_json:
         raise click.UsageError("several hosts make several files: say where, -o cluster.yaml.")
-    from topo.discovery.cluster import host_names, import_hosts, named_hosts
+    from topo.discovery.cluster import host_names, import_apart, import_hosts, named_hosts
     from topo.discovery.describe import machine_name
 
     named = named_hosts(hosts) if hosts else zip(host_names(files), files, strict=True)
     sources: dict[str, list[str]] = {}
     for name, file in named:
         sources.setdefault(name, []).append(file)
-    all_files = list(dict.fromkeys(file for files in sources.values() for file in files))
+    fabric = files if hosts else ()
+    all_files = list(dict.fromkeys([*fabric, *(file for of in sources.values() for file in of)]))
     verb.Session.answers_about(all_files[0])
     machines: dict[str, Machine] = {}
     findings: list[Finding] = []
@@ -334,14 +337,28 @@ def _import_hosts(
         for done, file in enumerate(all_files):
             progress(done, 2 * len(all_files))
             try:
-                machines[file] = _discovered(kind, file)
+                machines[file] = _discovered("" if fabric else kind, file)
             except TopoError as error:
                 findings += error.findings
         if findings:
             raise ExchangeError(findings)
+        machines_by_host = {
+            name: [machines[file] for file in files] for name, files in sources.items()
+        }
+        name = machine_name(output or "cluster")
+        if fabric:
+            if machines[fabric[0]].kind != "ibnetdiscover":
+                raise click.UsageError(
+                    "--node names every host, or FILEs do: give one of the two, or FILE with the "
+                    "fabric of these hosts (ibnetdiscover)."
+                )
+            imported = import_apart(
+                machines[fabric[0]], name, storage=storage, sources=machines_by_host
+            )
+            return _put_hosts(imported, all_files, output, as_json)
         imported = import_hosts(
-            {name: [machines[file] for file in files] for name, files in sources.items()},
-            machine_name(output or "cluster"),
+            machines_by_host,
+            name,
             storage=storage,
             progress=lambda done, count: progress(count + done, 2 * count),
         )

@@ -48,6 +48,12 @@ def _is_inside(device: DiscoveredDevice) -> bool:
     return device.kind not in _OUTER and not is_shared
 
 
+def in_a_host(machine: Machine) -> Machine:
+    """Return a machine as one of several hosts that a network joins: no storage is guessed."""
+    devices = tuple(replace(device, host=_A_HOST) for device in machine.devices)
+    return replace(machine, devices=devices)
+
+
 def taken_apart(machine: Machine) -> tuple[dict[str, Machine], Network]:
     """Return the hosts of a machine by name, and the network between them.
 

@@ -19,7 +19,7 @@ from topo.catalogue.kinds import CARDS
 from topo.description.names import RESERVED, expand, ranged
 from topo.description.names import stem_of as numbered
 from topo.description.write import Comments, stem_of, to_yaml
-from topo.discovery.apart import Network, taken_apart
+from topo.discovery.apart import Network, in_a_host, taken_apart
 from topo.discovery.describe import (
     describe,
     device_names,
@@ -30,9 +30,10 @@ from topo.discovery.describe import (
 )
 from topo.discovery.importing import Imported, Told, one_machine, read_back, told_of
 from topo.discovery.likeness import IDENTITIES, differences, likeness, same_sizes
+from topo.discovery.matching import same_cards
 from topo.document.nodes import Document, Report, Scalar
 from topo.errors import DescriptionError, ExchangeError, Finding, Place
-from topo.phrases import and_more, counted, listed, shortened
+from topo.phrases import and_more, counted, did_you_mean, listed, shortened
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -206,7 +207,13 @@ def import_hosts(
     return ImportedHosts(name, made, cluster, yaml, findings)
 
 
-def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) -> ImportedHosts:
+def import_apart(
+    machine: Machine,
+    name: str,
+    *,
+    storage: Sequence[str] = (),
+    sources: Mapping[str, Sequence[Machine]] | None = None,
+) -> ImportedHosts:
     """Import a source of several hosts as a file for each kind of them, and one that joins them.
 
     Parameters
@@ -217,15 +224,32 @@ def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) ->
         The cluster's; the files of the kinds begin with it.
     storage
         The network cards that lead to storage, in each host.
+    sources
+        Those of hosts by name that tell what is in them, where `machine` knows their cards alone.
 
     Raises
     ------
     ExchangeError
-        If the source says what no machine can be.
+        If the source says what no machine can be, or has not a host that `sources` name.
     """
     hosts, network = taken_apart(machine)
     told: dict[int, Told] = {id(host): told_of(host, storage) for host in hosts.values()}
     told_by_host = {host: told[id(alone)] for host, alone in hosts.items()}
+    not_placed: tuple[Finding, ...] = ()
+    if sources:
+        if strange := [host for host in sources if host not in hosts]:
+            message = f"{listed(strange, most=3)}: no such host in `{machine.file}`"
+            help = did_you_mean(strange[0], hosts) or f"it has {_hosts(list(hosts))}"
+            raise ExchangeError(Finding("unknown-name", message, help=help))
+        told_of_sources: dict[tuple[int, ...], Told] = {}
+        for host, of_host in sources.items():
+            key = tuple(map(id, of_host))
+            if key not in told_of_sources:
+                told_of_sources[key] = told_of(in_a_host(one_machine(of_host)), storage)
+            told_by_host[host] = told_of_sources[key]
+        network, not_placed = _on_own_cards(network, hosts, told_by_host, sources)
+        if len(sources) == len(hosts):  # what the fabric says it does not know, these do
+            network = replace(network, outer=replace(network.outer, notes=()))
     made, apart = _kinds(told_by_host, name)
     cluster, comments = _cluster(name, hosts, made), _cluster_comments(list(hosts), made, apart)
     outer, beside = describe(network.outer, "")
@@ -247,7 +271,8 @@ def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) ->
     has_storage = bool(network.outer.of_kind("storage"))
     of_hosts = _grouped(told_by_host)
     findings = (
-        *machine.findings,
+        *(found for found in machine.findings if not _is_settled(found, hosts, sources or ())),
+        *not_placed,
         *(said for said in of_hosts if not (has_storage and said.code == "no-storage")),
         *_differing(made, apart),
     )
@@ -255,6 +280,44 @@ def import_apart(machine: Machine, name: str, *, storage: Sequence[str] = ()) ->
     if not network.cables:
         yaml += _network_comments(made)
     return ImportedHosts(name, made, cluster, yaml, findings)
+
+
+def _is_settled(finding: Finding, hosts: Collection[str], sources: Collection[str]) -> bool:
+    return finding.code == "hosts-by-cards" and len(hosts) == len(sources)
+
+
+def _on_own_cards(
+    network: Network,
+    hosts: Mapping[str, Machine],
+    told_by_host: Mapping[str, Told],
+    sources: Collection[str],
+) -> tuple[Network, tuple[Finding, ...]]:
+    """Return the network on the cards that hosts' own sources have, and what has no such card."""
+    place: dict[tuple[str, str], str] = {}
+    for host in sources:
+        pairs = same_cards(hosts[host], told_by_host[host].machine)
+        place |= {(host, card): own for card, own in pairs.items()}
+
+    def end(place_of: tuple[str, str]) -> tuple[str, str] | None:
+        host, _ = place_of
+        if host not in sources:
+            return place_of
+        return (host, place[place_of]) if place_of in place else None
+
+    cables, lost = [], []
+    for a, b, cable in network.cables:
+        first, second = end(a), end(b)
+        if first is not None and second is not None:
+            cables.append((first, second, cable))
+        else:
+            lost.append(next(host for host, _ in (a, b) if host in sources))
+    findings = []
+    if lost:
+        message = f"{counted(len(lost), 'link')} of the fabric lead to cards of "
+        message += f"{_hosts(list(dict.fromkeys(lost)))} that the own source does not have"
+        help = "they were left out: does the source name RDMA devices, as `lspci` does not?"
+        findings.append(Finding("card-not-placed", message, severity="warning", help=help))
+    return replace(network, cables=tuple(cables)), tuple(findings)
 
 
 def _network_links(

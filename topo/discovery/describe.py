@@ -401,7 +401,8 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         if not place.numa or {*place.numa} & {*cpu.numa}
     ]
     cards = _storage_cards(machine, names, storage)
-    if not storage and (machine.of_kind("nvme", "storage") or "" not in hosts):
+    is_cabled = machine.kind == "ibnetdiscover"  # which has a link for each port
+    if not storage and (machine.of_kind("nvme", "storage") or "" not in hosts or is_cabled):
         cards = []
     for card in cards:
         cable = storage_cable(card, machine)

@@ -25,6 +25,7 @@ KINDS: Final = {
     "sysfs": "topo.discovery.sources.sysfs",
     "rocm-smi": "topo.discovery.sources.rocm_smi",
     "infragraph": "topo.discovery.sources.infragraph",
+    "ibnetdiscover": "topo.discovery.sources.ibnetdiscover",
     "ibstat": "topo.discovery.sources.rdma_ports",
     "dmidecode": "topo.discovery.sources.dmidecode",
     "numactl": "topo.discovery.sources.numa_nodes",
@@ -88,6 +89,11 @@ YAML: Final = "a YAML file"  # of which nothing more is told
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 # In this order: the first that is found says what it is.
 _TEXTS: Final = (
+    (
+        rb"(?m)^[ \t]*(?:Switch|Ca)[ \t]+\d+[ \t]+\"[SH]-",
+        "ibnetdiscover",
+        "output of ibnetdiscover",
+    ),
     (
         rb"(?m)^[ \t]*(ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE[ \t]*:",
         "",

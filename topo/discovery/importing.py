@@ -159,7 +159,7 @@ def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
 
     if machine.tells_only:
         raise alone([machine])
-    if is_of_several_hosts(machine) and any(device.pci for device in machine.devices):
+    if is_of_several_hosts(machine) and machine.kind != "infragraph":  # which names all devices
         message = f"`{machine.file}` is of several hosts, each of which has a file of its own"
         help = f"say where: `topo import {machine.file} -o cluster.yaml`"
         raise ExchangeError(Finding("wrong-kind", message, help=help))

@@ -99,6 +99,23 @@ def match(first: Machine, second: Machine) -> Matches:
     return matches
 
 
+def same_cards(first: Machine, second: Machine) -> dict[str, str]:
+    """Return the second source's card for each of the first: by RDMA name, else in order.
+
+    In order where none has a known name, and both have as many: of the second those that can do
+    RDMA, where all are too many.
+    """
+    cards, seconds = list(first.of_kind(*CARDS)), list(second.of_kind(*CARDS))
+    named = _by_key(seconds, cards, lambda card: card.rdma)
+    if named:
+        return {of_first: of_second for of_second, of_first in named}
+    for candidates in _candidates(seconds):
+        if len(candidates) == len(cards):
+            ids = (card.id for card in _sorted(candidates))
+            return dict(zip((card.id for card in cards), ids, strict=True))
+    return {}
+
+
 def _by_key(
     first: Sequence[DiscoveredDevice],
     second: Sequence[DiscoveredDevice],
