@@ -34,7 +34,7 @@ def test_a_host_that_is_well(topo, tmp_path):
     MadeUp().write(tmp_path / "box")
     done = topo("check", "--host", "box")
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok ") == 9
+    assert done.out.count(" ok ") == 10
 
 
 def test_json(topo, spoilt):
@@ -42,13 +42,13 @@ def test_json(topo, spoilt):
     document = done.document
     assert done.code == 1
     assert (document["schema"], document["well"]) == ("topo.host-check/1", False)
-    assert document["checked"][0] == {
+    assert document["checked"][1] == {
         "subject": "PCIe links",
         "problems": ["link-below-both-ends"],
         "well": None,
         "unknown": None,
     }
-    assert document["checked"][1]["well"] == "off at sw0 and sw1"
+    assert document["checked"][2]["well"] == "off at sw0 and sw1"
     (finding,) = document["findings"]
     assert finding["notes"][0].startswith("cost: ")
 

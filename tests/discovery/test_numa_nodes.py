@@ -10,6 +10,8 @@ from tests.discovery.test_combine import nccl, smi
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_facts_only import unspoken
 from tests.discovery.test_mutations import damaged
+from tests.discovery.trees import sysfs_box
+from topo.discovery.combine import combined
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -150,3 +152,11 @@ def test_hostile(what):
 def test_damaged(data):
     machine = discover(None, unspoken(4), "a.txt")
     survives(lambda: import_together([machine, discover("numactl", data, "numa.txt")]))
+
+
+def test_a_family_that_the_first_source_names_is_not_lost_to_one_that_names_none():
+    tree = sysfs_box()
+    tree.put("proc/cpuinfo", "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Processor")
+    machines = [discover(None, tree.tar(), "box"), discover(None, numactl(2).encode(), "numactl")]
+    parts = {cpu.part for cpu in combined(machines).of_kind("cpu")}
+    assert parts == {cpu.part for cpu in machines[0].of_kind("cpu")} != {"cpu-unknown"}

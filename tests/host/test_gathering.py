@@ -35,7 +35,7 @@ def test_what_it_prints(tool):
     tool('echo "$LC_ALL|$1|$2"; pwd')
     done = run(TOOL)
     assert (done.state, done.data) == ("ran", b"C|-x|a b; touch owned\n/\n")
-    assert done.text.file == "texts/tool_-x_a_b;_touch_owned.txt"
+    assert done.text.file(7) == "texts/07_tool_-x_a_b;_touch_owned.txt"
 
 
 def test_it_gets_no_input(tool):

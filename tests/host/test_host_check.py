@@ -301,3 +301,40 @@ def test_state_of_an_empty_tree(tmp_path):
 
     state = read_host_state(Folder(tmp_path))
     assert (state.functions, state.modules, state.release) == ({}, None, ())
+
+
+# --- virtual machines -----------------------------------------------------------------------------
+
+
+def virtual(host):
+    """Make it a virtual machine: a GPU on the root bus, and a card that the hypervisor makes up."""
+    host.without("sys/devices/pci", "sys/bus/pci", "sys/kernel/iommu_groups/")
+    host.put("sys/kernel/iommu_groups/.keep", "")
+    host.put("proc/cpuinfo", "model name\t: Intel(R) Xeon(R)\nflags\t\t: fpu hypervisor lm")
+    gpu = host.pci("pci0000:00/0000:00:06.0", "030200", "10de", "2335", link=("32.0 GT/s PCIe", 16))
+    host.put(f"{gpu}/config", config())
+    host.window(gpu, 256 * 2**30)
+    card = host.pci("pci0000:00/0000:00:03.0", "020000", "1af4", "1041")
+    for word in ("max", "current"):
+        host.without(f"{card}/{word}_link")
+    host.put(f"{card}/config", bytes(6) + b"\x10" + bytes(45) + b"\x40" + bytes(203))
+    return gpu
+
+
+def test_a_virtual_machine_is_said_and_its_made_up_devices_are_no_doubt(host, tmp_path):
+    virtual(host)
+    outcome = checked(host, tmp_path)
+    assert [finding.code for finding in outcome.findings] == ["virtual-machine"]
+    words = {rule.subject: rule.well for rule in outcome.checked}
+    assert words["PCIe links"] == "1 link as fast as both ends can"
+    assert words["IOMMU"] == "off"
+
+
+def test_without_a_port_to_see_a_slow_link_is_unknown(host, tmp_path):
+    gpu = virtual(host)
+    host.runs_at(gpu, 4, 16)
+    outcome = checked(host, tmp_path)
+    assert "speed or width of gpu0" in one(outcome, "host-not-told").message
+    (tmp_path / "rest").mkdir()
+    host.runs_at(gpu, 1, 16)
+    assert one(checked(host, tmp_path / "rest"), "link-at-rest")

@@ -319,7 +319,7 @@ def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) 
     words: list[str] = []
     is_family = device.kind == "cpu" and device.part not in catalogue().parts
     named = is_family and bool(extra.tells_only) and source.part in catalogue().parts
-    if named or (matching.is_vague(device.part) and not matching.is_vague(source.part)):
+    if (named or matching.is_vague(device.part)) and not matching.is_vague(source.part):
         new["part"] = source.part
         words.append("part")
     for key, word in _FILLED:

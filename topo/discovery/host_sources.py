@@ -5,6 +5,7 @@ The tools have run on this host just now, or stand in a copy beside ``sys``, in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,6 +19,7 @@ from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
 _ENDING: Final = ".txt"
+_NUMBER: Final = re.compile(r"^\d\d_")
 _MOST_TEXTS: Final = 64
 _Reader = Callable[[None, bytes, str], Machine]
 
@@ -29,10 +31,9 @@ class HostText:
     command: str
     data: bytes
 
-    @property
-    def file(self) -> str:
-        """Where a copy has it: ``texts/nvidia-smi_topo_-m.txt``."""
-        return f"{TEXTS}/{self.command.replace(' ', '_')}{_ENDING}"
+    def file(self, number: int) -> str:
+        """Return where a copy has it as the number-th: ``texts/01_nvidia-smi_topo_-m.txt``."""
+        return f"{TEXTS}/{number:02}_{self.command.replace(' ', '_')}{_ENDING}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,12 @@ class HostMachine:
 
 
 def texts_in(tree: FileTree) -> tuple[HostText, ...]:
-    """Return the texts that a copy has beside ``sys``."""
+    """Return the texts that a copy has beside ``sys``, in the order of their numbers."""
     return tuple(
-        HostText(name.removesuffix(_ENDING).replace("_", " "), tree.data(f"/{TEXTS}/{name}"))
+        HostText(
+            _NUMBER.sub("", name.removesuffix(_ENDING)).replace("_", " "),
+            tree.data(f"/{TEXTS}/{name}"),
+        )
         for name in tree.names(f"/{TEXTS}")[:_MOST_TEXTS]
         if name.endswith(_ENDING)
     )

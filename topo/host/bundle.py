@@ -92,10 +92,10 @@ def bundle(
         if place:
             path = "/".join(stand_ins.replaced(step) for step in place)
             members[path] = _anonymous(place, content, stand_ins)
-    for result in results:
+    for number, result in enumerate(results, 1):
         if result.data.strip():
             text = HostText(result.command.line, result.data)
-            members[text.file] = _replaced(result.data, stand_ins)
+            members[text.file(number)] = _replaced(result.data, stand_ins)
     members["gathered.txt"] = _replaced(
         "".join(f"{_told(result)}\n" for result in results).encode(), stand_ins
     )

@@ -15,7 +15,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.discovery.pci import Function, ports_of
-from topo.discovery.sources.config_space import HEADER_SIZE, Payload, config_payload
+from topo.discovery.sources.config_space import (
+    HEADER_SIZE,
+    Payload,
+    config_is_express,
+    config_payload,
+)
 from topo.discovery.sources.sysfs import FUNCTIONS, read_functions, read_processors
 from topo.records import dataclass
 
@@ -36,6 +41,7 @@ _TRANSLATIONS: Final[dict[str, Translation]] = {
     "DMA": "on",
     "DMA-FQ": "on",
 }
+_HYPERVISOR: Final = re.compile(r"(?m)^flags\s*:.*\bhypervisor\b")
 _PREFETCHABLE: Final = 0x2000  # IORESOURCE_PREFETCH
 _REGION: Final = re.compile(r"0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16})")
 _BARS: Final = 6
@@ -52,6 +58,9 @@ class FunctionState:
         What it is, with its link and ACS.
     port
         ``root``, ``upstream`` or ``downstream`` for a bridge.
+    is_express
+        Whether it has a PCI Express link at all, as what a virtual machine makes up has not; `None`
+        where its config space is cut.
     payload
         The sizes of its packets; `None` where its config space is cut.
     window
@@ -62,6 +71,7 @@ class FunctionState:
 
     function: Function
     port: Port
+    is_express: bool | None
     payload: Payload | None
     window: int | None
     translation: Translation | None
@@ -83,6 +93,8 @@ class HostState:
         The kernel's, as its numbers; empty where not told.
     open_driver
         Whether NVIDIA's kernel driver is the open one; `None` where none says so.
+    is_virtual
+        Whether it is a virtual machine, as its CPU says.
     governors
         How many CPUs have which scaling governor, by ``governor`` and ``driver``.
     """
@@ -92,6 +104,7 @@ class HostState:
     modules: frozenset[str] | None
     release: tuple[int, ...]
     open_driver: bool | None
+    is_virtual: bool
     governors: dict[tuple[str, str], int]
 
 
@@ -106,6 +119,7 @@ def read_host_state(tree: FileTree) -> HostState:
         function.address: FunctionState(
             function,
             ports.get(function.id, ""),
+            config_is_express(configs[function.id]),
             config_payload(configs[function.id]),
             _window(tree, function.address),
             _translation(tree, function.address),
@@ -125,6 +139,7 @@ def read_host_state(tree: FileTree) -> HostState:
         modules=frozenset(tree.names(_MODULES)) if tree.resolve(_MODULES) else None,
         release=tuple(int(number) for number in _numbers(tree.text(_RELEASE))),
         open_driver="Open Kernel Module" in driver if driver else None,
+        is_virtual=_HYPERVISOR.search(tree.text("/proc/cpuinfo")) is not None,
         governors=dict(sorted(governors.items())),
     )
 

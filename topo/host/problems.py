@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
-from topo.discovery.pci import Function, LinkSpeed, link_between, read_address
+from topo.discovery.pci import LinkSpeed, kind_of, link_between, read_address
 from topo.errors import Severity
 from topo.phrases import counted, listed
 from topo.records import dataclass
@@ -179,6 +179,23 @@ def _grouped(told: Mapping[str, str]) -> dict[str, list[str]]:
     return groups
 
 
+# --- what it is -----------------------------------------------------------------------------------
+
+
+def _machine(setup: Setup) -> Checked:
+    """Whether what it says of itself is the hardware's word."""
+    if not setup.state.is_virtual:
+        return Checked("machine", well="no hypervisor")
+    problem = Problem(
+        "virtual-machine",
+        "note",
+        "this is a virtual machine: links, ACS and the IOMMU are as its hypervisor shows them",
+        "check the host under it too",
+        unpriced="not known: what the hypervisor hides is not told",
+    )
+    return Checked("machine", (problem,))
+
+
 # --- links ----------------------------------------------------------------------------------------
 
 
@@ -191,21 +208,20 @@ def _links(setup: Setup) -> Checked:
     changes: dict[str, tuple[Change, Change]] = {}
     for device, state in setup.of_kind(*_LEAVES, _SWITCH):
         above = setup.port_above(state)
-        if above is None or above.port == "upstream":
+        if state.is_express is False or (above is not None and above.port == "upstream"):
             continue
         now, link = state.function.current, setup.link_of(device)
-        both, _ = link_between(_unlinked(state.function), above.function)
-        if link is None or not (now.generation and now.lanes and both.generation and both.lanes):
+        best = _of_both_ends(state, above)
+        if link is None or best is None or not (now.generation and now.lanes):
             untold.append(device)
             continue
         seen += 1
-        slower = now.generation < both.generation
+        slower = now.generation < (best.generation or 0)
         if slower and now.generation == _AT_REST and setup.topology[device].kind == "gpu":
             at_rest.append(device)
             slower = False
-        if slower or now.lanes < both.lanes:
-            real = LinkSpeed(now.generation if slower else both.generation, now.lanes)
-            best = LinkSpeed(both.generation, both.lanes)
+        if slower or now.lanes < (best.lanes or 0):
+            real = LinkSpeed(now.generation if slower else best.generation, now.lanes)
             below[device] = f"{real}, and both ends can {best}"
             changes[device] = (
                 (link.name, f"pcie {real.generation} x{real.lanes}"),
@@ -238,9 +254,20 @@ def _links(setup: Setup) -> Checked:
     return Checked("PCIe links", tuple(problems), well, _untold(untold, "speed or width"))
 
 
-def _unlinked(function: Function) -> Function:
-    """Return a function as if its link ran at the most that it can."""
-    return replace(function, current=LinkSpeed())
+def _of_both_ends(state: FunctionState, above: FunctionState | None) -> LinkSpeed | None:
+    """Return the most that both ends of a function's link can, `None` where that is not told.
+
+    Of the function alone it is known where it runs at all that it can, or is a GPU at rest.
+    """
+    function, most = state.function, state.function.most
+    if not (most.generation and most.lanes):
+        return None
+    if above is None or not (above.function.most.generation and above.function.most.lanes):
+        now = function.current
+        rests = now == LinkSpeed(_AT_REST, most.lanes) and kind_of(function) == "gpu"
+        return most if now == most or rests else None
+    both, _ = link_between(replace(function, current=LinkSpeed()), above.function)
+    return LinkSpeed(both.generation, both.lanes)
 
 
 def _untold(devices: Sequence[str], what: str) -> str:
@@ -318,6 +345,8 @@ def _payload(setup: Setup) -> Checked:
     untold: list[str] = []
     devices = setup.of_kind(*_LEAVES)
     for device, state in devices:
+        if state.is_express is False:
+            continue
         if state.payload is None:
             untold.append(device)
             continue
@@ -556,6 +585,7 @@ def _governor(setup: Setup) -> Checked:
 
 
 _RULES: Final[tuple[Callable[[Setup], Checked], ...]] = (
+    _machine,
     _links,
     _access_control,
     _translation,

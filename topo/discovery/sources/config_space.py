@@ -80,6 +80,13 @@ def config_payload(config: bytes) -> Payload | None:
     return Payload(*(_SMALLEST_PAYLOAD << step for step in steps))
 
 
+def config_is_express(config: bytes) -> bool | None:
+    """Return whether a function has a PCI Express link; `None` where the space is cut."""
+    if len(config) < _BASIC_SIZE:
+        return None
+    return any(capability == _EXPRESS for _, capability in _basic(config))
+
+
 def config_redirects(config: bytes) -> bool | None:
     """Return whether a port redirects peer requests (ACS); `None` where the space is cut."""
     if len(config) <= _BASIC_SIZE:
