@@ -62,6 +62,55 @@ def fio(*jobs, stamp=1_700_000_000, **shared):
     return json.dumps(root).encode()
 
 
+def fio_text(
+    *groups, rw="read", bs="(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB", command="", old=False
+):
+    """Return fio's text of groups of `{"READ": "6513MiB/s (6829MB/s)"}`."""
+    lines = [f"$ {command}"] if command else []
+    lines += [
+        f"job{at}: (g={at}): rw=read, bs={bs}, ioengine=libaio, iodepth=32"
+        for at in range(len(groups))
+    ]
+    lines += ["fio-2.16" if old else "fio-3.36", "Starting 1 process", ""]
+    lines += ["job0: (groupid=0, jobs=1): err= 0: pid=4242: Mon Nov  2 10:00:00 2026"]
+    lines += ["  read: IOPS=6512, BW=6513MiB/s (6829MB/s)(64.0GiB/10062msec)"]
+    for at, group in enumerate(groups):
+        lines += ["", f"Run status group {at} (all jobs):"]
+        for way, rate in group.items():
+            before = "io=65536MB, aggrb" if old else "bw"
+            lines.append(f"  {way:>5}: {before}={rate}, minb=1, run=10062-10062msec")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def ior(*, write="", read="5600.00", options="-r -t 1m -b 16g", nodes=1, size="1 MiB"):
+    """Return IOR's text with its best rates in MiB/s."""
+    lines = ["IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O", ""]
+    lines += [f"Command line        : ior {options}", "Options: ", f"nodes               : {nodes}"]
+    lines += ["tasks               : 8", f"xfersize            : {size}", "", "Results: ", ""]
+    lines += [f"Max Write: {write} MiB/sec (1.00 MB/sec)"] if write else []
+    lines += [f"Max Read:  {read} MiB/sec (1.00 MB/sec)"] if read else []
+    return ("\n".join(lines) + "\n").encode()
+
+
+def elbencho(*phases, command="", unit="MiB/s"):
+    """Return elbencho's text with `(phase, first, last)` in its unit."""
+    lines = ["ISO DATE: 2026-11-02T10:00:00+0000", f"COMMAND LINE: {command}"] if command else []
+    lines += ["OPERATION   RESULT TYPE         FIRST DONE   LAST DONE"]
+    lines += ["=========== ================    ==========   ========="]
+    for phase, first, last in phases:
+        lines += [f"{phase:<11} Elapsed time     :      4.201s      4.322s"]
+        lines += [f"            IOPS             :{first:>12}{last:>12}"]
+        lines += [f"            Throughput {unit} :{first:>12}{last:>12}"]
+        lines += ["            Total MiB        :       65536       65536", "---"]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def dlio(*, hosts=1, caching=False, **metric):
+    """Return DLIO's summary with these metrics."""
+    summary = {"num_accelerators": 4, "num_hosts": hosts, "potential_caching": caching}
+    return json.dumps({**summary, "start": "2026-11-02T10:00:00.1", "metric": metric}).encode()
+
+
 def gdsio(*lines):
     """Return gdsio's text of `(way, transfer, gib_per_s)` runs, each below its command."""
     return "".join(

@@ -343,11 +343,41 @@ def test_perftest_writes_mib_and_calls_them_mb(unit, rate, expected):
     assert lines(found) == {("nic0", "storage"): pytest.approx(expected, rel=1e-5)}
 
 
-def test_a_table_of_perftest_without_its_head_says_what_is_missing():
-    rows = perftest(380).partition(b"#bytes")
-    with pytest.raises(TopoError, match="without the head that names the test") as caught:
-        measure(built(ONE_PORT), rows[1] + rows[2])
-    assert "whole output" in caught.value.findings[0].help
+def headless(data):
+    return data[data.index(b"#bytes") - 1 :]
+
+
+def test_a_table_of_perftest_without_its_head_is_compared_only():
+    found = measure(built(ONE_PORT), headless(perftest(380)))
+    (reading,) = found.readings
+    assert reading.sample.rate == 380 * GB / 8
+    assert reading.forecast.theoretical == pytest.approx(50 * GB)
+    assert found.lines == ()
+    assert "in the head that is cut off" in reading.sample.unwritten
+
+
+@pytest.mark.parametrize(
+    ("command", "out"),
+    [
+        ("ib_write_bw -d mlx5_0 -F --report_gbits 10.0.0.1", True),
+        ("ib_write_bw -d mlx5_0 -F otherhost", True),
+        ("ib_write_bw -d mlx5_0", False),
+        ("ib_write_bw", False),
+        ("ib_send_bw -a otherhost", True),
+        ("ib_read_bw -d mlx5_0 10.0.0.1", False),
+        ("ib_read_bw -d mlx5_0", True),
+    ],
+)
+def test_a_command_above_a_table_names_the_test_and_its_side(command, out):
+    data = f"$ {command}\n".encode() + headless(perftest(380))
+    ends = ("nic0", "storage") if out else ("storage", "nic0")
+    assert lines(measure(built(ONE_PORT), data)) == {ends: pytest.approx(380 * GB / 8)}
+
+
+def test_a_command_that_goes_both_ways_has_a_sum():
+    data = b"$ ib_write_bw -b 10.0.0.1\n" + headless(perftest(700))
+    (reading,) = measure(built(ONE_PORT), data).readings
+    assert reading.sample.both
 
 
 @pytest.mark.parametrize(
@@ -527,7 +557,6 @@ def test_edr_fills_its_wire():
     ("data", "kind", "expected"),
     [
         (fio(({}, {"read": 1e9})), "gdsio", "has results of fio, not of gdsio"),
-        (b"   READ: bw=100MiB/s\n", None, "text of fio"),
         (b"<system version='1'/>", None, "an NCCL topology file"),
         (b"", None, "an empty file"),
         (b'{"nvbandwidth" : {"testcases": [', None, "breaks off"),

@@ -12,8 +12,12 @@ from tests.discovery.test_mutations import damaged
 from tests.machines import TWO_SOCKETS, built
 from tests.measuring.results import (
     bandwidth_test,
+    dlio,
+    elbencho,
     fio,
+    fio_text,
     gdsio,
+    ior,
     nvbandwidth,
     nvbandwidth_text,
     p2p_test,
@@ -52,6 +56,11 @@ SAMPLES = [
     bandwidth_test(("Device to Host", "PINNED", 50.0), csv=True),
     rocm_bandwidth_test(ROCM, [["N/A", "N/A", 80, 60]]),
     transferbench(ROCM, [[0, 0, "N/A", 25]] * 3) + TRANSFER,
+    fio_text({"READ": "6513MiB/s (6829MB/s)"}, command="fio --filename=/dev/nvme0n1 --direct=1"),
+    ior(write="4000.50", options="-w -r --posix.odirect"),
+    elbencho(("READ", 6600, 6500), command='"elbencho" "-b" "1m" "--direct" "/dev/nvme0n1" '),
+    dlio(train_io_mean_MB_per_second=5000.0, save_checkpoint_io_mean_GB_per_second=3.5),
+    b"$ ib_write_bw -d mlx5_0 10.0.0.1\n #bytes" + perftest(380).partition(b" #bytes")[2],
     perftest(380) + perftest(300, above="$ ib_write_bw --use_cuda=0"),
 ]
 LIMIT_S = 5

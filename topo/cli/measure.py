@@ -25,6 +25,9 @@ _KINDS = (
     "bandwidthTest",
     "rocm-bandwidth-test",
     "TransferBench",
+    "ior",
+    "elbencho",
+    "dlio",
 )
 
 
@@ -96,10 +99,10 @@ def command(
     """Put measured rates into a file, beside what topo expected.
 
     RESULT is what one of these printed: nvbandwidth, p2pBandwidthLatencyTest, bandwidthTest,
-    rocm-bandwidth-test, TransferBench; fio --output-format=json, gdsio; perftest (ib_write_bw);
-    nccl-tests or rccl-tests (all_reduce_perf). Its rates become `measured:` lines of FILE, whose
-    comments and layout stay; a rate for a pair that is there replaces it. Then `topo compare FILE
-    --at measured` uses them. The busbw of a collective is compared only.
+    rocm-bandwidth-test, TransferBench; fio, gdsio, ior, elbencho, DLIO (summary.json); perftest
+    (ib_write_bw); nccl-tests or rccl-tests (all_reduce_perf). Its rates become `measured:` lines of
+    FILE, whose comments and layout stay; a rate for a pair that is there replaces it. Then `topo
+    compare FILE --at measured` uses them. The busbw of a collective is compared only.
 
     With --host this host is measured, in place of a RESULT: pinned and pageable copies of each
     NVIDIA GPU both ways, each pair of GPUs, all at once, copies by cores, and reads of what --read

@@ -16,8 +16,11 @@ from topo.discovery.file_kinds import file_kind
 from topo.errors import ExchangeError, Finding
 from topo.measuring.readers import (
     bandwidth_test,
+    dlio,
+    elbencho,
     fio,
     gdsio,
+    ior,
     nccl_tests,
     nvbandwidth,
     p2p_test,
@@ -40,22 +43,28 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     bandwidth_test.PROGRAM: bandwidth_test.read,
     rocm_bandwidth_test.PROGRAM: rocm_bandwidth_test.read,
     transferbench.PROGRAM: transferbench.read,
+    ior.PROGRAM: ior.read,
+    elbencho.PROGRAM: elbencho.read,
+    dlio.PROGRAM: dlio.read,
 }
 _HEAD: Final = 1 << 18
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARKS: Final = (
     ("nvbandwidth", nvbandwidth.MARK),
-    ("fio", rb'"fio version"\s*:'),
+    ("fio", fio.MARK),
     ("gdsio", rb"IoType:\s*\w+\s+XferType:"),
     ("nccl-tests", nccl_tests.MARK),
     (p2p_test.PROGRAM, p2p_test.MARK),
     (bandwidth_test.PROGRAM, bandwidth_test.MARK),
     (rocm_bandwidth_test.PROGRAM, rocm_bandwidth_test.MARK),
     (transferbench.PROGRAM, transferbench.MARK),
+    (ior.PROGRAM, ior.MARK),
+    (elbencho.PROGRAM, elbencho.MARK),
+    (dlio.PROGRAM, dlio.MARK),
     ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
 )
 _ASK_AGAIN: Final = (
-    (rb"(?m)^\s*(READ|WRITE): bw=", "text of fio", "run `fio --output-format=json`"),
+    (ior.MDTEST_MARK, "output of mdtest: files a second, no bandwidth", "run `ior -w -r -t 1m`"),
 )
 
 

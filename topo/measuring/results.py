@@ -21,6 +21,7 @@ SMALL: Final = 128 * 2**10  # bytes: below, operations a second are measured, no
 BOTH_SUMMED: Final = "a sum of both directions"
 OTHER_WAY_BUSY: Final = "measured while the other direction was busy"
 DIAGONAL: Final = "the diagonal: one device's own memory, read and written, on no link"
+CACHED: Final = "not O_DIRECT: the page cache may have answered"
 SMALL_BLOCKS: Final = "transfers below 128 KiB: operations a second, not bandwidth"
 _QUOTED: Final = re.compile(r"^[ \t]*(?:>[ \t]?){1,8}")
 _MOST: Final = 1e15  # bytes/s: beyond, a number is damaged

@@ -10,7 +10,6 @@ import re
 from typing import Final
 
 from topo.discovery.foreign import read_lines
-from topo.errors import ExchangeError, Finding
 from topo.measuring.results import BOTH_SUMMED, RAM, End, Result, Results, gpu, number, small_text
 
 _TITLE: Final = re.compile(
@@ -29,6 +28,11 @@ _GPU_ADDRESS: Final = re.compile(r"--use_cuda_bus_id[= ]([0-9a-fA-F:.]{5,16})")
 _WAITING: Final = "Waiting for client to connect"
 _NETWORK_UNITS: Final = {"Gb/sec": 1.25e8, "MB/sec": 2.0**20, "MiB/sec": 2.0**20, "GB/sec": 1e9}
 _SMALL_MESSAGE: Final = 64 * 2**10
+_SMALL: Final = "messages below 64 KiB: operations a second, not bandwidth"
+_NO_HEAD: Final = "which test it was, and so which way, stands in the head that is cut off"
+_COMMAND: Final = re.compile(r"\bib_(write|read|send)_bw\b[^\n]{0,400}")
+_ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+_FLAGS: Final = ("-a", "-b", "-e", "-F", "-N", "-O", "-R", "-z", "--report_gbits", "--all")
 
 
 def read(data: bytes, name: str) -> Results:
@@ -36,9 +40,7 @@ def read(data: bytes, name: str) -> Results:
     text = "\n".join(read_lines(data, name))
     titles = list(_TITLE.finditer(text))
     if not titles and _TABLE.search(text):
-        message = f"`{name}` has a table of perftest without the head that names the test"
-        help = "which way the data went stands there: paste the whole output"
-        raise ExchangeError(Finding("no-results", message, help=help))
+        return _headless(text)
     results: list[Result] = []
     left_out: list[str] = []
     start = 0
@@ -55,6 +57,58 @@ def read(data: bytes, name: str) -> Results:
         else:
             results.append(result)
     return Results("perftest", tuple(results), left_out=tuple(left_out))
+
+
+def _headless(text: str) -> Results:
+    """Return the rates of tables whose head is cut off: the command above names the test.
+
+    Without one the data is taken to leave the card's host, and the rate is compared only: a cable
+    is as fast one way as the other.
+    """
+    results: list[Result] = []
+    start = 0
+    for table in _TABLE.finditer(text):
+        commands = list(_COMMAND.finditer(text, start, table.start()))
+        start = table.end()
+        unit, (size, rate) = _NETWORK_UNITS.get(table[2]), _fastest(text[table.end() :])
+        if unit is None or rate is None:
+            continue
+        command = commands[-1] if commands else None
+        words = command[0].split() if command else []
+        both = any(re.fullmatch(r"-b|--bidirectional", word) for word in words)
+        device = (
+            re.search(r"\s(?:-d|--ib-dev[= ])\s*([\w.-]{1,40})", command[0]) if command else None
+        )
+        gpus = _GPU.search(command[0]) if command else None
+        memory = gpu(int(gpus[1] or gpus[2])) if gpus else RAM
+        card = End("card", name=device[1] if device else "")
+        # Reads bring data to the client, writes and sends take it away.
+        outward = (command is not None and command[1] == "read") != _is_client(words)
+        unwritten = "" if command else _NO_HEAD
+        if size < _SMALL_MESSAGE:
+            unwritten = _SMALL
+        results.append(
+            Result(
+                f"perftest {command[0].split()[0] if command else 'without its head'}",
+                *((memory, card) if outward else (card, memory)),
+                rate * unit,
+                via="" if memory is RAM else "nic-direct",
+                both=both,
+                unwritten=BOTH_SUMMED if both else unwritten,
+            )
+        )
+    return Results("perftest", tuple(results))
+
+
+def _is_client(words: list[str]) -> bool:
+    """Return whether a command is of a client, which names its server last; without one it is."""
+    if not words:
+        return True
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    named = not last.startswith("-") and not last.isdecimal()
+    return bool(_ADDRESS.fullmatch(last)) or (
+        named and len(words) > 1 and (not before.startswith("-") or before in _FLAGS)
+    )
 
 
 def _message_rate(title: re.Match[str], text: str) -> Result | str:
@@ -79,7 +133,7 @@ def _message_rate(title: re.Match[str], text: str) -> Result | str:
     both = "Bidirectional" in title[1]
     unwritten = BOTH_SUMMED if both else ""
     if size < _SMALL_MESSAGE:
-        unwritten = "messages below 64 KiB: operations a second, not bandwidth"
+        unwritten = _SMALL
     return Result(
         test,
         *((memory, card) if sends else (card, memory)),
