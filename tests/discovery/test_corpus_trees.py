@@ -27,7 +27,7 @@ from topo.views.diagram.sheet import draw
 
 CHECKED: Counter[tuple[str, str]] = Counter()
 REFUSED = {
-    "asus-esc8000a-numactl": "output of numactl",
+    "asus-esc8000a-numactl": "tells its CPUs and NUMA nodes",
 }
 LCA = {
     "Bridge(0-1)": {"PHB"},

@@ -115,6 +115,8 @@ def probe(
                 left_out.append(f"{test.label}: {error}")
             else:
                 results += test.told(rates)
+    if progress is not None:
+        progress(len(tests), len(tests))
     if not results:
         message = "nothing could be measured on this host"
         raise ExchangeError(Finding("probe-failed", message, notes=tuple(left_out)))
