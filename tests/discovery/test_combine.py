@@ -12,6 +12,7 @@ from tests.discovery import trees, twins
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_mutations import damaged
 from tests.discovery.twins import card, cpu, gpu, pci, switch, system
+from topo.discovery.combine import combined
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError, TopoError
 from topo.topology.build import build_topology
@@ -323,3 +324,15 @@ def test_a_link_inside_the_chip_goes_with_its_gpu_to_the_other_sources_cpus():
     link = '<c2c bw="44712" count="5"/>'
     blind = system(cpu(-1, gpu("0000:21:00.0", link), card("0000:22:00.0", "mlx5_1")))
     assert "- gpu0 -- cpu1: 5x nvlink-c2c 44.712 GB/s" in together(blind, nccl()).yaml
+
+
+def test_one_after_the_other_is_as_all_at_once():
+    """What was combined already is told apart from the next source."""
+    matrix, tree = smi(code="SYS", near="PHB", nodes=(0, 0)), LSPCI
+    nodes = b"Model name: AMD EPYC 7763 64-Core Processor\nSocket(s): 1\nNUMA node0 CPU(s): 0-3\n"
+    sources = [discover(None, data, name) for data, name in ((matrix, "a"), (tree, "b"))]
+    further = discover(None, nodes, "c")
+    at_once = import_together([*sources, further])
+    in_steps = import_together([combined(sources), further])
+    assert "part: epyc-7763" in in_steps.yaml
+    assert in_steps.yaml == at_once.yaml

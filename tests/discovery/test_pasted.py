@@ -9,6 +9,7 @@ from hypothesis import given
 
 from tests.discovery.issues import CHECK, COLLECT_ENV, ISSUES, LEGEND, MATRIX, PORTS, TRACKER
 from tests.discovery.ragged import hostile_twins, survives
+from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_mutations import damaged
 from topo.discovery.importing import discover, import_text
 from topo.discovery.pasted import blocks_of
@@ -99,6 +100,27 @@ def test_a_web_page():
     found = imported("web page")
     assert found.kind == "nccl"
     assert "size: 202.4 GB" in found.yaml
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason=f"NO CORPUS at {CORPUS}")
+def test_real_outputs_in_one_text():
+    """A tree, single devices by -vvv, NUMA nodes and a matrix: a report of one server."""
+    lspci = CORPUS / "lspci"
+    files = [
+        lspci / "asus-esc8000a-lspci-tv.txt",
+        lspci / "asus-esc8000a-numactl.txt",
+        CORPUS / "nvidia-smi" / "asus-esc8000a-4xRTX6000Ada-CX7.txt",
+    ]
+    parts = [file.read_text(encoding="utf-8") for file in files]
+    devices = (lspci / "asus-esc8000a-lspci-vvv-devices.txt").read_text(encoding="utf-8")
+    parts += re.split(r"(?m)^(?=\$ )", devices)
+    text = "# A server\n" + "".join(f"\n## Part\n```\n{part}\n```\n" for part in parts)
+    found = import_text(None, text.encode(), "report.md")
+    gpus = found.machine.of_kind("gpu")
+    assert [(gpu.link.generation, gpu.link.lanes) for gpu in gpus if gpu.link] == [(4, 16)] * 4
+    assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (1,)]
+    assert found.yaml.count("size: [202.5 GB, 202.9 GB]") == 1
+    assert not said(found, "sources-disagree")
 
 
 def test_a_second_host_is_not_mixed_in():

@@ -56,8 +56,8 @@ def combined(machines: Sequence[Machine]) -> Machine:
     result, *further = sorted(machines, key=lambda machine: bool(machine.tells_only))
     if result.tells_only:
         raise alone(machines)
-    for number, machine in enumerate(further, 2):
-        lead = f"{number}: "  # makes ids that no other machine's devices have
+    for machine in further:
+        lead = f"{len(result.together) + 2}: "  # makes ids that no other machine's devices have
         renamed = replace(
             machine,
             devices=tuple(

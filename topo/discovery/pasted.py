@@ -20,7 +20,7 @@ from topo.discovery.file_kinds import KINDS, FileKind, file_kind, line_marks
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine
 from topo.errors import ExchangeError, Finding
-from topo.phrases import counted
+from topo.phrases import and_more, counted
 from topo.records import dataclass
 
 _Read = Callable[[str, bytes, str], Machine]
@@ -50,6 +50,7 @@ _CONTINUES: Final = {  # paragraphs that belong to the one before
     "nvidia-smi": re.compile(r"\s*(?:NIC )?Legend:|\s*(?:X|NV#|NIC\d{1,4})\s*[=:]"),
     "nvme": re.compile(r"\s*Device\s+Generic\b|\s*/dev/nvme"),
 }
+_SOME: Final = "some of its PCI devices"
 _MOST_BLOCKS, _FEW = 200, 12
 _LARGEST: Final = 4 * 2**20
 
@@ -241,17 +242,16 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
     if not kinds or kinds == {whole.importer}:
         return None
     told: list[tuple[Block, Machine]] = []
-    skipped: list[str] = []
+    skipped: list[tuple[Block, str]] = []
     for block in blocks:
         if not block.kind.importer:
-            advice = f": {block.kind.help}" if block.kind.help else ""
-            skipped.append(f"{block.lines} ({block.kind.words}{advice})")
+            skipped.append((block, block.kind.help))
             continue
         try:
             told.append((block, _read_block(block, name, read)))
         except ExchangeError as error:
             message = error.findings[0].message.replace(f"`{name} {block.lines}`", "it")
-            skipped.append(f"{block.lines} ({block.kind.words}: {message})")
+            skipped.append((block, message))
     if not told:
         return None
     told.sort(key=lambda source: _order(source[1]))
@@ -260,26 +260,11 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
         raise alone([replace(source, file=name) for _, source in told])
     taken = [told[0][0]]
     for block, source in further:
-        reason = ""
         try:
-            together = combined([machine, source])
-            before = {*machine.findings, *source.findings}
-            new = [finding for finding in together.findings if finding not in before]
-            if any(finding.severity == "error" for finding in new):
-                reason = "it contradicts what was taken: is it of another host?"
-            elif not source.tells_only and any(
-                finding.code == "sources-disagree" and source.kind == kept.kind.importer
-                for finding in new
-                for kept in taken
-            ):
-                reason = "it says otherwise than the one before: is it of another host?"
+            machine = _joined(machine, source, taken)
+            taken.append(block)
         except ExchangeError as error:
-            reason = error.findings[0].message
-        if reason:
-            skipped.append(f"{block.lines} ({block.kind.words}: {reason})")
-            continue
-        machine = together
-        taken.append(block)
+            skipped.append((block, error.findings[0].message))
     return replace(
         machine,
         file=name,
@@ -295,6 +280,34 @@ def _read_block(block: Block, name: str, read: _Read) -> Machine:
     return machine
 
 
+def _joined(machine: Machine, source: Machine, taken: Sequence[Block]) -> Machine:
+    """Return the machine with what a further source adds to it.
+
+    Raises an `ExchangeError` where the source is of another machine, as far as that shows.
+    """
+    together = combined([machine, source])
+    before = {*machine.findings, *source.findings}
+    new = [finding for finding in together.findings if finding not in before]
+    if any(finding.severity == "error" for finding in new):
+        if source.kind == "lspci" and not source.tells_only and _is_part_of(source, machine):
+            return _joined(machine, replace(source, tells_only=_SOME), taken)
+        message = "it contradicts what was taken: is it of another host?"
+        raise ExchangeError(Finding("sources-disagree", message))
+    is_further = any(block.kind.importer == source.kind for block in taken)
+    disagrees = any(finding.code == "sources-disagree" for finding in new)
+    if is_further and disagrees and not source.tells_only:
+        message = "it says otherwise than the one before: is it of another host?"
+        raise ExchangeError(Finding("sources-disagree", message))
+    return together
+
+
+def _is_part_of(source: Machine, machine: Machine) -> bool:
+    """Whether a machine has all GPUs and cards of a source: ``lspci -vvv -s 41:00.0``."""
+    there = {address for device in machine.devices for address in device.pci}
+    ends = source.of_kind("gpu", "nic", "dpu", "nvme")
+    return bool(ends) and all(there.issuperset(device.pci) for device in ends)
+
+
 def _order(machine: Machine) -> tuple[bool, bool, int]:
     """Return what sources are sorted by: those that tell more of a machine before others."""
     return (
@@ -304,7 +317,7 @@ def _order(machine: Machine) -> tuple[bool, bool, int]:
     )
 
 
-def _said(taken: list[Block], skipped: list[str]) -> Iterator[Finding]:
+def _said(taken: list[Block], skipped: list[tuple[Block, str]]) -> Iterator[Finding]:
     in_order = sorted(taken, key=lambda block: block.first)
     words = ", ".join(f"{block.lines} ({block.kind.words})" for block in in_order[:_FEW])
     more = f" and {len(in_order) - _FEW} more" if len(in_order) > _FEW else ""
@@ -315,7 +328,14 @@ def _said(taken: list[Block], skipped: list[str]) -> Iterator[Finding]:
         help="what stands around it was not read; a part by itself: paste it into a file",
     )
     if skipped:
-        shown = "; ".join(skipped[:_FEW])
-        more = f"; and {len(skipped) - _FEW} more" if len(skipped) > _FEW else ""
-        message = f"skipped {counted(len(skipped), 'part')} of the text: {shown}{more}"
+        alike: dict[tuple[str, str], list[str]] = {}
+        for block, reason in skipped:
+            alike.setdefault((block.kind.words, reason), []).append(block.lines)
+        parts = [
+            f"{and_more(lines)} ({': '.join(word for word in words if word)})"
+            for words, lines in alike.items()
+        ]
+        more = f"; and {len(parts) - _FEW} more" if len(parts) > _FEW else ""
+        count = counted(len(skipped), "part")
+        message = f"skipped {count} of the text: {'; '.join(parts[:_FEW])}{more}"
         yield Finding("text-skipped", message, severity="warning")
