@@ -83,6 +83,12 @@ def test_settings_say_what_they_are_worth(topo):
     assert worth["same"] is False
 
 
+def test_where_no_card_has_a_name_nothing_claims_to_set_one(topo):
+    words = topo("affinity", "gds-textbook", "--as", "nccl").out
+    assert "with the cards named" in words
+    assert "with this" not in words
+
+
 def test_settings_go_to_a_file(topo, tmp_path):
     done = topo("affinity", "dgx-a100", "--as", "mooncake", "-o", "matrix.json")
     assert done.code == 0

@@ -32,6 +32,7 @@ _NAMES: Final[Mapping[Tool, str]] = {
     "dra": "Kubernetes",
     "numactl": "numactl",
 }
+_BY_RDMA_NAME: Final = ("nccl", "ucx", "nixl", "mooncake")
 _BY_ITSELF: Final[Mapping[Tool, str]] = {
     "nccl": "NCCL takes the widest, then the nearest cards itself where it sees the PCIe tree",
     "ucx": "UCX takes the two best devices of the NUMA node, and which of equal ones is open",
@@ -99,10 +100,20 @@ def worth_words(configuration: Configuration) -> str:
     count = len(configuration.server.processes)
     gpus = "One GPU" if count == 1 else f"{count} GPUs at once"
     ends = "pinned RAM" if configuration.tool in ("slurm", "numactl") else "network cards"
+    with_them = "with this" if _names_a_card(configuration) else "with the cards named"
     return (
-        f"{gpus}, {ends} to GPU by {listed(worth.via)}: {_rate(worth.settings)} with this, "
+        f"{gpus}, {ends} to GPU by {listed(worth.via)}: {_rate(worth.settings)} {with_them}, "
         f"{_default(worth)} by default: {_BY_ITSELF[configuration.tool]}."
     )
+
+
+def _names_a_card(configuration: Configuration) -> bool:
+    """Whether a file by RDMA names can name anything; files of other tools need none."""
+    if configuration.tool not in _BY_RDMA_NAME:
+        return True
+    server = configuration.server
+    used = {card for process in server.processes for card in process.cards}
+    return any(server.cards[card].ports for card in used)
 
 
 def _default(worth: Worth) -> str:
