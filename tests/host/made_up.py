@@ -41,7 +41,8 @@ class MadeUp(Sysfs):
     def __init__(self):
         super().__init__()
         self.gpus, self.cards, self.switch_ports = [], [], []
-        self.put("proc/cpuinfo", "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C")
+        model = "Intel(R) Xeon(R) Platinum 8480C"
+        self.put("proc/cpuinfo", f"processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu vme lm")
         for node in range(2):
             self.node(node, f"{node * 2}-{node * 2 + 1}", 1_000_000_000)
             for cpu in range(2):

@@ -45,7 +45,7 @@ def command(machine: verb.Machine, how: verb.How, host: str | None, as_json: boo
     if host is not None:
         if machine.file:
             raise click.UsageError("--host is about a host, and FILE about a machine: give one.")
-        return _check_host(host, machine, as_json)
+        return _check_host(host, machine, how, as_json)
     if not machine.file:
         raise click.UsageError("Missing argument 'FILE'.")
     topology = machine.load()
@@ -74,7 +74,7 @@ def command(machine: verb.Machine, how: verb.How, host: str | None, as_json: boo
 _SHOWN_OF_IMPORT = ("broken-archive", "host-text-left-out", "hidden-switches", "gpu-off-fabric")
 
 
-def _check_host(host: str, machine: verb.Machine, as_json: bool) -> int:
+def _check_host(host: str, machine: verb.Machine, how: verb.How, as_json: bool) -> int:
     """Say how a host is set up, and what that costs."""
     from topo.discovery.importing import import_machine
     from topo.host.host_check import check_host
@@ -90,7 +90,7 @@ def _check_host(host: str, machine: verb.Machine, as_json: bool) -> int:
         topology = topology.replace(machine.overrides)
     is_guess = any(found.code == "guessed-storage" for found in imported.findings)
     whole = topology.without(*machine.without) if machine.without else topology
-    outcome = check_host(whole, state, has_storage=not is_guess)
+    outcome = check_host(whole, state, has_storage=not is_guess, at=how.at)
     of_import = [found for found in imported.findings if found.code in _SHOWN_OF_IMPORT]
     findings = (*of_import, *outcome.findings)
     if as_json:

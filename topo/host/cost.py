@@ -12,6 +12,7 @@ from topo.study.compare import compare
 from topo.units import format_rate
 
 if TYPE_CHECKING:
+    from topo.description.description import Basis
     from topo.host.problems import Ask, Problem
     from topo.study.answers import PathAnswer
     from topo.topology.topology import Topology
@@ -36,7 +37,7 @@ class _Answer:
         return f"{'at most ' * self.at_most}{format_rate(self.rate)}"
 
 
-def cost(machine: Topology, problem: Problem) -> tuple[str, ...]:
+def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
     """Return sentences on what a problem costs where all else is well.
 
     Parameters
@@ -45,11 +46,13 @@ def cost(machine: Topology, problem: Problem) -> tuple[str, ...]:
         The machine with everything set up well.
     problem
         The one in question.
+    at
+        Which figure of each capacity to use.
     """
     if problem.unpriced:
         return (f"cost: {problem.unpriced}",)
     if problem.compared:
-        return (_compared(machine, *problem.compared),)
+        return (_compared(machine, problem.compared, at),)
     try:
         better = machine.replace(dict(problem.better)) if problem.better else machine
         as_it_is = machine.replace(dict(problem.now)) if problem.now else machine
@@ -59,8 +62,8 @@ def cost(machine: Topology, problem: Problem) -> tuple[str, ...]:
     losses: list[str] = []
     kept: list[str] = []
     for ask in problem.asks:
-        rates = {(answer.what, answer.path): answer for answer in _answers(better, ask)}
-        for answer in _answers(as_it_is, ask):
+        rates = {(answer.what, answer.path): answer for answer in _answers(better, ask, at)}
+        for answer in _answers(as_it_is, ask, at):
             could_be = rates.get((answer.what, answer.path))
             if could_be is None or could_be.rate is None:
                 continue
@@ -70,7 +73,7 @@ def cost(machine: Topology, problem: Problem) -> tuple[str, ...]:
                 continue
             told = str(answer)
             by_default = problem.instead if ask == problem.asks[0] else None
-            through = by_default and next(_answers(as_it_is, by_default), None)
+            through = by_default and next(_answers(as_it_is, by_default, at), None)
             if answer.rate is None and through and through.rate is not None:
                 told = f"refused, and {through} by {through.path}"
             losses.append(
@@ -79,9 +82,9 @@ def cost(machine: Topology, problem: Problem) -> tuple[str, ...]:
     return tuple(losses[:_MOST] or kept[:1]) or ("cost: not known: nothing here asks for it",)
 
 
-def _compared(machine: Topology, now: Ask, better: Ask) -> str:
+def _compared(machine: Topology, asks: tuple[Ask, ...], at: Basis) -> str:
     """Return a sentence on two questions of one machine."""
-    first, second = (next(_answers(machine, ask), None) for ask in (now, better))
+    first, second = (next(_answers(machine, ask, at), None) for ask in asks)
     if first is None or second is None or second.rate is None:
         return "cost: not known: nothing here asks for it"
     is_none = first.rate is not None and second.rate <= first.rate * (1 + _AS_FAST)
@@ -90,7 +93,7 @@ def _compared(machine: Topology, now: Ask, better: Ask) -> str:
     return f"{lead}{first.what} by {first.path} is {first}, {other} {second}"
 
 
-def _answers(machine: Topology, ask: Ask) -> Iterator[_Answer]:
+def _answers(machine: Topology, ask: Ask, at: Basis) -> Iterator[_Answer]:
     """Yield the answers to a question: of two ends by its path, else by the best of the usual ones.
 
     A question that the machine has no ends for yields nothing.
@@ -102,6 +105,7 @@ def _answers(machine: Topology, ask: Ask) -> Iterator[_Answer]:
             source=source,
             target=target,
             via=(via,) if via else (),
+            at=at,
             policy=Policy(pairing="nearest") if source else None,
         )
     except TopoError:

@@ -11,6 +11,7 @@ from topo.host.problems import Checked, Setup, check_setup
 from topo.records import dataclass
 
 if TYPE_CHECKING:
+    from topo.description.description import Basis
     from topo.host.kernel_state import HostState
     from topo.topology.topology import Topology
 
@@ -39,7 +40,13 @@ class HostCheck:
         return not any(finding.severity == "warning" for finding in self.findings)
 
 
-def check_host(topology: Topology, state: HostState, *, has_storage: bool = True) -> HostCheck:
+def check_host(
+    topology: Topology,
+    state: HostState,
+    *,
+    has_storage: bool = True,
+    at: Basis = "theoretical",
+) -> HostCheck:
     """Check how a host is set up, and ask what each problem costs on it.
 
     Parameters
@@ -50,6 +57,8 @@ def check_host(topology: Topology, state: HostState, *, has_storage: bool = True
         What its kernel says of it.
     has_storage
         Whether its source tells where storage is: else nothing is asked of its workloads.
+    at
+        Which figure of each capacity the costs are of.
     """
     checked = check_setup(Setup(state, topology, has_storage))
     problems = [problem for outcome in checked for problem in outcome.problems]
@@ -65,7 +74,7 @@ def check_host(topology: Topology, state: HostState, *, has_storage: bool = True
             problem.message,
             severity=problem.severity,
             help=problem.help,
-            notes=cost(well, problem),
+            notes=cost(well, problem, at),
         )
         for problem in problems
     ]

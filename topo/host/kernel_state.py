@@ -41,7 +41,8 @@ _TRANSLATIONS: Final[dict[str, Translation]] = {
     "DMA": "on",
     "DMA-FQ": "on",
 }
-_HYPERVISOR: Final = re.compile(r"(?m)^flags\s*:.*\bhypervisor\b")
+_FLAGS: Final = re.compile(r"(?m)^flags\s*:(.*)")
+_HYPERVISOR: Final = re.compile(r"\bhypervisor\b")
 _PREFETCHABLE: Final = 0x2000  # IORESOURCE_PREFETCH
 _REGION: Final = re.compile(r"0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16})")
 _BARS: Final = 6
@@ -94,7 +95,7 @@ class HostState:
     open_driver
         Whether NVIDIA's kernel driver is the open one; `None` where none says so.
     is_virtual
-        Whether it is a virtual machine, as its CPU says.
+        Whether it is a virtual machine, as its CPU says; `None` where it has no flags to say so.
     governors
         How many CPUs have which scaling governor, by ``governor`` and ``driver``.
     """
@@ -104,7 +105,7 @@ class HostState:
     modules: frozenset[str] | None
     release: tuple[int, ...]
     open_driver: bool | None
-    is_virtual: bool
+    is_virtual: bool | None
     governors: dict[tuple[str, str], int]
 
 
@@ -127,6 +128,7 @@ def read_host_state(tree: FileTree) -> HostState:
         for function in functions
     }
     driver = tree.text(_DRIVER)
+    flags = _FLAGS.search(tree.text("/proc/cpuinfo"))
     governors = Counter(
         (governor, tree.text(f"{_CPUS}/{cpu}/cpufreq/scaling_driver"))
         for cpu in tree.names(_CPUS)
@@ -139,7 +141,7 @@ def read_host_state(tree: FileTree) -> HostState:
         modules=frozenset(tree.names(_MODULES)) if tree.resolve(_MODULES) else None,
         release=tuple(int(number) for number in _numbers(tree.text(_RELEASE))),
         open_driver="Open Kernel Module" in driver if driver else None,
-        is_virtual=_HYPERVISOR.search(tree.text("/proc/cpuinfo")) is not None,
+        is_virtual=bool(_HYPERVISOR.search(flags[1])) if flags else None,
         governors=dict(sorted(governors.items())),
     )
 

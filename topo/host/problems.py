@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
+from topo.description.names import ranged
 from topo.discovery.pci import LinkSpeed, kind_of, link_between, read_address
 from topo.errors import Severity
 from topo.phrases import counted, listed
@@ -168,7 +169,7 @@ def check_setup(setup: Setup) -> tuple[Checked, ...]:
 
 
 def _names(devices: Sequence[str]) -> str:
-    return listed(devices, most=_MOST_NAMES)
+    return listed(ranged(devices), most=_MOST_NAMES)
 
 
 def _grouped(told: Mapping[str, str]) -> dict[str, list[str]]:
@@ -184,6 +185,8 @@ def _grouped(told: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _machine(setup: Setup) -> Checked:
     """Whether what it says of itself is the hardware's word."""
+    if setup.state.is_virtual is None:
+        return Checked("machine", unknown="whether it is a virtual one is not told")
     if not setup.state.is_virtual:
         return Checked("machine", well="no hypervisor")
     problem = Problem(
