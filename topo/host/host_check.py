@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding, TopoError
+from topo.host import device_rules, link_rules
 from topo.host.cost import cost
-from topo.host.problems import Checked, Setup, check_setup
+from topo.host.problems import Checked, Setup
 from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.host.kernel_state import HostState
     from topo.topology.topology import Topology
+
+
+_RULES: Final[tuple[Callable[[Setup], Checked], ...]] = (
+    device_rules.machine,
+    link_rules.links,
+    link_rules.access_control,
+    link_rules.translation,
+    link_rules.payload,
+    device_rules.windows,
+    device_rules.nodes,
+    device_rules.rdma,
+    device_rules.drivers,
+    device_rules.governor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +76,8 @@ def check_host(
     at
         Which figure of each capacity the costs are of.
     """
-    checked = check_setup(Setup(state, topology, has_storage))
+    setup = Setup(state, topology, has_storage)
+    checked = tuple(rule(setup) for rule in _RULES)
     problems = [problem for outcome in checked for problem in outcome.problems]
     # Sizes of packets are left out: theoretical rates know no heads.
     well = topology
