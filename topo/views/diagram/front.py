@@ -15,6 +15,8 @@ from topo.views.diagram.picture import Picture, Theme, theme_named
 from topo.views.text.sweep import design_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topo.study.front import Placed, Swept
 
 
@@ -25,6 +27,8 @@ _DOT = 4.0
 _ROOM = 16.0  # that a number takes
 _MOST = 12  # designs of the front in the list
 _LINE = 17.0
+_NEAR = 0.2  # of the greatest: a spread of less is shown alone
+_BESIDE = 0.08  # of a spread that is shown alone, before and behind it
 
 
 def draw_front(swept: Swept, *, theme: str = "light") -> Picture:
@@ -72,7 +76,7 @@ class _Sheet(Chart):
         self.height = _HIGH + _LINE * len(self.lines) + _MARGIN
         super().__init__((_WIDE, self.height), theme, f"{swept.sweep.topology.name} sweep")
         self.right, self.bottom = _WIDE - _MARGIN - 14, _HIGH - _BELOW
-        self.most_taken = round_up(max(each.taken or 0.0 for each in self.placed))
+        self.least_taken, self.most_taken = _span([each.taken or 0.0 for each in self.placed])
         self.most = round_up(max(each.value for each in self.placed))
 
     def paint(self) -> None:
@@ -84,15 +88,16 @@ class _Sheet(Chart):
         (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
         self.write((_MARGIN, _MARGIN + 8), Line(title, 16.0, bold=True))
         what = "time until the last byte" if swept.aim == "time" else "rate of the whole"
-        self.write(
-            (_MARGIN, _MARGIN + 30), Line(f"up: {what}; across: {swept.against}", tone="soft")
-        )
+        across = f"across: {swept.against}"
+        if self.least_taken:
+            across += ", not from 0: what differs is a small part"
+        self.write((_MARGIN, _MARGIN + 30), Line(f"up: {what}; {across}", tone="soft"))
         for value in ticks(self.most):
             y = self._y(value)
             self.rule(Rect(_LEFT, y - 0.3, self.right - _LEFT, 0.6), theme.frame)
             line = Line(self._value(value), tone="soft")
             self.write((_LEFT - 8 - line.width, y), line)
-        for value in ticks(self.most_taken):
+        for value in ticks(self.most_taken, start=self.least_taken):
             x = self._x(value)
             self.rule(Rect(x - 0.3, _TOP, 0.6, self.bottom - _TOP + 5), theme.frame)
             self.write((x, self.bottom + 14), Line(self._taken(value), tone="soft"), middle=True)
@@ -160,10 +165,20 @@ class _Sheet(Chart):
         return (field.quantity if field and field.quantity.unit else AMOUNT).text(value)
 
     def _x(self, taken: float) -> float:
-        return _LEFT + taken / self.most_taken * (self.right - _LEFT)
+        share = (taken - self.least_taken) / (self.most_taken - self.least_taken)
+        return _LEFT + share * (self.right - _LEFT)
 
     def _y(self, value: float) -> float:
         return self.bottom - value / self.most * (self.bottom - _TOP)
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """Return where an axis begins and ends: at 0, but for values all in one spot there."""
+    low, high = min(values), max(values)
+    spread = high - low
+    if 0 < spread < _NEAR * high:
+        return low - _BESIDE * spread, high + _BESIDE * spread
+    return 0.0, round_up(high)
 
 
 def _apart(place: tuple[float, float], before: tuple[float, float]) -> bool:
