@@ -26,6 +26,7 @@ KINDS: Final = {
     "rocm-smi": "topo.discovery.sources.rocm_smi",
     "infragraph": "topo.discovery.sources.infragraph",
     "ibnetdiscover": "topo.discovery.sources.ibnetdiscover",
+    "redfish": "topo.discovery.sources.redfish",
     "ibstat": "topo.discovery.sources.rdma_ports",
     "dmidecode": "topo.discovery.sources.dmidecode",
     "numactl": "topo.discovery.sources.numa_nodes",
@@ -164,6 +165,7 @@ _TEXTS: Final = (
     (rb"CCL INFO |=== System : max(Bw|Width)", "nccl-log", "a log of NCCL"),
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
     (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
+    (rb'"@odata\.(?:id|type)"', "redfish", "Redfish resources"),
     (rb"strict graph|digraph", "", "a Graphviz file"),
     (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", YAML),
 )
@@ -183,6 +185,7 @@ _MAGIC: Final = (
     (0, b"\x7fELF", FileKind("", "a program")),
 )
 _JSON: Final = (
+    (b'"@odata.', "redfish", "Redfish resources"),
     (b'"nvbandwidth"', "", "results of nvbandwidth, for `topo measure`"),
     (b'"fio version"', "", "results of fio, for `topo measure`"),
     (b'"properties"', "", "a cufile.json"),

@@ -247,7 +247,7 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
     if len(data) > LARGEST:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))
-    if kind is None:
+    if kind is None and file_kind(data).importer != "redfish":  # whose documents belong together
         from topo.discovery.pasted import machine_in
 
         pasted = machine_in(data, name, discover)

@@ -95,7 +95,7 @@ def read(data: bytes, name: str) -> Machine:
         models = [""] * len(by_socket)  # of a virtual machine, or which CPU has which is not told
     cpus, parts = _cpus(models)
     memories = [
-        _memory(f"modules {at}", cpu.id, of_socket)
+        memory_of(f"modules {at}", cpu.id, of_socket)
         for at, (cpu, of_socket) in enumerate(zip(cpus, by_socket, strict=False))
     ]
     findings = []
@@ -191,7 +191,7 @@ def _by_socket(modules: Sequence[Module]) -> list[list[Module]]:
     return [[module for module in modules if int(module.socket) == socket] for socket in sockets]
 
 
-def _memory(id_: str, cpu: str, modules: Sequence[Module]) -> DiscoveredDevice:
+def memory_of(id_: str, cpu: str, modules: Sequence[Module]) -> DiscoveredDevice:
     """Return the memory of a CPU: the slowest module's speed, as many channels as are in use."""
     channels = _channels(modules)
     sorts = sorted({module.sort for module in modules})
