@@ -35,7 +35,7 @@ def kinds(text):
         ("tracker", ["nvidia-smi", "", "ibstat"]),
         ("mail", ["nvidia-smi", "ibstat", "numactl"]),
         ("log of CI", ["nvidia-smi", "numactl", "dmidecode"]),
-        ("collect_env", ["numactl", "nvidia-smi"]),
+        ("collect_env", ["gpus", "numactl", "nvidia-smi"]),
         ("web page", ["nccl", "numactl"]),
         ("bug report", ["nvidia-smi", "", "dmidecode", "nvidia-smi"]),
     ],
@@ -93,7 +93,8 @@ def test_a_log_of_ci():
 def test_collect_env():
     found = imported("collect_env")
     assert "part: xeon-8480c" in found.yaml
-    assert "4x nvlink" in found.yaml
+    assert "gpu[0-1]: h100-sxm-80gb" in found.yaml
+    assert "4x nvlink 4" in found.yaml
 
 
 def test_a_web_page():

@@ -94,6 +94,21 @@ def part_named(text: str, *, ports: int = 1) -> str:
     return _by_ports(next((names[word] for word in words if word in names), ""), ports)
 
 
+def gpu_named(name: str) -> str:
+    """Return the part of a GPU by what its driver calls it, ``""`` where that is not listed.
+
+    Examples
+    --------
+    >>> gpu_named("NVIDIA H100 80GB HBM3"), gpu_named("Tesla V100-SXM2-16GB"), gpu_named("Acme")
+    ('h100-sxm-80gb', 'v100-sxm-16gb', '')
+    """
+    plain = " ".join(name.lower().replace("-", " ").split()).removeprefix("nvidia ")
+    names = dict(pci_table("names")) | dict(pci_table("driver-names"))
+    words = (plain, f"tesla {plain}", plain.removeprefix("tesla "))
+    part = next((names[word] for word in words if word in names), "")
+    return part if part and catalogue().parts[part].kind == "gpu" else ""
+
+
 def drive_named(model: str, size: float | None) -> str:
     """Return the part of the class that a drive's model is of, ``""`` where it is not listed.
 

@@ -31,6 +31,7 @@ KINDS: Final = {
     "dmidecode": "topo.discovery.sources.dmidecode",
     "numactl": "topo.discovery.sources.numa_nodes",
     "nvme": "topo.discovery.sources.nvme_list",
+    "gpus": "topo.discovery.sources.gpu_list",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -150,7 +151,9 @@ _TEXTS: Final = (
         "lstopo",
         "text of lstopo",
     ),
-    (rb"(?m)^\| NVIDIA-SMI ", "", "the table of nvidia-smi", "run `nvidia-smi topo -m`"),
+    (rb"(?m)^[ \t]*\| NVIDIA-SMI ", "gpus", "the table of nvidia-smi"),
+    (rb"(?m)^[ \t]*(GPU models.{0,30}: *)?GPU \d[\d,]{0,99}: +[A-Z]", "gpus", "a list of GPUs"),
+    (rb"(?m)^[ \t]*(?=.*\bname\b)(index|name|\w*\.?bus_id), ", "gpus", "a query of nvidia-smi"),
     (
         rb"(?m)^topo:[ \t]*1\b",
         "",
