@@ -103,6 +103,7 @@ def test_a_host_that_tells_nothing_is_packed_all_the_same(topo, tmp_path, monkey
         (("--host", "node0=a.xml"), "--node"),
         (("--host", "--node", "n=a.xml"), "--host is this very host"),
         (("a.xml", "--bundle", "x.tar.gz"), "--bundle packs what --host gathers"),
+        (("--host", "--bundle", "x", "-o", "./x"), "--bundle and -o are two files"),
     ],
 )
 def test_what_does_not_go_together(topo, words, expected):

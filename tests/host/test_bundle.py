@@ -8,6 +8,8 @@ import io
 import tarfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.discovery.trees import sysfs_box, with_target
 from topo.discovery.importing import discover, import_machine
@@ -269,6 +271,13 @@ def test_a_known_name_is_replaced_as_a_word():
     stand_ins = StandIns(["gpu07.lab.example", "gpu07"])
     assert "gpu07" not in stand_ins.replaced("gpu07 GPU07-ib0 (gpu07.lab.example)").lower()
     assert stand_ins.replaced("gpu070 mygpu07") == "gpu070 mygpu07"
+
+
+@given(st.text(max_size=200), st.text(st.sampled_from("0123456789abcdef:.-x "), max_size=80))
+def test_a_known_name_never_stays(text, digits):
+    planted = f"{text} gpu07 {digits}"
+    replaced = StandIns(["gpu07"], ["S6EVNA0R501234"]).replaced(planted)
+    assert "gpu07" not in replaced.split()
 
 
 def test_a_line_without_end_costs_no_time():

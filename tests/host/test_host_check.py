@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.host.made_up import MadeUp, config
-from topo.discovery.importing import import_machine
+from tests.host.made_up import MadeUp, config, spoilt_host
+from topo.discovery.importing import discover, import_machine
+from topo.discovery.sources.file_tree import Archive, Folder
+from topo.errors import TopoError
 from topo.host.host_check import check_host
 from topo.host.kernel_state import read_host_state
 from topo.host.this_host import read_host
@@ -296,9 +300,29 @@ def test_a_hostile_tree_is_read(host, tmp_path):
     assert state.release == ()
 
 
-def test_state_of_an_empty_tree(tmp_path):
-    from topo.discovery.sources.file_tree import Folder
+ODD = st.one_of(
+    st.sampled_from([b"", b"-1", b"9" * 40, b"0x", b"Unknown", b"\xff" * 300, b"DMA", b"1", b"8"]),
+    st.binary(max_size=64),
+)
 
+
+@given(st.data())
+def test_a_damaged_copy_is_checked_or_refused(data):
+    host = spoilt_host() if data.draw(st.booleans()) else MadeUp()
+    paths = st.sampled_from(sorted(host.files))
+    for path in data.draw(st.lists(paths, min_size=1, max_size=6)):
+        host.files[path] = data.draw(ODD)
+    packed = host.tar()
+    try:
+        machine = discover("sysfs", packed, "damaged")
+        topology = build_topology(import_machine(machine).description)
+    except TopoError:
+        return
+    outcome = check_host(topology, read_host_state(Archive(packed, "damaged")))
+    assert all(finding.code and finding.message for finding in outcome.findings)
+
+
+def test_state_of_an_empty_tree(tmp_path):
     state = read_host_state(Folder(tmp_path))
     assert (state.functions, state.modules, state.release) == ({}, None, ())
 

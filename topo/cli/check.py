@@ -129,4 +129,4 @@ def _host_page(outcome: HostCheck) -> Iterator[Block]:
             cell = Cell("unknown", "warn")
         words = checked.well if checked.is_well else checked.unknown
         rows.append((checked.subject, cell, words))
-    yield table(("", "", wide()), rows)
+    yield table(("", wide(), wide()), rows)

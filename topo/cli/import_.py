@@ -136,6 +136,8 @@ def command(
     """
     if bundle and not this_host:
         raise click.UsageError("--bundle packs what --host gathers: give both.")
+    if bundle and output and Path(bundle).absolute() == Path(output).absolute():
+        raise click.UsageError("--bundle and -o are two files: name each.")
     if this_host:
         if words or hosts:
             named = "one of several is --node NAME=FILE, and " if words and "=" in words[0] else ""
