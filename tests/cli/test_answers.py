@@ -230,7 +230,8 @@ def test_a_broken_expectation_stands_where_it_is_written(topo, box, tmp_path):
     assert "load via direct <= 1 ms" in done.err
     assert "1 s" in done.err
     told = topo("check", box, "--json")
-    assert (told.code, told.document["schema"]) == (1, "topo.findings/1")
+    assert (told.code, told.document["schema"]) == (1, "topo.check/1")
+    assert [one["holds"] for one in told.document["expectations"]] == [False, True]
     assert [one["code"] for one in told.document["findings"]] == ["expectation-failed"]
 
 

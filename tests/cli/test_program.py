@@ -88,6 +88,8 @@ def test_the_examples_in_a_verbs_help_work(topo, verb, tmp_path):
     (tmp_path / "nvbandwidth.json").write_bytes(nvbandwidth(("host_to_device_memcpy_ce", [[55]])))
     (tmp_path / "gdsio.txt").write_bytes(gdsio((0, "READ", "GPUD", 20.0)))
     for example in examples:
+        if example.startswith("topo check --host"):
+            continue  # what the host is on which tests run is no matter of theirs
         answer = None
         for command in example.split(" | "):
             first, *words = shlex.split(command)
@@ -176,7 +178,7 @@ def test_a_hint_is_a_verb(typed, advice):
         "compare gds-textbook --set slot1.part",
         "compare gds-textbook --buffers kernel",
         "compare gds-textbook --workload load --from storage",
-        "check gds-textbook extra",
+        "compare gds-textbook extra",
         "parts --machines x",
         "fmt",
         "new 'not a name'",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from topo.cli import verb
+from topo.errors import CertificateError, TopoError
+from topo.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,13 +17,21 @@ if TYPE_CHECKING:
     from topo.errors import Finding
     from topo.host.host_check import HostCheck
     from topo.study.check import Judgement
+    from topo.topology.topology import Topology
+    from topo.views.ci import CheckedFile
     from topo.views.text.page import Block
 
 _THIS_HOST = "/"
+_FORMATS = ("github", "sarif", "junit")
 
 
-@verb.command("topo check dgx-h100", "topo check --host", "topo check --host host.tar.gz")
-@partial(verb.asks_machine, required=False)
+@verb.command(
+    "topo check dgx-h100",
+    "topo check dgx-h100 gds-textbook --format junit",
+    "topo check --host",
+    "topo check --host host.tar.gz",
+)
+@partial(verb.asks_machine, required=False, many=True)
 @verb.asks_how
 @click.option(
     "--host",
@@ -30,24 +40,78 @@ _THIS_HOST = "/"
     flag_value=_THIS_HOST,
     help="How this host is set up, or the one whose /sys is in a folder or archive.",
 )
+@click.option(
+    "format_",
+    "--format",
+    type=click.Choice(_FORMATS),
+    help="What a CI system reads: annotations of GitHub, SARIF 2.1.0, JUnit's XML.",
+)
 @verb.asks_json
-def command(machine: verb.Machine, how: verb.How, host: str | None, as_json: bool) -> int:
+def command(
+    machines: tuple[verb.Machine, ...],
+    how: verb.How,
+    host: str | None,
+    format_: str | None,
+    as_json: bool,
+) -> int:
     """Read a file, look for mistakes, and judge the sentences of its `expect:`.
 
-    Prints one line when all is well. Exits with 1 when something is wrong or an expectation does
-    not hold.
+    Prints one line for each file when all is well. Exits with 1 when something is wrong or an
+    expectation does not hold; a file with mistakes does not keep the next from being checked.
 
     With --host it is this very host instead, or a copy of one (a folder with its /sys, or what
     `topo import --host --bundle` packed): links, ACS, IOMMU, sizes of packets, BAR1, NUMA nodes,
     RDMA, drivers and governor, each with what it costs here in GB/s. Exits with 1 when something
     is set up worse than it could be.
     """
+    named = [machine for machine in machines if machine.file]
+    if format_ and (as_json or host is not None):
+        raise click.UsageError("--format goes with neither --json nor --host.")
     if host is not None:
-        if machine.file:
+        if named:
             raise click.UsageError("--host is about a host, and FILE about a machine: give one.")
-        return _check_host(host, machine, how, as_json)
-    if not machine.file:
+        return _check_host(host, machines[0], how, as_json)
+    if not named:
         raise click.UsageError("Missing argument 'FILE'.")
+    if [machine.file for machine in named].count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input can be one file only.")
+    several = len(named) > 1
+    if not several and not format_:
+        return _put_alone(*_checked(named[0], how), as_json=as_json)
+    outcomes = [_outcome(machine, how) for machine in named]
+    findings = tuple(finding for checked, _ in outcomes for finding in checked.findings)
+    code = int(any(finding.severity == "error" for finding in findings))
+    if as_json:
+        from topo.views.documents import check_document, findings_document
+
+        documents = [
+            {
+                "file": checked.name,
+                **findings_document(checked.findings),
+                **(check_document(topology, checked.judgements) if topology else {}),
+            }
+            for checked, topology in outcomes
+        ]
+        return verb.put_document({"schema": "topo.checks/1", "files": documents}) or code
+    if format_:
+        # GitHub reads what both streams say: there each is said once.
+        beside = () if format_ == "github" else findings
+        text = _formatted(format_, [checked for checked, _ in outcomes])
+        return verb.put_text(text, beside) or code
+    from topo.views.findings import all_holds
+
+    held = (
+        all_holds(topology, file=checked.name)
+        for checked, topology in outcomes
+        if topology and not any(finding.severity == "error" for finding in checked.findings)
+    )
+    return verb.put_text("".join(held), findings)
+
+
+def _checked(
+    machine: verb.Machine, how: verb.How
+) -> tuple[Topology, tuple[Judgement, ...], tuple[Finding, ...]]:
+    """Return a machine, what became of its expectations, and what was found."""
     topology = machine.load()
     judgements: tuple[Judgement, ...] = ()
     if topology.description.expectations:
@@ -59,14 +123,51 @@ def command(machine: verb.Machine, how: verb.How, host: str | None, as_json: boo
         from topo.views.sentences import broken_expectations
 
         broken = broken_expectations(judgements)
-    findings = (*topology.findings, *broken)
+    return topology, judgements, (*topology.findings, *broken)
+
+
+def _outcome(machine: verb.Machine, how: verb.How) -> tuple[CheckedFile, Topology | None]:
+    """Return what was found in one of several files, whatever is in it."""
+    from topo.views.ci import CheckedFile
+
+    name = "<stdin>" if machine.file == STANDARD_INPUT else machine.file
+    try:
+        topology, judgements, findings = _checked(machine, how)
+    except CertificateError:  # a fault of topo, and of no file
+        raise
+    except TopoError as error:
+        return CheckedFile(name, error.findings), None
+    return CheckedFile(name, findings, judgements), topology
+
+
+def _put_alone(
+    topology: Topology,
+    judgements: tuple[Judgement, ...],
+    findings: tuple[Finding, ...],
+    *,
+    as_json: bool,
+) -> int:
     if as_json:
         from topo.views.documents import check_document
 
-        return verb.put_document(check_document(topology, judgements), findings)
+        document = check_document(topology, judgements)
+        return verb.put_document(document, findings, keeps=True)
     from topo.views.findings import all_holds
 
-    return verb.put_text("" if broken else all_holds(topology), findings)
+    wrong = any(finding.severity == "error" for finding in findings)
+    return verb.put_text("" if wrong else all_holds(topology), findings)
+
+
+def _formatted(format_: str, files: list[CheckedFile]) -> str:
+    from topo.views import ci
+
+    if format_ == "github":
+        return ci.github(files)
+    if format_ == "junit":
+        return ci.junit(files)
+    from topo.views.json import encoded
+
+    return encoded(ci.sarif(files))
 
 
 # --- a host ---------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from topo.files import unwritable
 _USAGE = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
+COMPLETION_VARIABLE = "_TOPO_COMPLETE"  # by which a shell asks what may come next
 
 # In the order that help lists them; each is the first sentence of the verb's own help.
 VERBS: dict[str, str] = {
@@ -52,6 +53,7 @@ VERBS: dict[str, str] = {
     "explain": "Explain a finding's code, a data path, a locality class or a word.",
     "fmt": "Format topology files, keeping their comments.",
     "new": "Write a commented topology file to start from.",
+    "completion": "Print what makes a shell complete verbs, options, machines and devices.",
 }
 
 # What other tools call it, and what to type here.
@@ -142,6 +144,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The words after ``topo``; the process's own by default.
     """
     session = Session()
+    if arguments is None and (instruction := os.environ.get(COMPLETION_VARIABLE)):
+        from topo.cli.completion import answer
+
+        return answer(instruction)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(words, session)

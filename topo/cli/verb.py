@@ -167,11 +167,36 @@ def choice(
     )
 
 
-def asks_machine(verb: _Verb, *, required: bool = True) -> _Verb:
-    """Give a verb FILE, ``--set`` and ``--without``, as one `machine`; its file may be empty."""
+_Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Any]]
+
+
+def completes(what: str) -> _Complete:
+    """Return what a shell is offered for a word: ``machines``, ``devices``, ``workloads``, ..."""
+
+    def offered(context: click.Context, _parameter: click.Parameter, begun: str) -> list[Any]:
+        from topo.cli.completion import offers
+
+        # While an option waits for its value, click leaves the words before it where they were.
+        file = context.params.get("file") or next(iter(context.args), "")
+        return offers(what, file if isinstance(file, str) else file[0], begun)
+
+    return offered
+
+
+def asks_machine(verb: _Verb, *, required: bool = True, many: bool = False) -> _Verb:
+    """Give a verb FILE, ``--set`` and ``--without``, as one `machine`; its file may be empty.
+
+    Of `many` they are `machines`, at least one.
+    """
     metavar = "FILE" if required else "[FILE]"
 
-    @click.argument("file", metavar=metavar, required=required)
+    @click.argument(
+        "file",
+        metavar=f"{metavar}..." if many else metavar,
+        required=required,
+        nargs=-1 if many else 1,
+        shell_complete=completes("machines"),
+    )
     @click.option(
         "overrides",
         "--set",
@@ -187,19 +212,21 @@ def asks_machine(verb: _Verb, *, required: bool = True) -> _Verb:
         multiple=True,
         help="What is out of order: slot1, gpu[0-3], node3, or a cable, 'leaf0 -- spine0' "
         "(repeatable).",
+        shell_complete=completes("devices"),
     )
     @wraps(verb)
     def wrapped(
         *,
-        file: str | None,
+        file: str | tuple[str, ...] | None,
         overrides: tuple[tuple[str, str], ...],
         without: tuple[str, ...],
         **options: Any,
     ) -> int:
-        file = file or ""
-        Session.answers_about(file)
+        files = file if isinstance(file, tuple) else (file or "",)
+        Session.answers_about(*files)
         Session.current().without = without
-        return verb(machine=Machine(file, dict(overrides), without), **options)
+        machines = tuple(Machine(file, dict(overrides), without) for file in files or ("",))
+        return verb(**({"machines": machines} if many else {"machine": machines[0]}), **options)
 
     return wrapped
 
@@ -219,16 +246,36 @@ def asks_host(verb: _Verb) -> _Verb:
 def asks_question(verb: _Verb) -> _Verb:
     """Give a verb the workload, the data paths and the ends, as one `question`."""
 
-    @click.option("--workload", metavar="NAME", help="One workload of the file.")
+    @click.option(
+        "--workload",
+        metavar="NAME",
+        help="One workload of the file.",
+        shell_complete=completes("workloads"),
+    )
     @click.option(
         "--via",
         metavar="PATH",
         multiple=True,
         callback=lambda _ctx, _option, values: lists(values),
         help="Data path to ask about: legacy, direct, ... (repeatable, or a,b).",
+        shell_complete=completes("data paths"),
     )
-    @click.option("source", "--from", metavar="DEVICE", default="", help="Where the data starts.")
-    @click.option("target", "--to", metavar="DEVICE", default="", help="Where the data goes.")
+    @click.option(
+        "source",
+        "--from",
+        metavar="DEVICE",
+        default="",
+        help="Where the data starts.",
+        shell_complete=completes("devices"),
+    )
+    @click.option(
+        "target",
+        "--to",
+        metavar="DEVICE",
+        default="",
+        help="Where the data goes.",
+        shell_complete=completes("devices"),
+    )
     @wraps(verb)
     def wrapped(
         *, workload: str | None, via: tuple[str, ...], source: str, target: str, **options: Any
@@ -374,17 +421,23 @@ def put_text(text: str, findings: Iterable[Finding] = ()) -> int:
     return _tell(findings)
 
 
-def put_document(document: Mapping[str, Any], findings: Iterable[Finding] = ()) -> int:
+def put_document(
+    document: Mapping[str, Any], findings: Iterable[Finding] = (), *, keeps: bool = False
+) -> int:
     """Print a JSON document and return the exit code.
 
     Findings that are no errors go into the document under ``findings``. An error leaves one
-    document all the same: the findings.
+    document all the same: the findings, unless it `keeps` what it has.
     """
-    return _put_document(document, tuple(findings), Session.current())
+    return _put_document(document, tuple(findings), Session.current(), keeps=keeps)
 
 
 def _put_document(
-    document: Mapping[str, Any], findings: tuple[Finding, ...], session: Session
+    document: Mapping[str, Any],
+    findings: tuple[Finding, ...],
+    session: Session,
+    *,
+    keeps: bool = False,
 ) -> int:
     from topo.views.documents import findings_document
     from topo.views.json import encoded
@@ -392,7 +445,10 @@ def _put_document(
     failed = any(finding.severity == "error" for finding in findings)
     failure = findings_document(findings)
     without = {"without": list(session.without)} if session.without else {}
-    document = failure if failed else {**document, **without, "findings": failure["findings"]}
+    if failed and not keeps:
+        document = failure
+    else:
+        document = {**document, **without, "findings": failure["findings"]}
     _write(sys.stdout, encoded(document, folder=session.folders))
     return int(failed)
 

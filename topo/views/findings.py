@@ -87,11 +87,14 @@ def render_findings(
     return f"{text}\n\n{words}{ending}\n"
 
 
-def all_holds(topology: Topology) -> str:
-    """Return the line about a file without mistakes, whose expectations all hold."""
+def all_holds(topology: Topology, *, file: str = "") -> str:
+    """Return the line about a file without mistakes, whose expectations all hold.
+
+    `file` is its name, where there are several.
+    """
     count = len(topology.description.expectations)
     expectations = f"{counted(count, 'expectation')} hold" + "s" * (count == 1)
-    return f"{topology.name}: {expectations if count else 'nothing expected'}\n"
+    return f"{file or topology.name}: {expectations if count else 'nothing expected'}\n"
 
 
 def _block(finding: Finding, *, color: bool) -> list[str]:
