@@ -123,7 +123,7 @@ def command(
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo), dmidecode (memory modules, slots),
     numactl (NUMA nodes and CPUs, by `numactl -H` or lscpu), nvme (drives, by `nvme list`),
-    gpus (what GPUs are, by nvidia-smi's table or `nvidia-smi -L`).
+    gpus (what GPUs are, by nvidia-smi's table or `nvidia-smi -L`), ethtool (interfaces).
     Of a text with several outputs in it, an issue or a log, each that is known is taken.
 
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each

@@ -330,7 +330,8 @@ def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) 
         new["label"] = source.label
         words.append("label")
     if not any(device.ports) and any(source.ports):
-        new["ports"] = source.ports
+        untold = len(device.pci) - len(source.ports) if extra.tells_only else 0
+        new["ports"] = source.ports + (None,) * untold
         words.append("port speed")
     if extra.tells_only and source.notices:
         new["notices"] = (*device.notices, *source.notices)

@@ -32,6 +32,7 @@ KINDS: Final = {
     "numactl": "topo.discovery.sources.numa_nodes",
     "nvme": "topo.discovery.sources.nvme_list",
     "gpus": "topo.discovery.sources.gpu_list",
+    "ethtool": "topo.discovery.sources.ethtool",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
 
@@ -152,6 +153,7 @@ _TEXTS: Final = (
         "text of lstopo",
     ),
     (rb"(?m)^[ \t]*\| NVIDIA-SMI ", "gpus", "the table of nvidia-smi"),
+    (rb"(?m)^[ \t]*Settings for [\w.@-]+:[ \t\r]*$", "ethtool", "output of ethtool"),
     (rb"(?m)^[ \t]*(GPU models.{0,30}: *)?GPU \d[\d,]{0,99}: +[A-Z]", "gpus", "a list of GPUs"),
     (rb"(?m)^[ \t]*(?=.*\bname\b)(index|name|\w*\.?bus_id), ", "gpus", "a query of nvidia-smi"),
     (

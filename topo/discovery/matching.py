@@ -82,7 +82,9 @@ def match(first: Machine, second: Machine) -> Matches:
         matches.add(_by_key(*cards, _names_in_label))
         drives = first.of_kind("nvme"), second.of_kind("nvme")
         matches.add(_by_key(*drives, _names_in_label))
-    _match_by_order(matches, (first, second), CARDS, "Network cards", _candidates)
+    by_interface = second.tells_only and not any(card.rdma or card.pci for card in cards[1])
+    if not by_interface:  # one that is of no card here is of another
+        _match_by_order(matches, (first, second), CARDS, "Network cards", _candidates)
     for kind in _BY_ADDRESS:
         matches.add(_by_key(first.of_kind(kind), second.of_kind(kind), lambda device: device.pci))
     if second.tells_only:
