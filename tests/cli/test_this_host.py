@@ -58,7 +58,7 @@ def test_a_file_and_a_bundle(topo, box, tmp_path):
     whole = (tmp_path / "host.yaml").read_text()
     assert copy.out.split("\n")[5:] == whole.split("\n")[5:]
     with tarfile.open("host.tar.gz") as archive:
-        assert "host/texts/04_nvme_list.txt" in archive.getnames()
+        assert "host/texts/04+nvme+list.txt" in archive.getnames()
 
 
 def test_a_bundle_alone_prints_no_machine(topo, box):

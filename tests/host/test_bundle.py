@@ -183,7 +183,7 @@ def test_every_text_is_in_it_also_of_kinds_that_nothing_reads(gathered):
         names = {member.name for member in archive}
         told = archive.extractfile("host/gathered.txt").read().decode()
     assert {
-        f"host/texts/{name}.txt" for name in ("04_ibstat", "03_nvme_list", "05_lspci_-D")
+        f"host/texts/{name}.txt" for name in ("04+ibstat", "03+nvme+list", "05+lspci+-D")
     } <= names
     assert "nvidia-smi topo -m: failed: no driver on name1" in told
 

@@ -35,7 +35,7 @@ def test_what_it_prints(tool):
     tool('echo "$LC_ALL|$1|$2"; pwd')
     done = run(TOOL)
     assert (done.state, done.data) == ("ran", b"C|-x|a b; touch owned\n/\n")
-    assert done.text.file(7) == "texts/07_tool_-x_a_b;_touch_owned.txt"
+    assert done.text.file(7) == "texts/07+tool+-x+a+b;+touch+owned.txt"
 
 
 def test_it_gets_no_input(tool):
@@ -154,6 +154,15 @@ def test_a_host_without_sys_has_its_tools(tool, tmp_path):
     gathered = host(tmp_path, "nvidia-smi topo -m")
     assert gathered.host.machine.kind == "nvidia-smi"
     assert isinstance(host(tmp_path).host, ExchangeError)
+
+
+def test_gpus_that_sys_does_not_show_are_named_by_the_query(tool, tmp_path):
+    query = "index, name, pci.bus_id\n0, NVIDIA H100 80GB HBM3, 00000000:1B:00.0\n"
+    script = f"case $1 in topo) cat <<'END'\n{MATRIX}END\n;; *) cat <<'END'\n{query}END\n;; esac"
+    tool(script, "nvidia-smi")
+    gathered = host(tmp_path, "nvidia-smi topo -m", COMMANDS[1].line)
+    (gpu,) = gathered.host.machine.of_kind("gpu")
+    assert (gpu.part, gpu.pci) == ("h100-sxm-80gb", ("0000:1b:00.0",))
 
 
 def test_programs_of_devices_that_are_not_there_are_not_missed(tmp_path):

@@ -19,7 +19,7 @@ from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
 _ENDING: Final = ".txt"
-_NUMBER: Final = re.compile(r"^\d\d_")
+_NUMBER: Final = re.compile(r"^\d\d\+")
 _MOST_TEXTS: Final = 64
 _Reader = Callable[[None, bytes, str], Machine]
 
@@ -32,8 +32,8 @@ class HostText:
     data: bytes
 
     def file(self, number: int) -> str:
-        """Return where a copy has it as the number-th: ``texts/01_nvidia-smi_topo_-m.txt``."""
-        return f"{TEXTS}/{number:02}_{self.command.replace(' ', '_')}{_ENDING}"
+        """Return where a copy has it as the number-th: ``texts/01+nvidia-smi+topo+-m.txt``."""
+        return f"{TEXTS}/{number:02}+{self.command.replace(' ', '+')}{_ENDING}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def texts_in(tree: FileTree) -> tuple[HostText, ...]:
     """Return the texts that a copy has beside ``sys``, in the order of their numbers."""
     return tuple(
         HostText(
-            _NUMBER.sub("", name.removesuffix(_ENDING)).replace("_", " "),
+            _NUMBER.sub("", name.removesuffix(_ENDING)).replace("+", " "),
             tree.data(f"/{TEXTS}/{name}"),
         )
         for name in tree.names(f"/{TEXTS}")[:_MOST_TEXTS]

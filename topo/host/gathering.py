@@ -78,6 +78,11 @@ COMMANDS: Final = tuple(
     HostCommand(tuple(line.split()), lacking, about)
     for line, lacking, about in (
         ("nvidia-smi topo -m", "NVLinks and what NVIDIA's driver calls near are unknown", _NVIDIA),
+        (
+            "nvidia-smi --query-gpu=index,name,pci.bus_id --format=csv",
+            "GPUs that /sys does not show have no name",
+            _NVIDIA,
+        ),
         ("nvidia-smi nvlink -s", "the rate of each NVLink is that of the part", _NVIDIA),
         ("nvidia-smi topo -p2p r", "whether GPUs may reach each other is unknown", _NVIDIA),
         ("amd-smi topology", "xGMI links between GPUs are unknown", _AMD),
