@@ -103,6 +103,13 @@ def test_a_contradiction_is_said():
     assert messages == ["nic0: port speed 400 Gb/s in a.txt, 100 Gb/s in f.txt"]
 
 
+def test_a_port_of_another_name_is_of_another_card():
+    found = import_together([machine(smi()), facts(port("mlx5_0", 4e11), port("mlx5_7", 1e11))])
+    assert [card.ports for card in found.machine.of_kind("nic")] == [(4e11,), ()]
+    assert "sources-disagree" not in codes(found)
+    assert "# 1 devices of f.txt could not be placed and are left out." in found.yaml
+
+
 def test_no_device_is_added():
     drive = DiscoveredDevice("drive", "nvme", "nvme-gen4-3.84tb", label="nvme0n1")
     found = import_together([machine(smi()), facts(drive, port("mlx5_9", 1e11))])

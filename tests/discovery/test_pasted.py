@@ -156,6 +156,8 @@ def test_facts_alone_are_no_machine():
     (finding,) = refused.value.findings
     assert finding.code == "facts-only"
     assert "the ports of network cards and its CPUs and NUMA nodes" in finding.message
+    assert finding.message.startswith("`issue.txt` tells ")
+    assert "`topo import FILE --and issue.txt`" in finding.help
 
 
 def test_a_text_without_any_output():

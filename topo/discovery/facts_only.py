@@ -22,9 +22,10 @@ _SHARED: Final = ("channels", "size")  # facts of a socket's memory that its nod
 def alone(machines: Sequence[Machine]) -> ExchangeError:
     """Return what is said where no source tells the machine that these facts are of."""
     told = listed(list(dict.fromkeys(machine.tells_only for machine in machines)))
-    files = listed([f"`{machine.file}`" for machine in machines])
-    beside = " ".join(f"--and {machine.file}" for machine in machines)
-    tells = "tells" if len(machines) == 1 else "tell"
+    names = list(dict.fromkeys(machine.file for machine in machines))
+    files = listed([f"`{name}`" for name in names])
+    beside = " ".join(f"--and {name}" for name in names)
+    tells = "tells" if len(names) == 1 else "tell"
     return ExchangeError(
         Finding(
             "facts-only",

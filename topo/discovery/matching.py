@@ -82,8 +82,11 @@ def match(first: Machine, second: Machine) -> Matches:
         matches.add(_by_key(*cards, _names_in_label))
         drives = first.of_kind("nvme"), second.of_kind("nvme")
         matches.add(_by_key(*drives, _names_in_label))
-    by_interface = second.tells_only and not any(card.rdma or card.pci for card in cards[1])
-    if not by_interface:  # one that is of no card here is of another
+    # Where both have names, or one has those of interfaces alone, what is left is of other cards.
+    by_name = any(card.rdma for card in first.of_kind(*CARDS)) or not any(
+        card.rdma or card.pci for card in cards[1]
+    )
+    if not (second.tells_only and by_name):
         _match_by_order(matches, (first, second), CARDS, "Network cards", _candidates)
     for kind in _BY_ADDRESS:
         matches.add(_by_key(first.of_kind(kind), second.of_kind(kind), lambda device: device.pci))
