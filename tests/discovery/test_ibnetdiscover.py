@@ -237,6 +237,44 @@ def test_a_text_without_links_is_refused():
         discover("ibnetdiscover", b'Switch\t36 "S-1"\t# "x" base port 0\n', "x")
 
 
+def rail(links, speed):
+    """Return a text of one QM9700 with so many hosts."""
+    lines = [
+        f'[{at}]\t"H-{at:04x}"[1](a{at}) \t\t# "n{at} mlx5_0" lid 7 {speed}'
+        for at in range(1, links + 1)
+    ]
+    return entry("Switch", 129, "S-1", "MF0;top:MQM9700/U1", lines, device="d2f2", image="1")
+
+
+@pytest.mark.parametrize(
+    ("links", "speed", "part"),
+    [
+        (64, "4xNDR", "quantum-2"),
+        (128, "2xNDR", "quantum-2"),
+        (65, "4xNDR", "network-switch-unknown"),
+        (130, "2xNDR", "network-switch-unknown"),
+    ],
+)
+def test_a_switch_has_as_many_ports_as_links(links, speed, part, tmp_path):
+    (tmp_path / "fabric.txt").write_text(rail(links, speed))
+    out = tmp_path / "pod.yaml"
+    assert main(["import", str(tmp_path / "fabric.txt"), "-o", str(out)]) == 0
+    topology = build_topology(load(out))
+    assert topology["top"].part.name == part
+
+
+def test_a_switch_without_a_link_is_left_out():
+    text = FABRIC + entry("Switch", 129, "S-9", "MF0;far:MQM9700/U1", [], device="d2f2", image="9")
+    machine = machine_of(text)
+    assert "MF0;far:MQM9700/U1" in machine.left_out
+    assert len(machine.of_kind("network-switch")) == LEAVES + 1
+
+
+def test_a_port_that_has_two_links_keeps_the_first():
+    text = rail(2, "4xNDR").replace("[2]\t", "[1]\t")
+    assert len(machine_of(text).cables) == 1
+
+
 # --- ragged and hostile ---------------------------------------------------------------------------
 
 

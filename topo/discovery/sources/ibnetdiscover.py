@@ -66,6 +66,7 @@ _BY_RATE: Final = {100.0: "edr", 200.0: "hdr", 400.0: "ndr", 800.0: "xdr", 54.56
 _CHIPS: Final = {"d2f0": "quantum", "d2f2": "quantum-2", "d2f4": "quantum-x800"}
 _MODELS: Final = {"MQM87": "quantum", "MQM97": "quantum-2", "Q3400": "quantum-x800"}
 _UNKNOWN: Final = "network-switch-unknown"
+_SPLIT: Final = "2xNDR"  # half of a port, which makes two of it
 _NOTE: Final = (
     "The fabric knows hosts by their cards alone: put each host's own file in the place of its "
     "machine here, or name the host's source as you import, --node NAME=FILE."
@@ -99,17 +100,23 @@ def read(data: bytes, name: str) -> Machine:
     ours = {key: node for key, node in nodes.items() if _is_read(node)}
     hosts = _hosts(ours)
     cards = list(_cards(ours, hosts))
-    switches = _switches(ours)
     device_of = {key: device.id for device, keys in cards for key in keys}
     device_of |= {key: f"switch {key}" for key, node in ours.items() if node.sort == "S"}
-    left_out = [printable(node.name or key) for key, node in nodes.items() if key not in ours]
+    cables = tuple(_cables(nodes, device_of))
+    joined = {end for cable in cables for end in (cable.a, cable.b)}
+    left_out = [
+        printable(node.name or key)
+        for key, node in nodes.items()
+        if key not in ours or (node.sort == "S" and device_of[key] not in joined)
+    ]
     findings = list(_findings(ours, left_out, hosts))
+    switches = (switch for switch in _switches(ours) if switch.id in joined)
     return Machine(
         kind=KIND,
         source="output of ibnetdiscover",
         file=name,
         devices=(*_boxes(hosts), *(device for device, _ in cards), *switches),
-        cables=tuple(_cables(nodes, device_of)),
+        cables=cables,
         notes=(_NOTE,),
         left_out=tuple(left_out),
         findings=tuple(findings),
@@ -245,8 +252,10 @@ def _switches(nodes: Mapping[str, _Node]) -> Iterator[DiscoveredDevice]:
         ports = catalogue().parts[part].ports
         count = ports.count if ports is not None and ports.count else node.ports
         facts: tuple[tuple[str, str], ...] = ()
-        cages = sum(2 if speed.startswith("4x") else 1 for *_, speed in node.links.values())
-        if part == _UNKNOWN or cages > 2 * count:
+        speeds = {speed for *_, speed in node.links.values()}
+        if len(node.links) > count and speeds == {_SPLIT} and len(node.links) <= 2 * count:
+            facts = (("ports", f"{2 * count}x {_cable(_SPLIT)}"),)
+        elif part == _UNKNOWN or len(node.links) > count:
             part, facts = _UNKNOWN, (("ports", str(max(node.ports, len(node.links)))),)
         text = node.name.partition(";")[2].partition(":")[0] or node.name
         title = "" if _GENERIC.search(text) else machine_name(text.replace(".", "-"))
@@ -266,13 +275,15 @@ def _switches(nodes: Mapping[str, _Node]) -> Iterator[DiscoveredDevice]:
 def _cables(nodes: Mapping[str, _Node], device_of: Mapping[str, str]) -> Iterator[DiscoveredCable]:
     """Yield the links, those of one pair and speed together."""
     counts: dict[tuple[str, str, str], int] = {}
-    seen: set[frozenset[tuple[str, int]]] = set()
+    used: set[tuple[str, int]] = set()
     for key, node in nodes.items():
         for port, (far, far_port, speed) in node.links.items():
-            ends = frozenset(((key, port), (far, far_port)))
-            if key not in device_of or far not in device_of or ends in seen or key == far:
+            ends = {(key, port), (far, far_port)}  # each of which has one link
+            if key not in device_of or far not in device_of or used & ends:
                 continue
-            seen.add(ends)
+            if device_of[key] == device_of[far]:
+                continue
+            used |= ends
             a, b = sorted((key, far), key=lambda end: (end[0] == "S", end == far))
             pair = device_of[a], device_of[b]
             turned = (pair[1], pair[0], speed)
@@ -310,7 +321,9 @@ def _findings(
         help = "they are `unknown` in the YAML, and no limit: is a cable bad?"
         yield Finding("odd-link-speed", message, severity="warning", help=help)
     if left_out:
-        message = f"{len(left_out)} routers and cards inside switches were left out: "
+        message = (
+            f"{len(left_out)} routers, cards inside switches and switches alone were left out: "
+        )
         message += and_more(list(dict.fromkeys(left_out)), _NAMED)
         yield Finding("left-out", message, severity="note")
     cut = [key for key, node in nodes.items() if node.sort == "H" and not node.ports]
