@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.discovery.twins import MATRIX
+from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import import_text
 from topo.discovery.sources.matrix_text import links_in, rank_of, read_matrix
 from topo.errors import ExchangeError
@@ -306,3 +307,8 @@ def test_words_of_the_matrix():
     assert [rank_of(code) for code in ("X", "PIX", "SOC", "NV4", "HT")] == [0, 1, 5, None, None]
     assert [links_in(code) for code in ("NV18", "NODE")] == [18, 0]
     assert read_matrix(MATRIX.encode(), "m").legend == {"NIC0": "mlx5_0", "NIC1": "mlx5_1"}
+
+
+def test_the_peer_to_peer_matrix_of_one_gpu_is_known_by_its_legend():
+    text = "\tGPU0\nGPU0\t X\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n  U    = Unknown\n"
+    assert "topo -p2p" in file_kind(text.encode()).words

@@ -294,7 +294,7 @@ def _sources_page(sources: Iterable[HostSource], bundle: str) -> Iterator[Block]
         )
         for source in shown
     ]
-    asked: Table = table(("asked", "", wide()), rows)
+    asked: Table = table((wide("asked"), "", wide()), rows)
     yield asked
     left = [source.name.split()[0] for source in sources if source not in shown]
     if left:

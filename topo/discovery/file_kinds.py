@@ -109,7 +109,7 @@ _TEXTS: Final = (
         "output of rocm-smi",
     ),
     (
-        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b",
+        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b|^[ \t]*OK[ \t]*= Status Ok",
         "",
         "a peer-to-peer matrix of `nvidia-smi topo -p2p`",
         "run `nvidia-smi topo -m`",
