@@ -18,6 +18,7 @@ from topo.study.check import check
 from topo.study.collective import collective
 from topo.study.compare import compare
 from topo.study.failures import failures
+from topo.study.insights import NoRdmaByNccl, NotByNccl
 from topo.study.timeline import simulate
 
 GB = 1e9
@@ -101,6 +102,22 @@ def test_a_ring_does_not_mind_on_which_roots_switches_hang():
     # 46.44 on two roots, 46.48 on one.
     one_root = wrx90(((0, 0), (1, 0)))
     assert busbw(one_root, via="peer-pcie") == pytest.approx(busbw(wrx90(), via="peer-pcie"))
+
+
+def test_two_gpus_of_a_server_with_amds_processors_need_no_setting():
+    # NCCL goes peer to peer up to PXB by itself, there at any distance (src/graph/paths.cc).
+    uplinks = "  - sw -- cpu0: pcie 5 x16"
+    lines = WRX90.replace("gpu[0-7]", "gpu[0-1]").replace("UPLINKS", uplinks)
+    two = lines.replace("ddr5-5600", "ddr5-4800").replace(", transfer-rate: 5200 MT/s", "")
+
+    def farther(machine):
+        facts = collective(machine, "all-reduce").workloads[0].insights
+        return [fact.classes for fact in facts if isinstance(fact, NotByNccl)]
+
+    assert farther(wrx90()) == [("NODE",)]
+    assert farther(built(two.replace("threadripper-pro-7955wx", "epyc-9554"))) == []
+    # of Intel's it does not
+    assert farther(built(two.replace("threadripper-pro-7955wx", "xeon-8480c"))) == [("NODE",)]
 
 
 # --- NVSwitch -------------------------------------------------------------------------------------
@@ -191,6 +208,29 @@ def test_between_servers_the_cards_bind_a_ring():
     assert kinds == {"nic-chip", "network-port"}
     ways = {(hop.apart, hop.data_path) for hop in path.collective.hops}
     assert ways == {(False, "peer-nvlink"), (True, "peer-rdma")}
+
+
+def test_from_a_card_that_is_far_nccl_goes_through_ram_by_itself():
+    def far(machine, **asked):
+        answer = collective(machine, "all-reduce", **asked).workloads[0]
+        return [fact for fact in answer.insights if isinstance(fact, NoRdmaByNccl)]
+
+    assert far(built(POD)) == []  # each GPU is PXB to its card
+    (fact,) = far(shipped("pod-32"), over="node[0-1].gpu")
+    assert [path.name for path in fact.paths] == ["peer-pcie", "peer-nvlink"]
+    assert fact.classes == ("NODE",)
+    assert ("node0.gpu0", "node0.slot2") in fact.pairs
+
+
+def test_all_collectives_of_a_pod_go_by_gpu_links():
+    machine = shipped("pod-32")
+    whole = collective(machine)  # by RAM an all-to-all of 256 GPUs alone is too large
+    assert {path.name for answer in whole.workloads for path in answer.paths} == {"peer-nvlink"}
+    (answer,) = collective(machine, "all-to-all").workloads
+    # of each of 8 GPUs' size 248 / 256 leaves a server, by two ports of 49.69 GB/s
+    assert answer["peer-nvlink"].rate == pytest.approx(12.82e9, rel=1e-3)
+    few = collective(machine, over="node[0-1].gpu[0-1]", kind="all-to-all").workloads[0]
+    assert [path.name for path in few.paths] == ["peer-ram", "peer-pcie", "peer-nvlink"]
 
 
 def test_four_cards_of_200_gbits():

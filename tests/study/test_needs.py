@@ -303,7 +303,7 @@ def test_a_question_names_a_model():
     path = compare(topology, workload=workload, via=["direct"])["direct"]
     assert isinstance(path.met, Feeding)
     assert path.met.fed == 8
-    with pytest.raises(UnknownNameError, match="no model unet3 is known"):
+    with pytest.raises(UnknownNameError, match="no model `unet3` is known"):
         ask_need(topology, "unet3")
     with pytest.raises(DescriptionError, match="nobody says what llama3-8b reads"):
         ask_need(topology, "llama3-8b")

@@ -28,7 +28,14 @@ from topo.routes.route import (
 )
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import UseBuilder, total_use
-from topo.routes.verdict import peer_reasons, routing_reason, stated_needs, verdict_of, wrong_ends
+from topo.routes.verdict import (
+    KnownReasons,
+    peer_reasons,
+    routing_reason,
+    stated_needs,
+    verdict_of,
+    wrong_ends,
+)
 from topo.topology.locality import socket_of
 from topo.topology.topology import Step, Topology
 
@@ -87,6 +94,8 @@ class Router:
         self._asked = {True: 0, False: 0}  # by whether a linear program divides the bytes
         self._links = 0
         self._halves: dict[tuple[str, str, tuple[str, ...]], list[_Half]] = {}
+        self._entering: dict[Hashable, tuple[Transfer, ...] | None] = {}
+        self._peer_reasons: KnownReasons = {}
 
     def ways(self, pairs: Iterable[End]) -> int:
         """Return how many ways a question comes to, at least, without laying one."""
@@ -206,11 +215,13 @@ class Router:
             subflows.extend(
                 replace(subflow, share=subflow.share * size / sum(sizes)) for subflow in of_far
             )
-        reasons = merged((*reasons, *peer_reasons(self.topology, subflows)))
+        # of what comes from another server, routes to the same endpoint have parts in common
+        known = self._peer_reasons if apart and direction == "read" else None
+        reasons = merged((*reasons, *peer_reasons(self.topology, subflows, known)))
         verdict = verdict_of(reasons)
         if verdict == "refused":
             return Route(path, direction, endpoint, "refused", reasons)
-        used, extra = self._uses.counted(path, subflows)
+        used, extra = self._uses.counted(path, subflows, shared=direction == "read")
         return Route(
             data_path=path,
             direction=direction,
@@ -354,13 +365,10 @@ class Router:
                     return _no_memory(endpoint)
                 share = half.share / len(cards) / len(choices)
                 for places in choices:
-                    laid = self._transfers(path, start, endpoint, card, places)
+                    laid = self._laid(path, start, endpoint, card, places, left=bool(half.card))
                     if laid is None:
                         fact = f"no permitted way joins {far} and"
                         return Reason("no-way", "refused", fact, about=(endpoint,))
-                    if half.card:  # by then it has left its storage
-                        first = replace(laid[0], move=replace(laid[0].move, source="card"))
-                        laid = (first, *laid[1:])
                     transfers = (*half.transfers, *laid)
                     if direction == "write":
                         transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
@@ -432,6 +440,31 @@ class Router:
         return [{end: chosen[place] for end, place in place_of.items()} for chosen in choices]
 
     # --- transfers ------------------------------------------------------------------------------
+
+    def _laid(
+        self,
+        path: DataPath,
+        start: str,
+        endpoint: str,
+        card: str,
+        places: dict[str, str],
+        *,
+        left: bool,
+    ) -> tuple[Transfer, ...] | None:
+        """Return the moves as `_transfers`; what has `left` its host comes from a card of that.
+
+        All that leaves a host by one card comes the same way from there, and is laid once.
+        """
+        if not left:
+            return self._transfers(path, start, endpoint, card, places)
+        key = (path.name, start, endpoint, card, *places.items())
+        if key not in self._entering:
+            laid = self._transfers(path, start, endpoint, card, places)
+            if laid is not None:
+                first = replace(laid[0], move=replace(laid[0].move, source="card"))
+                laid = (first, *laid[1:])
+            self._entering[key] = laid
+        return self._entering[key]
 
     def _transfers(
         self, path: DataPath, far: str, endpoint: str, card: str, places: dict[str, str]

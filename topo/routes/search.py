@@ -321,7 +321,9 @@ class Placement:
     ) -> None:
         self._topology = topology
         self._host, self._network, self._fabric = host, network, fabric
-        self._cards: dict[tuple[tuple[str, ...], ...], tuple[str, ...]] = {}
+        self._in_host: dict[str, tuple[str, ...]] = {}
+        self._cards: dict[tuple[tuple[str, ...], str, tuple[str, ...]], tuple[str, ...]] = {}
+        self._leading: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[str, ...]] = {}
         self._nearest: dict[tuple[tuple[str, ...], int], tuple[str, ...]] = {}
         self._memories: dict[str, tuple[str, ...]] = {}
         self._card_order = self._order(*CARDS)
@@ -334,13 +336,19 @@ class Placement:
     def cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards that both the storage and the GPU reach, in the order of their names."""
         # Neighbours tell devices apart, and a card from the others beside it.
-        own = tuple(name for name in (storage, gpu) if name in self._card_order)
-        key = (self._network.neighbours(storage), self._host.neighbours(gpu), own)
+        own = storage if storage in self._card_order else ""
+        key = (self._network.neighbours(storage), own, self._beside(gpu))
         if key not in self._cards:
-            on_network, in_host = self._network.distances(storage), self._host.distances(gpu)
-            cards = (name for name in in_host if name in self._card_order and name in on_network)
-            self._cards[key] = tuple(sorted(cards, key=self._card_order.__getitem__))
+            on_network = self._network.distances(storage)
+            self._cards[key] = tuple(name for name in self._beside(gpu) if name in on_network)
         return self._cards[key]
+
+    def _beside(self, device: str) -> tuple[str, ...]:
+        """Return the cards that a device reaches in its host, in the order of their names."""
+        if device not in self._in_host:
+            cards = (name for name in self._host.distances(device) if name in self._card_order)
+            self._in_host[device] = tuple(sorted(cards, key=self._card_order.__getitem__))
+        return self._in_host[device]
 
     def nearest_cards(self, storage: str, gpu: str) -> tuple[str, ...]:
         """Return the cards nearest to `gpu`: by locality class, then fewest links, then widest.
@@ -351,9 +359,11 @@ class Placement:
 
     def target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
         """Return the cards in the host of a drive from which a network leads to an endpoint's."""
-        cards = (name for name in self._host.distances(drive) if name in self._card_order)
-        joined = (card for card in cards if self.cards(card, endpoint))
-        return tuple(sorted(joined, key=self._card_order.__getitem__))
+        key = (self._beside(drive), self._beside(endpoint))
+        if key not in self._leading:
+            joined = (card for card in self._beside(drive) if self.cards(card, endpoint))
+            self._leading[key] = tuple(joined)
+        return self._leading[key]
 
     def nearest_target_cards(self, drive: str, endpoint: str) -> tuple[str, ...]:
         """Return those of the `target_cards` that are nearest to the drive."""

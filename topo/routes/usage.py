@@ -325,40 +325,59 @@ class UseBuilder:
         self._topology = topology
         self._pairs = measured_pairs(topology)
         self._extra: dict[str, Resource] = {}
+        self._of_halves: dict[tuple[int, str], tuple[Transfer, Transfer, dict[str, Resource]]] = {}
         self._drives: dict[str, dict[str, tuple[str, ...]]] = {}
         cpus = topology.of_kind("cpu")
         self._by_quadrants = any(cpu.part.figure("quadrant") for cpu in cpus)
 
     def counted(
-        self, path: DataPath, subflows: Iterable[Subflow]
+        self, path: DataPath, subflows: Iterable[Subflow], *, shared: bool = False
     ) -> tuple[tuple[Subflow, ...], tuple[Resource, ...]]:
-        """Return the subflows of a route with their use, and the resources that only it has."""
-        self._path, self._extra = path, {}
+        """Return the subflows of a route with their use, and the resources that only it has.
+
+        `shared` is whether other routes have the transfers of another server's data in common.
+        """
+        self._path, self._extra, self._shared = path, {}, shared
         used = tuple(map(self._with_use, subflows))
         return used, tuple(self._extra.values())
 
     def _with_use(self, subflow: Subflow) -> Subflow:
         """Return `subflow` with the use of each of its transfers filled in."""
-        transfers: list[Transfer] = []
-        for transfer in subflow.transfers:
-            use: dict[str, float] = {}
-            for step, share in transfer.shares:
-                if step.resource is not None:  # a memory's link has none of its own
-                    use[step.resource.id] = use.get(step.resource.id, 0.0) + share
-            if self._by_quadrants:
-                use |= _quadrant_use(self._topology, transfer)
-            for resource, weight in self._weights(transfer):
-                known = self._topology.resources.get(resource) or self._extra.get(resource)
-                if known is not None:  # where the device stands for several, one of them
-                    each = weight / self._topology.cell_size(known.device)
-                    use[resource] = use.get(resource, 0.0) + each
-            transfers.append(replace(transfer, use=use))
+        used = self._known_or_used if self._shared and subflow.target_card else self._used
+        transfers = [used(transfer) for transfer in subflow.transfers]
         if subflow.target_card and not subflow.memories:  # it rests nowhere between the two ends
             measured = self._pairs.get((transfers[0].source, transfers[-1].target))
             if measured is not None:
                 use = {**transfers[-1].use, self._add(_measured_pair(measured)): 1.0}
                 transfers[-1] = replace(transfers[-1], use=use)
         return replace(subflow, transfers=tuple(transfers))
+
+    def _known_or_used(self, transfer: Transfer) -> Transfer:
+        """Return a transfer with its use, counted once for all routes that have it in common."""
+        key = (id(transfer), self._path.name)
+        if key not in self._of_halves:
+            others, self._extra = self._extra, {}
+            # the transfer is kept, so that no other takes its identity
+            self._of_halves[key] = (transfer, self._used(transfer), self._extra)
+            self._extra = others
+        _, used, extra = self._of_halves[key]
+        self._extra |= {name: each for name, each in extra.items() if name not in self._extra}
+        return used
+
+    def _used(self, transfer: Transfer) -> Transfer:
+        """Return a transfer with its use."""
+        use: dict[str, float] = {}
+        for step, share in transfer.shares:
+            if step.resource is not None:  # a memory's link has none of its own
+                use[step.resource.id] = use.get(step.resource.id, 0.0) + share
+        if self._by_quadrants:
+            use |= _quadrant_use(self._topology, transfer)
+        for resource, weight in self._weights(transfer):
+            known = self._topology.resources.get(resource) or self._extra.get(resource)
+            if known is not None:  # where the device stands for several, one of them
+                each = weight / self._topology.cell_size(known.device)
+                use[resource] = use.get(resource, 0.0) + each
+        return replace(transfer, use=use)
 
     def _weights(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield what a transfer may use besides its links' directions, by name."""

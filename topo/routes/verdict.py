@@ -13,7 +13,7 @@ routing; `gdscheck -p`, driver configuration).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from topo.description.description import ENDS, DataPath, Device, Settings
 from topo.description.keys import AN_END
@@ -24,6 +24,9 @@ from topo.routes.search import shown_names
 from topo.routes.usage import is_peer, over_pcie, stated_caps
 from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
+
+KnownReasons: TypeAlias = dict[int, tuple[Transfer, tuple[Reason, ...]]]
+"""What the walks of transfers say, by the identity of each, which is kept."""
 
 
 def verdict_of(reasons: Iterable[Reason]) -> Verdict:
@@ -244,8 +247,13 @@ def routing_reason(
 # --- what the walk says ---------------------------------------------------------------------------
 
 
-def peer_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Reason]:
-    """Yield what the walks of peer transfers say; the same reason may come several times."""
+def peer_reasons(
+    topology: Topology, subflows: Iterable[Subflow], known: KnownReasons | None = None
+) -> Iterator[Reason]:
+    """Yield what the walks of peer transfers say; the same reason may come several times.
+
+    What was said of a transfer that routes have in common is `known`, and remembered there.
+    """
     transfers = {
         (
             transfer.engine,
@@ -256,7 +264,12 @@ def peer_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Re
         if is_peer(topology, transfer)
     }
     for transfer in transfers.values():
-        yield from _reasons_of_walk(topology, transfer)
+        if known is None:
+            yield from _reasons_of_walk(topology, transfer)
+            continue
+        if id(transfer) not in known:
+            known[id(transfer)] = (transfer, tuple(_reasons_of_walk(topology, transfer)))
+        yield from known[id(transfer)][1]
 
 
 def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, Literal
 
 from topo.description.description import COLLECTIVES, Basis, Collective
 from topo.routes.route import Policy
 from topo.study.compare import compare_all
 from topo.study.question import ask_collective
+from topo.topology.hosts import host_numbers
+from topo.topology.locality import locality, rank
 
 if TYPE_CHECKING:
     from topo.study.answers import Comparison
     from topo.topology.topology import Topology
+
+_MOST_BY_EACH: Final = 128  # GPUs, each to each other one, by data paths that NCCL does not take
 
 
 def collective(
@@ -42,7 +47,9 @@ def collective(
     root
         Where a broadcast begins, or a reduce ends: the first GPU by default.
     via
-        Data paths; by default through RAM, peer to peer over PCIe, and by GPU links.
+        Data paths; by default through RAM, peer to peer over PCIe, and by GPU links. Where these
+        join all GPUs of each server, all collectives together, and an all-to-all of more than 128
+        GPUs, are asked about by them alone.
     at
         Which figure of each capacity to use.
     policy
@@ -71,4 +78,18 @@ def collective(
         ask_collective(topology, each, over, size=size, root=root)
         for each in ((kind,) if kind else COLLECTIVES)
     )
+    gpus = workloads[0].sources
+    many = not kind or (kind == "all-to-all" and len(gpus) > _MOST_BY_EACH)
+    if many and not via and _joined_by_links(topology, gpus):
+        via = ("peer-nvlink",)
     return compare_all(topology, workloads, via=via, at=at, policy=policy or Policy())
+
+
+def _joined_by_links(topology: Topology, gpus: Sequence[str]) -> bool:
+    """Whether GPU links lead from each GPU to each other one of its server."""
+    beside: dict[int, list[str]] = {}
+    numbers = host_numbers(topology)
+    for name in gpus:
+        beside.setdefault(numbers[name], []).append(name)
+    pairs = [pair for names in beside.values() for pair in combinations(names, 2)]
+    return bool(pairs) and all(rank(locality(topology, *pair)) == rank("NV") for pair in pairs)

@@ -35,15 +35,12 @@ from topo.study.answers import (
 from topo.study.insights import (
     AllAtOnce,
     CoresBusy,
-    FallenBack,
     Faster,
     IdleLinks,
     Insight,
     MeasuredOtherwise,
     NeedMet,
-    NoAlgorithm,
     NoFaster,
-    NotByNccl,
     NotKnown,
     NotModelled,
     OkSlower,
@@ -63,14 +60,11 @@ from topo.study.question import (
     usual_paths,
 )
 from topo.topology.hosts import host_numbers
-from topo.topology.locality import locality, rank
 from topo.topology.topology import Topology
 
 _MOST = 4  # names in a list before "and 3 more"
 # What a copy among GPUs and network cards may join.
 _PEERS = {("gpu", "gpu"), ("card", "gpu")}
-# Farther apart NCCL takes RAM, whatever PCIe could do (NCCL_P2P_LEVEL; src/graph/paths.cc).
-_FARTHEST_PEERS = "PXB"
 _AS_FAST = 1e-6  # relative: below it two rates read the same
 
 
@@ -182,7 +176,11 @@ def _workload_answer(
     result = WorkloadAnswer(workload=workload, paths=tuple(paths))
     if workload.collective:
         result = replace(result, bound=_bound(router.topology, result, basis))
-    facts = (*_insights(router, result, basis), *_of_collective(router.topology, result))
+    facts = tuple(_insights(router, result, basis))
+    if workload.collective:
+        from topo.study.collective_insights import collective_insights
+
+        facts = (*facts, *collective_insights(router.topology, result))
     return replace(result, insights=facts)
 
 
@@ -352,32 +350,6 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
         facts = (*_idle_links(path), *_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
-
-
-def _of_collective(topology: Topology, result: WorkloadAnswer) -> Iterator[Insight]:
-    """Yield which hops go otherwise than its data path says, or NCCL would, and what bounds all."""
-    solved = [path for path in result.paths if path.rate is not None]
-    for path in solved:
-        if path.collective is None:
-            return
-        fallen: dict[str, list[tuple[str, str]]] = {}
-        far: dict[tuple[str, str], str] = {}
-        for hop in path.collective.hops:
-            pair = (hop.source, hop.target)
-            name = hop.route.data_path.name
-            if name != path.name:
-                fallen.setdefault(name, []).append(pair)
-            if name == "peer-pcie" and not hop.apart:
-                label = locality(topology, *pair)
-                if rank(label) > rank(_FARTHEST_PEERS):
-                    far[pair] = label
-        if fallen:
-            hops = tuple((name, tuple(pairs)) for name, pairs in fallen.items())
-            yield FallenBack(path, hops)
-        if far:
-            yield NotByNccl(path, tuple(far), tuple(dict.fromkeys(far.values())))
-    if solved and result.bound is not None:
-        yield NoAlgorithm(result.bound, max(solved, key=lambda path: path.rate or 0.0))
 
 
 def _idle_links(path: PathAnswer) -> Iterator[IdleLinks]:

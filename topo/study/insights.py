@@ -169,6 +169,18 @@ class NotByNccl:
 
 
 @dataclass(frozen=True, slots=True)
+class NoRdmaByNccl:
+    """GPUs and cards by which data goes between servers, farther than NCCL takes RDMA by itself.
+
+    `classes` are their locality classes; `paths` are the answers that go so.
+    """
+
+    paths: tuple[PathAnswer, ...]
+    pairs: tuple[tuple[str, str], ...]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FallenBack:
     """Hops of a collective that cannot take its data path, by the one that each takes instead."""
 
@@ -207,6 +219,7 @@ Insight: TypeAlias = (
     | AllAtOnce
     | NoAlgorithm
     | NotByNccl
+    | NoRdmaByNccl
     | FallenBack
     | NotModelled
     | TakenAsUnlimited

@@ -207,7 +207,7 @@ def ask_need(topology: Topology, model: str, source: str = "", target: str = "")
     readable = [name for name, need in known.items() if serves(need, "needs")]
     if model not in known:
         advice = nearest_names(model, readable)
-        raise UnknownNameError(Finding("unknown-name", f"no model {model} is known", help=advice))
+        raise UnknownNameError(Finding("unknown-name", f"no model `{model}` is known", help=advice))
     if model not in readable:
         message, advice = f"nobody says what {model} reads", f"known are {listed(readable)}"
         raise DescriptionError(Finding("need-unknown", message, help=advice))

@@ -33,7 +33,7 @@ from topo.routes.router import Router
 from topo.study.answer import shared
 from topo.topology.locality import locality as class_of
 from topo.topology.locality import numa_nodes, rank, socket_of
-from topo.topology.rules import TYPES, Path, cpu_numbers, nccl_matrix
+from topo.topology.rules import TYPES, Path, farthest_peers, nccl_matrix
 from topo.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ _BY_RAM: Final = ("nic-ram",)
 _OF_RAM: Final = ("pinned", "c2c")
 _RAILS: Final = 2  # devices that UCX splits a large message over by itself
 _FARTHEST_GDR: Final = "P2C"  # NCCL's GPUDirect RDMA by itself; PXB without C2C, where P2C is none
-_FARTHEST_P2P: Final = "PXB"
-_FEW_GPUS: Final = 2  # on AMD's processors NCCL takes peer-to-peer at any distance up to here
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,14 +367,13 @@ class _Machine:
         gpus = [process.gpu for process in self._server.processes]
         paths = self._nccl_paths
         ring = list(zip(gpus, (*gpus[1:], *gpus[:1]), strict=True)) if len(gpus) > 1 else []
+        farther = TYPES[TYPES.index(farthest_peers(self._topology, gpus[0])) + 1 :]
         far: dict[tuple[str, str], str] = {}
         for pair in ring:
             way = paths.get(pair[0], {}).get(pair[1])
-            if way is not None and way.type in TYPES[TYPES.index(_FARTHEST_P2P) + 1 :]:
+            if way is not None and way.type in farther:
                 far[pair] = way.type
-        vendors = {cpu_numbers(self._topology, self._topology[cpu])[0] for cpu in self._server.cpus}
-        by_itself = self._server.gpus <= _FEW_GPUS and vendors == {"amd"}
-        if not far or by_itself:
+        if not far:
             return Level()
         level = max(far.values(), key=TYPES.index)
         if level not in ("PHB", "SYS"):

@@ -132,6 +132,18 @@ def cpu_numbers(topology: Topology, device: Device) -> tuple[str, int, int]:
     return ("arm" if device.part.facts.get("architecture") == "arm" else "unknown", 0, 0)
 
 
+def farthest_peers(topology: Topology, gpu: str) -> str:
+    """Return the farthest class at which NCCL by itself lets GPUs of a server copy over PCIe.
+
+    Two GPUs of a server with AMD's processors at any (NCCL, ``src/graph/paths.cc``).
+    """
+    host = topology.host_of.get(gpu)
+    inside = [topology[name] for name in (host.devices if host is not None else ())]
+    vendors = {cpu_numbers(topology, device)[0] for device in inside if device.kind == "cpu"}
+    few = sum(device.kind == "gpu" for device in inside) <= _FEW_GPUS
+    return "SYS" if few and vendors == {"amd"} else "PXB"
+
+
 def peer_flow(topology: Topology, hosts: Iterable[str]) -> Figure | None:
     """Return what one flow between root complexes of these CPUs is taken for where nobody knows.
 
@@ -174,6 +186,7 @@ NodeKind = Literal["CPU", "PCI", "GPU", "NIC", "NET", "NVS"]
 EdgeKind = Literal["LOC", "NVL", "C2C", "PCI", "SYS", "NET"]
 
 # Better first; the place is NCCL's number.
+_FEW_GPUS: Final = 2
 TYPES: Final = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
 _STEP: Final[Mapping[str, str]] = {"NET": "LOC", "PCI": "PIX"}
 _INSIDE: Final = 5000.0

@@ -171,7 +171,8 @@ def _feeding(path: PathAnswer, feeding: Feeding) -> Iterator[str]:
 
 
 def _counted(kind: Kind) -> str:
-    return f"{kind.count} {called(kind.accelerator) if kind.accelerator else 'GPUs'}"
+    gpus = "GPU" if kind.count == 1 else "GPUs"
+    return f"{kind.count} {called(kind.accelerator) if kind.accelerator else gpus}"
 
 
 def _of_what_it_reads(kind: Kind, share: float) -> str:

@@ -290,6 +290,18 @@ def _not_by_nccl(fact: insights.NotByNccl) -> str:
 
 
 @sentence.register
+def _no_rdma_by_nccl(fact: insights.NoRdmaByNccl) -> str:
+    names = listed(path.name for path in fact.paths)
+    pairs = listed(ranges(f"{gpu} to {card}" for gpu, card in fact.pairs), most=_MOST)
+    level = "SYS" if "SYS" in fact.classes else "PHB"  # NCCL has no NODE
+    return (
+        f"For {names} set NCCL_NET_GDR_LEVEL={level}: by itself NCCL goes through RAM "
+        f"where a GPU and its network card are {listed(fact.classes, 'or')} to each other, as "
+        f"{pairs}."
+    )
+
+
+@sentence.register
 def _fallen_back(fact: insights.FallenBack) -> str:
     instead = listed(
         f"{name} takes its place from "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topo.description.description import ROOTED
 from topo.description.names import stem_of
 from topo.phrases import and_more, counted, ranges, shortened
-from topo.study.insights import FallenBack, NoAlgorithm, NotByNccl, OkSlower
+from topo.study.insights import FallenBack, NoAlgorithm, NoRdmaByNccl, NotByNccl, OkSlower
 from topo.topology.locality import locality
 from topo.units import format_rate, format_ratio, format_size
 from topo.views.sentences import (
@@ -61,6 +61,8 @@ def collective_page(comparison: Comparison) -> Iterator[Block]:
 
 def _is_about(fact: Insight, path: PathAnswer) -> bool:
     """Whether a fact is how data goes by a path, or what nothing exceeds."""
+    if isinstance(fact, NoRdmaByNccl):
+        return any(each is path for each in fact.paths)
     about = getattr(fact, "path", None)
     return isinstance(fact, NoAlgorithm) or (isinstance(fact, _OF_HOPS) and about is path)
 
