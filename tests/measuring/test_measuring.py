@@ -574,3 +574,11 @@ def test_two_gpus_of_one_address_are_refused():
     result = nvbandwidth(("device_to_device_memcpy_read_ce", matrix), devices=devices)
     with pytest.raises(TopoError, match="duplicate-address"):
         measure(shipped("dgx-h100"), result)
+
+
+def test_a_benchmarks_output_is_no_machine():
+    from topo.discovery.importing import import_text
+
+    text = nvbandwidth_text(("host_to_device_memcpy_ce", [[50]]))
+    with pytest.raises(TopoError, match="output of a benchmark, for `topo measure`"):
+        import_text(None, text, "result")

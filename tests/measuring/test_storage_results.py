@@ -93,6 +93,19 @@ def test_ior_through_the_page_cache_small_and_of_several_hosts():
     assert "a rate of 4 hosts together" in refused(ior(nodes=4))
 
 
+def test_ior_2_and_iors_json():
+    old = b"""IOR-2.10.3: MPI Coordinated Test of Parallel I/O
+Command line used: ./IOR -a POSIX -B -t 1m
+\tclients            = 8 (8 per node)
+\txfersize           = 1 MiB
+Max Read:  5600.00 MiB/sec (5872.03 MB/sec)
+"""
+    assert lines(of_drive(old)) == {("nvme0", "cpu0"): pytest.approx(5600 * MIB, rel=1e-5)}
+    assert "a rate of 4 hosts" in refused(old.replace(b"(8 per", b"(2 per"))
+    json = b'IOR-4.0.0: MPI Coordinated Test of Parallel I/O\n{"summary": [{"bwMaxMIB": 312.4}]}'
+    assert "without summaryFormat=JSON" in refused(json)
+
+
 def test_mdtest_is_named():
     text = b"-- started --\n\nmdtest-4.1.0+dev was launched with 8 total task(s) on 1 node(s)"
     assert "mdtest: files a second, no bandwidth" in refused(text)

@@ -170,6 +170,16 @@ _TEXTS: Final = (
     (rb"CCL INFO |=== System : max(Bw|Width)", "nccl-log", "a log of NCCL"),
     (rb"GDS release version|DRIVER CONFIGURATION", "", "output of gdscheck"),
     (rb"IoType: \w+ XferType:", "", "output of gdsio, for `topo measure`"),
+    (
+        (
+            rb"directional P2P=\w+ Bandwidth|\b(Host|Device) to (Host|Device) Bandwidth, \d"
+            rb"|directional copy (peak|average) bandwidth GB/s|\bRunning \w+_memcpy_\w+\."
+            rb"|\balgbw +busbw\b|#bytes +#iterations +BW|\bRun status group \d"
+            rb"|\bIOR-\d\S*: MPI |\bOPERATION +RESULT TYPE +FIRST DONE"
+        ),
+        "",
+        "output of a benchmark, for `topo measure`",
+    ),
     (rb'"@odata\.(?:id|type)"', "redfish", "Redfish resources"),
     (rb"strict graph|digraph", "", "a Graphviz file"),
     (rb"\A(?:\s*#[^\n]*\n|---\n|\s*\n)*[\w-]+:(?:[ \t]|\r?\n)", "", YAML),
@@ -193,6 +203,7 @@ _JSON: Final = (
     (b'"@odata.', "redfish", "Redfish resources"),
     (b'"nvbandwidth"', "", "results of nvbandwidth, for `topo measure`"),
     (b'"fio version"', "", "results of fio, for `topo measure`"),
+    (b'_io_mean_MB_per_second"', "", "a summary of DLIO, for `topo measure`"),
     (b'"properties"', "", "a cufile.json"),
     (b'"ModelNumber"', "nvme", "JSON of nvme list"),
     (b'"schema"', "", "a JSON document of topo"),

@@ -31,8 +31,8 @@ from topo.measuring.results import (
 PROGRAM: Final = "elbencho"
 MARK: Final = rb"\bOPERATION +RESULT TYPE +FIRST DONE +LAST DONE\b"
 _HEADER: Final = re.compile(r"\bOPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE\b")
-_COMMAND: Final = re.compile(r"(?:.*\bCOMMAND LINE:|.*?(?:^|[\s/$#\"])elbencho)\s(.*)")
-_DAY: Final = re.compile(r"\bISO DATE: (\d{4}-\d\d-\d\d)T")
+_COMMAND: Final = re.compile(r"(?:.*\bCOMMAND LINE:|.*?(?:^|[\s/$#\"])elbencho)\s(.*-\w.*)")
+_DAY: Final = re.compile(r"\bISO DATE(?: start)?\s*: (\d{4}-\d\d-\d\d)T")
 _PHASE: Final = re.compile(r"\s*([A-Z][A-Z_]{2,14})\s+(?:Elapsed|Entries|Files|Objects|IOPS)\b.*")
 _RATE: Final = re.compile(
     r"\s*(?:([A-Z_]{3,15})\s+)?Throughput (Mi?B/s)\s*:\s*(\d{1,12})\s+(\d{1,12})\s*"

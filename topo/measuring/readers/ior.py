@@ -31,8 +31,9 @@ MDTEST_MARK: Final = rb"\bmdtest-\d[\w.+-]* was launched"
 _START: Final = re.compile(r"\bIOR-\d[\w.+-]*: MPI Coordinated")
 _MOST: Final = re.compile(r"\bMax (Write|Read):\s+([\d.]{1,20}) MiB/sec\b")
 _OPTION: Final = re.compile(
-    r"\s*(Command line|nodes|tasks|xfersize|GPUDirect|dataAccess)\s*:\s*(.*)"
+    r"\s*(Command line(?: used)?|nodes|tasks|xfersize|GPUDirect|dataAccess)\s*[:=]\s*(.*)"
 )
+_CLIENTS: Final = re.compile(r"\s*clients\s*=\s*(\d{1,9}) \((\d{1,9}) per node\)\s*")
 _SIZE: Final = re.compile(r"([\d.]{1,12})\s*(bytes|[KMGT]iB)")
 _SIZES: Final = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _DIRECT: Final = re.compile(r"--posix\.odirect\b|\buseO_DIRECT=1\b|(?<=\s)-\w*B\b")
@@ -48,7 +49,9 @@ def read(data: bytes, name: str) -> Results:
         if _START.search(line):
             options = {}
         elif match := _OPTION.fullmatch(line):
-            options[match[1]] = match[2].strip()
+            options[match[1].removesuffix(" used")] = match[2].strip()
+        elif match := _CLIENTS.fullmatch(line):  # of IOR 2
+            options |= {"tasks": match[1], "nodes": str(int(match[1]) // max(int(match[2]), 1))}
         elif match := _MOST.search(line):
             rate, way = number(match[2]), match[1].lower()
             nodes, tasks = (number(options.get(key)) or 1 for key in ("nodes", "tasks"))
@@ -65,6 +68,8 @@ def read(data: bytes, name: str) -> Results:
                         unwritten=_unwritten(options),
                     )
                 )
+    if not results and not left_out and b'"bwMaxMIB"' in data:
+        left_out.append("the summary is JSON: run ior without summaryFormat=JSON")
     return Results(PROGRAM, tuple(results), left_out=tuple(left_out))
 
 
