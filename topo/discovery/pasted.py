@@ -48,6 +48,8 @@ _ROCM_ENDS: Final = re.compile(r".*End of ROCm SMI Log")
 _LOG: Final = "nccl-log"
 _CONTINUES: Final = {  # paragraphs that belong to the one before
     "nvidia-smi": re.compile(r"\s*(?:NIC )?Legend:|\s*(?:X|NV#|NIC\d{1,4})\s*[=:]"),
+    "npu-smi": re.compile(r"\s*Legend:|\s*X\s*="),
+    "mx-smi": re.compile(r"\s*Legend:|\s*X\s*="),
     "nvme": re.compile(r"\s*Device\s+Generic\b|\s*/dev/nvme"),
 }
 _SOME: Final = "some of its PCI devices"

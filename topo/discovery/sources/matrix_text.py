@@ -1,4 +1,4 @@
-"""The text of ``nvidia-smi topo -m``, also pasted, coloured, wrapped, old, or without its legend.
+"""The text of ``nvidia-smi topo -m`` and its like: pasted, coloured, wrapped, old, without legend.
 
 References
 ----------
@@ -14,6 +14,7 @@ from typing import Final
 from topo.description.names import numbers_in
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import printable
+from topo.discovery.sources.matrix_vendors import ACCELERATOR, NVIDIA, Vendor, plain_line, vendor_of
 from topo.errors import ExchangeError, Finding, Place, UnitError
 from topo.records import dataclass
 
@@ -31,9 +32,12 @@ _FIELDS: Final = {
     "node affinity": "numa",
     "gpu numa id": "gpu_numa",
 }
-_DEVICE: Final = re.compile(r"GPU\d{1,4}|NIC\d{1,4}|(?!(?:NV|X)\d*$)[A-Za-z][\w.:-]{0,40}\d\w{0,8}")
-_KNOWN_CODE: Final = re.compile(r"NV\d{1,2}|NODE|SYS|PHB|PXB|PIX|PSB|SOC|X")
-_ANY_CODE: Final = re.compile(r"[A-Za-z][A-Za-z/#]{0,5}\d{0,2}(?=\s|$)")
+_DEVICE: Final = re.compile(
+    ACCELERATOR.pattern + r"|NIC\d{1,4}|(?!(?:NV|X)\d*$)[A-Za-z][\w.:-]{0,40}\d\w{0,8}"
+)
+_KNOWN_CODE: Final = re.compile(r"NV\d{1,2}|NODE|SYS|PHB|PXB|PIX|PSB|SOC|X(?!L[\d*])")
+_ANY_CODE: Final = re.compile(r"[A-Za-z][A-Za-z/#_]{0,7}(?:\d{0,3}|\*)(?=\s|$)")
+_NOT_KNOWN: Final = "NA"
 _PEER_CODES: Final = frozenset({"OK", "CNS", "GNS", "TNS", "NS", "DR", "U"})
 _LEGEND: Final = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S{1,60})\s*")
 _CODE_LEGEND: Final = re.compile(r"\s*([A-Z][A-Za-z/]{0,5})#?\s+=\s+(\S.{0,200})")
@@ -79,6 +83,8 @@ class Matrix:
     links
         Codes that are no code of nvidia-smi's and whose legend says that they are links, with its
         words: ``MX``, ``Connection traversing MetaXLink``.
+    vendor
+        Whose tool printed it.
     """
 
     names: tuple[str, ...]
@@ -86,17 +92,18 @@ class Matrix:
     affinity: Mapping[str, Affinity]
     legend: Mapping[str, str]
     links: Mapping[str, str]
+    vendor: Vendor = NVIDIA
     findings: tuple[Finding, ...] = ()
 
     @property
     def gpus(self) -> tuple[str, ...]:
         """The GPUs, in order."""
-        return tuple(name for name in self.names if name.startswith("GPU"))
+        return tuple(name for name in self.names if ACCELERATOR.fullmatch(name))
 
     @property
     def cards(self) -> tuple[str, ...]:
         """The network cards' functions, in order."""
-        return tuple(name for name in self.names if not name.startswith("GPU"))
+        return tuple(name for name in self.names if not ACCELERATOR.fullmatch(name))
 
     def pairs(self) -> Iterator[tuple[str, str, str]]:
         """Yield every pair once, with the code of its first row that has one."""
@@ -135,7 +142,7 @@ def read_matrix(data: bytes, name: str) -> Matrix:
     ExchangeError
         If there is none, or it is one of ``topo -p2p``.
     """
-    lines = read_lines(data, name)
+    lines = [plain_line(line) for line in read_lines(data, name)]
     at, names, fields = _header(lines, name)
     findings: list[Finding] = []
     if _LEFT_OUT.search(lines[at]):
@@ -197,12 +204,16 @@ def read_matrix(data: bytes, name: str) -> Matrix:
         )
         row_place = Place(name, short[0][0], 1) if short else None
         findings.append(Finding("ragged-matrix", message, place=row_place, severity="warning"))
+    accelerators = [device for device in names if ACCELERATOR.fullmatch(device)]
+    vendor = vendor_of(accelerators, sorted(between))
+    links = dict(vendor.link_words(sorted(between))) | links
     findings += _odd_codes(codes, links)
-    return Matrix(names, codes, affinity, legend, links, tuple(findings))
+    return Matrix(names, codes, affinity, legend, links, vendor, tuple(findings))
 
 
 def _odd_codes(codes: Mapping[tuple[str, str], str], links: Mapping[str, str]) -> Iterator[Finding]:
     between = {code for (row, column), code in codes.items() if row != column} - links.keys()
+    between.discard(_NOT_KNOWN)  # by the legends of those that print it
     odd = sorted(code for code in between if rank_of(code) is None and not links_in(code))
     if odd:
         message = (
@@ -228,7 +239,7 @@ def _header(lines: list[str], name: str) -> tuple[int, tuple[str, ...], tuple[st
         words = [" ".join(token.lower().split()) for token in tokens]
         behind = next((place for place, word in enumerate(words) if word in _FIELDS), None)
         names = tokens[:behind]
-        if not names or not re.fullmatch(r"GPU\d{1,4}", names[0]):
+        if not names or not ACCELERATOR.fullmatch(names[0]):
             continue
         if all(_DEVICE.fullmatch(device) for device in names) and len(set(names)) == len(names):
             if len(names) > _MOST_DEVICES:

@@ -1,4 +1,4 @@
-"""Output of ``nvidia-smi topo -m``: the least tree that such a matrix allows.
+"""Output of ``nvidia-smi topo -m`` and of its like: the least tree that such a matrix allows.
 
 What is near hangs together. Devices that are PIX to each other share a switch; PXB, an upper one;
 PHB, a root complex; NODE, a NUMA node. NVLink codes hide the PCIe relation: what the other pairs do
@@ -43,8 +43,8 @@ def read(data: bytes, name: str) -> Machine:
     tree = _Tree(matrix)
     switches, cables = _fabric(matrix)
     return Machine(
-        kind="nvidia-smi",
-        source="output of nvidia-smi topo -m",
+        kind=matrix.vendor.kind,
+        source=f"output of {matrix.vendor.command}",
         file=name,
         devices=(*tree.devices(), *switches),
         cables=cables,
@@ -67,11 +67,7 @@ def _fabric(matrix: Matrix) -> tuple[tuple[DiscoveredDevice, ...], tuple[Discove
         for a, b, code in matrix.pairs()
         if (count := links_in(code)) > 0 and {a, b} <= gpus
     }
-    vendor_links = tuple(
-        DiscoveredCable(a, b, GPU_LINK, f"{code}: {matrix.links[code]}")
-        for a, b, code in matrix.pairs()
-        if code in matrix.links and {a, b} <= gpus
-    )
+    vendor_links, vendor_switches = _vendor_fabric(matrix)
     sums: Counter[str] = Counter()
     most: dict[str, int] = {}
     for pair, count in links.items():
@@ -83,7 +79,7 @@ def _fabric(matrix: Matrix) -> tuple[tuple[DiscoveredDevice, ...], tuple[Discove
             DiscoveredCable(a, b, bundle(count, "nvlink unknown"), f"NV{count}")
             for (a, b), count in links.items()
         )
-        return (), (*nvlinks, *vendor_links)
+        return vendor_switches, (*nvlinks, *vendor_links)
     # One GPU would need more links than it has, were they all direct.
     switch = DiscoveredDevice(
         _SWITCH, "nvswitch", "nvswitch-unknown", evidence="all GPUs are NV alike"
@@ -93,7 +89,30 @@ def _fabric(matrix: Matrix) -> tuple[tuple[DiscoveredDevice, ...], tuple[Discove
         for name in matrix.gpus
         if name in most
     )
-    return (switch,), (*cables, *vendor_links)
+    return (switch, *vendor_switches), (*cables, *vendor_links)
+
+
+def _vendor_fabric(
+    matrix: Matrix,
+) -> tuple[tuple[DiscoveredCable, ...], tuple[DiscoveredDevice, ...]]:
+    """Return another vendor's links, each of a pair or to the switch that its code says."""
+    cables: dict[tuple[str, str], DiscoveredCable] = {}
+    switches: dict[str, DiscoveredDevice] = {}
+    gpus = set(matrix.gpus)
+    for a, b, code in matrix.pairs():
+        if code not in matrix.links or not {a, b} <= gpus:
+            continue
+        evidence = f"{code}: {matrix.links[code]}"
+        if code not in matrix.vendor.switched:
+            cables[a, b] = DiscoveredCable(a, b, GPU_LINK, evidence)
+            continue
+        switch = f"switch of {code}"
+        switches[switch] = DiscoveredDevice(
+            switch, "nvswitch", "nvswitch-unknown", evidence=f"{evidence}, taken as one"
+        )
+        for name in (a, b):
+            cables.setdefault((name, switch), DiscoveredCable(name, switch, GPU_LINK, evidence))
+    return tuple(cables.values()), tuple(switches.values())
 
 
 # --- the tree -------------------------------------------------------------------------------------
@@ -240,7 +259,7 @@ class _Tree:
                 self.leaves[name] = DiscoveredDevice(
                     name,
                     "gpu",
-                    "gpu-unknown",
+                    self.matrix.vendor.part,
                     parent=parent,
                     link=DiscoveredLink(),
                     evidence=f"GPU NUMA ID {node}" if node else "",
