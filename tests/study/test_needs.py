@@ -297,6 +297,17 @@ def test_a_change_feeds_so_many_more():
     assert best.outcome.met.supply > 100 * GB
 
 
+def test_any_machine_is_asked_what_would_feed_more():
+    text = MACHINE.replace("STORAGE", "{part: target, read: 16 GB/s}")
+    text = text.replace("FIRST", "h100").replace("SECOND", "h100")
+    without = built(text[: text.index("workloads:")])
+    ranking = upgrades(without, needs="unet3d", via="direct")
+    assert ranking.workloads[0].name == "unet3d"
+    assert ranking.now.met.fed == 5
+    with pytest.raises(UnknownNameError, match="unet3"):
+        upgrades(without, needs="unet3")
+
+
 def test_a_question_names_a_model():
     topology = machine()
     workload = ask_need(topology, "eager")

@@ -12,9 +12,11 @@ from topo.cli import verb
 @verb.command(
     "topo bottleneck gds-textbook --via legacy",
     "topo bottleneck dgx-h100 --workload checkpoint --json",
+    "topo bottleneck pod-32 --needs unet3d",
 )
 @verb.asks_machine
 @verb.asks_question
+@verb.asks_needs
 @verb.choice(
     "--rule",
     ("max-min", "largest-total"),
@@ -36,8 +38,9 @@ def command(
     """Say what binds, whom it stops, what would bind next, what more is worth.
 
     About one workload by one data path: the file's first, by its own or the best that is not
-    refused, unless --workload, --via, or --from and --to say otherwise. A price is two numbers:
-    what one GB/s more of a resource adds to all together and saves, and what one less costs.
+    refused, unless --workload, --needs, --via, or --from and --to say otherwise. A price is two
+    numbers: what one GB/s more of a resource adds to all together and saves, and what one less
+    costs.
     """
     from topo.study.bottleneck import bottleneck
     from topo.study.prices import explain
@@ -45,7 +48,7 @@ def command(
     if len(question.via) > 1:
         raise click.UsageError("bottleneck asks about one data path: give one --via.")
     topology = machine.load()
-    arguments = {**question.arguments(), "via": "".join(question.via)}
+    arguments = {**question.about(topology), "via": "".join(question.via)}
     study = bottleneck(topology, **arguments, **how.arguments(topology))
     matrix = study.answer.matrix
     findings = (*topology.findings, *study.findings)

@@ -19,12 +19,7 @@ from topo.files import spare_inputs
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question
-@click.option(
-    "--needs",
-    metavar="MODEL",
-    default="",
-    help="How many GPUs are fed with what MODEL reads (`topo parts` lists models).",
-)
+@verb.asks_needs
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @verb.draws_timeline
 @verb.asks_how
@@ -34,7 +29,6 @@ def command(
     *,
     machine: verb.Machine,
     question: verb.Question,
-    needs: str,
     together: bool,
     output: str | None,
     theme: str,
@@ -47,9 +41,7 @@ def command(
     about those devices. With --cufile and --gdscheck the verdicts rest on what the host says of
     itself.
     """
-    if needs and question.workload:
-        raise click.UsageError("--workload and --needs are two questions: ask one.")
-    if together and (question.workload or question.by_ends or needs):
+    if together and (question.workload or question.by_ends or question.needs is not None):
         raise click.UsageError("--together asks about all of the file's workloads.")
     if output and not together:
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")
@@ -76,13 +68,7 @@ def command(
     from topo.study.compare import compare
     from topo.study.timeline import at_once
 
-    asked = question.arguments()
-    if needs:
-        from topo.study.question import ask_need
-
-        workload = ask_need(topology, needs, question.source, question.target)
-        asked = {"workload": workload, "via": question.via}
-    comparison = compare(topology, **asked, **how.arguments(topology))
+    comparison = compare(topology, **question.about(topology), **how.arguments(topology))
     findings = (*topology.findings, *comparison.findings)
     meeting = at_once(comparison)
     if as_json:

@@ -17,6 +17,7 @@ from topo.files import spare_inputs
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question
+@verb.asks_needs
 @verb.draws("the tornado")
 @partial(verb.asks_how, at="achievable")
 @verb.asks_markdown
@@ -42,7 +43,7 @@ def command(
     topology = machine.load()
     with verb.progress("answers") as progress:
         result = doubt(
-            topology, **question.arguments(), **how.arguments(topology), progress=progress
+            topology, **question.about(topology), **how.arguments(topology), progress=progress
         )
     findings = (*topology.findings, *result.findings)
     if output:

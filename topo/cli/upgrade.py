@@ -14,10 +14,12 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
 @verb.command(
     "topo upgrade dgx-h100 --via legacy",
     "topo upgrade gds-textbook --together --combine 2",
+    "topo upgrade dgx-a100 --needs unet3d",
     "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
 )
 @verb.asks_machine
 @click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
+@verb.needs_option
 @click.option("--together", is_flag=True, help="All workloads at once, by when the last is done.")
 @click.option(
     "--via",
@@ -50,6 +52,7 @@ def command(
     *,
     machine: verb.Machine,
     workload: str | None,
+    needs: str | None,
     together: bool,
     via: str,
     combine: int,
@@ -64,6 +67,10 @@ def command(
     computed in full; what breaks a rule of the machine is listed with the reason. Every figure is
     that of `topo compare` with the same --set.
     """
+    if needs is not None and workload:
+        raise click.UsageError(verb.NEEDS_AND_WORKLOAD)
+    if needs is not None and together:
+        raise click.UsageError("--together asks about all of the file's workloads.")
     from topo.study.candidates import KINDS
     from topo.study.upgrade import upgrades
 
@@ -86,6 +93,7 @@ def command(
         ranking = upgrades(
             topology,
             workload=workload,
+            needs=needs,
             via=via,
             together=together,
             combine=combine,

@@ -122,6 +122,7 @@ class Question:
     via: tuple[str, ...]
     source: str
     target: str
+    needs: str | None = None
 
     @property
     def by_ends(self) -> bool:
@@ -131,6 +132,15 @@ class Question:
     def arguments(self) -> dict[str, Any]:
         """Return the question as the functions of `topo.study` take it."""
         return {name: getattr(self, name) for name in ("workload", "via", "source", "target")}
+
+    def about(self, topology: Topology) -> dict[str, Any]:
+        """Return the question as `arguments` does, with the workload that ``--needs`` makes."""
+        if self.needs is None:
+            return self.arguments()
+        from topo.study.question import ask_need
+
+        workload = ask_need(topology, self.needs, self.source, self.target)
+        return {"workload": workload, "via": self.via}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +294,27 @@ def asks_question(verb: _Verb) -> _Verb:
         if workload and question.by_ends:
             raise click.UsageError("--workload and --from/--to are two questions: ask one.")
         return verb(question=question, **options)
+
+    return wrapped
+
+
+needs_option = click.option(
+    "--needs",
+    metavar="MODEL",
+    help="How many GPUs are fed with what MODEL reads (`topo parts` lists models).",
+)
+NEEDS_AND_WORKLOAD = "--workload and --needs are two questions: ask one."
+
+
+def asks_needs(verb: _Verb) -> _Verb:
+    """Give a verb's `question` what a model reads, ``--needs``."""
+
+    @needs_option
+    @wraps(verb)
+    def wrapped(*, question: Question, needs: str | None, **options: Any) -> int:
+        if needs is not None and question.workload:
+            raise click.UsageError(NEEDS_AND_WORKLOAD)
+        return verb(question=replace(question, needs=needs), **options)
 
     return wrapped
 

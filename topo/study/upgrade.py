@@ -28,7 +28,7 @@ from topo.study.answers import PathAnswer
 from topo.study.candidates import KINDS, Candidate, candidates
 from topo.study.compare import compare, usable
 from topo.study.needs import Feeding
-from topo.study.question import chosen_workloads, joins
+from topo.study.question import ask_need, chosen_workloads, joins
 from topo.study.timeline import simulate_each
 from topo.topology.topology import Resource, Topology
 from topo.units import format_duration, format_rate
@@ -210,6 +210,7 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     topology: Topology,
     *,
     workload: str | None = None,
+    needs: str | None = None,
     via: str = "",
     together: bool = False,
     combine: int = 1,
@@ -226,6 +227,8 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         The machine.
     workload
         Which workload; the first of the file by default, all of them `together`.
+    needs
+        The model whose data feeds the GPUs, instead of a workload of the file.
     via
         The data path in use; by default that of `topo.study.compare.usable`.
     together
@@ -261,9 +264,14 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     (6.4, 5.078)
     """
     topology = topology.written_out("what to change is asked of")  # a change names each
-    workloads = chosen_workloads(topology, None if together else workload)
-    if not together:
-        workloads = workloads[:1]
+
+    def asked_of(variant: Topology) -> tuple[Workload, ...]:
+        if needs is not None:
+            return (ask_need(variant, needs),)
+        of_file = chosen_workloads(variant, None if together else workload)
+        return of_file if together else of_file[:1]
+
+    workloads = asked_of(topology)
     size = len(topology.devices) + len(topology.links)
 
     def refuse_more_than_fit(ways: int) -> None:
@@ -280,7 +288,7 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
     in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
     via = in_use[leading.name].name
-    question = _Question(topology, workloads, via, together, at, policy, progress)
+    question = _Question(topology, asked_of, via, together, at, policy, progress)
     now = question.ask(()).outcome
     in_each = size + sum(
         len(route.subflows) for answered in in_use.values() for route in answered.routes
@@ -328,8 +336,7 @@ def _in_use(
 
     def by(workload: Workload) -> Callable[[DataPath], PathAnswer]:
         def answered(path: DataPath) -> PathAnswer:
-            name, paths = workload.name, (path.name,)
-            asked = compare(topology, workload=name, via=paths, at=at, policy=policy)
+            asked = compare(topology, workload=workload, via=(path.name,), at=at, policy=policy)
             return asked.workloads[0][path.name]
 
         return answered
@@ -355,7 +362,7 @@ class _Question:
     def __init__(
         self,
         topology: Topology,
-        workloads: Sequence[Workload],
+        asked_of: Callable[[Topology], tuple[Workload, ...]],
         via: str,
         together: bool,  # noqa: FBT001  (as the caller has it)
         at: Basis,
@@ -363,7 +370,8 @@ class _Question:
         progress: Progress | None,
     ) -> None:
         self._topology = topology
-        self._workloads = workloads
+        self._asked_of = asked_of
+        self._workloads = asked_of(topology)
         self._via = via
         self._together = together
         self._at = at
@@ -420,7 +428,7 @@ class _Question:
             stops = dict.fromkeys(stop for rate in rates for stop in rate.stopped_by)
             bound, unknowns = simulation.bound, simulation.unknowns
             return Outcome(times, bound, simulation.certified, unknowns, tuple(stops))
-        (workload,) = chosen_workloads(topology, self._workloads[0].name)
+        (workload,) = self._asked_of(topology)
         same = topology is self._topology
         router = self._router if same else Router(topology, self._policy)
         path = data_path(topology.description, via)

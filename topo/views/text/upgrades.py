@@ -55,6 +55,9 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
                 for number, (title, group) in enumerate(rows, start=1)
             ),
         )
+    if now.met and any(_beyond(group[0].outcome) for _, group in rows):
+        here = f"{now.met.count} are here" if now.met.count > 1 else "one is here"
+        yield Text(f"Feeds: how many like these have their share; {here}.", dim=True)
     number = len(upgrades.rows)
     if number > most:
         yield Text(f"And {number - most} more: --most {number} shows all.", dim=True)
@@ -79,8 +82,9 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
         # for a built-in its name, else the file as given
         name, file = upgrades.topology.name, upgrades.topology.description.file
         words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
-        several = len(upgrades.workloads) > 1
-        words += ["--together"] if several else ["--workload", upgrades.workloads[0].name]
+        first, *others = upgrades.workloads
+        by_name = "--needs" if first.need and first.place is None else "--workload"
+        words += ["--together"] if others else [by_name, first.name]
         words += ["--via", best.via or upgrades.via]
         asked = upgrades.topology.description.overrides
         stated = {key: value for key, value in asked.items() if isinstance(value, str)}
@@ -139,6 +143,11 @@ def _outcome(outcome: Outcome, now: Outcome) -> Iterator[str]:
         return
     feeds = _feeds(outcome.met)
     yield f"{'at most ' * outcome.at_most}{feeds} ({feeds - _feeds(now.met):+})"
+
+
+def _beyond(outcome: Outcome) -> bool:
+    """Return whether more are fed than there are."""
+    return outcome.met is not None and _feeds(outcome.met) > outcome.met.count
 
 
 def _feeds(feeding: Feeding) -> int:
