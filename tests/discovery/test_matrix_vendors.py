@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.discovery.test_mutations import damaged, survives
-from topo.discovery.importing import import_text
+from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
 from topo.topology.locality import locality
@@ -125,3 +125,11 @@ def test_hostile(text):
 @given(data=damaged([text.encode() for text in (*TEXTS.values(), DIES)]))
 def test_damaged(data):
     survives(None, data)
+
+
+def test_links_are_laid_upon_the_tree_of_another_source():
+    line = "0{}:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device d802"
+    tree = "\n".join(["00:00.0 Host bridge: A", *(line.format(at) for at in range(1, 5))])
+    sources = (discover(None, text.encode(), name) for name, text in (("l", tree), ("m", DIES)))
+    cables = import_together(list(sources)).machine.cables
+    assert [cable.cable for cable in cables] == ["gpu-link"] * 6

@@ -18,6 +18,7 @@ from topo.discovery import matching
 from topo.discovery.describe import device_names, file_title
 from topo.discovery.facts_only import alone, fitted, with_slots
 from topo.discovery.machine import (
+    GPU_LINK,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -404,7 +405,8 @@ def _cables(
 
 
 def _joins_gpus(cable: DiscoveredCable) -> bool:
-    return "c2c" not in cable.cable and ("nvlink" in cable.cable or "xgmi" in cable.cable)
+    is_known = "nvlink" in cable.cable or "xgmi" in cable.cable
+    return cable.cable == GPU_LINK or ("c2c" not in cable.cable and is_known)
 
 
 # --- trees ----------------------------------------------------------------------------------------
