@@ -258,3 +258,22 @@ def test_the_direct_route_of_the_dgx_h100_walks_four_links():
     assert [walk[0].source, *(step.target for step in walk)] == [
         *("storage", "slot2", "cpu0", "nic0", "gpu0")
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "a_switch", "a_socket"), [("asus-esc8000a-e13p", 2, 4), ("wrx90-two-pm50100", 4, 8)]
+)
+def test_every_pair_of_a_server_of_rtx_pro_6000_is_as_its_owner_shows(name, a_switch, a_socket):
+    def expected(left, right):
+        if left == right:
+            return "X"
+        if left // a_switch == right // a_switch:
+            return "PIX"
+        return "NODE" if left // a_socket == right // a_socket else "SYS"
+
+    classes = topo.matrix(topo.load(name))
+    assert {
+        (left, right): classes[f"gpu{left}"][f"gpu{right}"]
+        for left in range(8)
+        for right in range(8)
+    } == {(left, right): expected(left, right) for left in range(8) for right in range(8)}
