@@ -43,7 +43,6 @@ def test_kinds_that_are_read(data, kind):
         (b"   \n", "an empty file"),
         (b"dear all", "a text of no kind that topo knows"),
         (b"[Link Test 1.0]\nDevice: 1\n", "a text of no kind that topo knows"),
-        (b"HOPS TABLE:\n             0000:21:00.0\n0000:21:00.0 0\n", "output of amd-smi topology"),
     ],
 )
 def test_others_are_named(data, words):

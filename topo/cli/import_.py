@@ -115,7 +115,8 @@ def command(
     KIND is nccl (NCCL's or RCCL's XML), nccl-log (a log of either), nvidia-smi (the text of
     `nvidia-smi topo -m`), hwloc (XML of lstopo), lstopo (its text), lspci (the text of
     `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive with a copy of /sys, or / for
-    this machine), rocm-smi (`--showtopo`), npu-smi, xpu-smi or mx-smi
+    this machine), rocm-smi (`--showtopo`), amd-smi (`topology`),
+    npu-smi, xpu-smi or mx-smi
     (the matrices of Huawei, Intel and MetaX), redfish (JSON of a management controller), infragraph
     (YAML of hosts and the network between them) or ibnetdiscover (an InfiniBand fabric); without
     it, it is guessed from what stands in FILE. What the source does not know is `unknown`; a

@@ -27,6 +27,7 @@ KINDS: Final = {
     "npu-smi": "topo.discovery.sources.nvidia_smi",
     "xpu-smi": "topo.discovery.sources.nvidia_smi",
     "mx-smi": "topo.discovery.sources.nvidia_smi",
+    "amd-smi": "topo.discovery.sources.amd_smi",
     "infragraph": "topo.discovery.sources.infragraph",
     "ibnetdiscover": "topo.discovery.sources.ibnetdiscover",
     "redfish": "topo.discovery.sources.redfish",
@@ -102,9 +103,8 @@ _TEXTS: Final = (
     ),
     (
         rb"(?m)^[ \t]*(ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE[ \t]*:",
-        "",
+        "amd-smi",
         "output of amd-smi topology",
-        "`rocm-smi --showtopo` tells the same, and topo reads it",
     ),
     (
         rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:",
@@ -222,6 +222,7 @@ _JSON: Final = (
     (b'"nvbandwidth"', "", "results of nvbandwidth, for `topo measure`"),
     (b'"fio version"', "", "results of fio, for `topo measure`"),
     (b'_io_mean_MB_per_second"', "", "a summary of DLIO, for `topo measure`"),
+    (b'"link_type"', "amd-smi", "JSON of amd-smi topology"),
     (b'"properties"', "", "a cufile.json"),
     (b'"ModelNumber"', "nvme", "JSON of nvme list"),
     (b'"schema"', "", "a JSON document of topo"),
