@@ -191,7 +191,13 @@ def test_every_text_is_in_it_also_of_kinds_that_nothing_reads(gathered):
 def test_an_unpacked_bundle_reads_the_same(gathered, tmp_path):
     _, packed = gathered
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(tmp_path / "out", filter="data")
+        for member in archive:  # by hand: Debian 12's tarfile knows no filters
+            path = tmp_path / "out" / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if member.issym():
+                path.symlink_to(member.linkname)
+            elif member.isfile():
+                path.write_bytes(archive.extractfile(member).read())
     from topo.discovery.importing import discover_folder
 
     folder = discover_folder(None, tmp_path / "out", "box")
