@@ -194,7 +194,9 @@ def test_an_unpacked_bundle_reads_the_same(gathered, tmp_path):
         for member in archive:  # by hand: Debian 12's tarfile knows no filters
             path = tmp_path / "out" / member.name
             path.parent.mkdir(parents=True, exist_ok=True)
-            if member.issym():
+            if member.isdir():
+                path.mkdir(exist_ok=True)
+            elif member.issym():
                 path.symlink_to(member.linkname)
             elif member.isfile():
                 path.write_bytes(archive.extractfile(member).read())
