@@ -9,6 +9,7 @@ import pytest
 from tests.machines import ONE_SOCKET
 from tests.measuring.cuda import Driver
 from tests.measuring.results import gdsio, nvbandwidth
+from tests.measuring.test_probe import MACHINE
 
 H2D = nvbandwidth(("host_to_device_memcpy_ce", [["40"]]))
 
@@ -123,31 +124,16 @@ def test_an_error_is_one_json_document(topo, box):
 
 # --- this host ------------------------------------------------------------------------------------
 
-HOST = """\
-topo: 1
-name: node
-devices:
-  cpu0: {part: xeon-8592plus, numa: 0}
-  ram0: {part: memory-unknown, size: 512 GB}
-  gpu0: {part: h100-pcie-80gb, pci: "1b:00.0"}
-  gpu1: {part: h100-pcie-80gb, pci: "3d:00.0"}
-links:
-  - cpu0 -- ram0: memory-bus
-  - cpu0 -- gpu0: pcie 5 x16
-  - cpu0 -- gpu1: pcie 5 x16
-  - gpu0 -- gpu1: 12x nvlink 4
-"""
-
 
 def test_this_host_is_measured_into_the_file_asked_for_alone(topo, tmp_path, monkeypatch):
     made_up = Driver(("0000:1b:00.0", "0000:3d:00.0"), links=[(0, 1)])
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", made_up)
     file, out = tmp_path / "node.yaml", tmp_path / "measured.yaml"
-    file.write_text(HOST)
+    file.write_text(MACHINE)
     words = ("measure", "node.yaml", "--host", "--seconds", "3", "--memory", "64 MB")
     done = topo(*words, "-o", "measured.yaml")
     assert done.code == 0
-    assert file.read_text() == HOST
+    assert file.read_text() == MACHINE
     assert sorted(path.name for path in tmp_path.iterdir()) == ["measured.yaml", "node.yaml"]
     text = out.read_text()
     assert "- ram0 -> gpu0: {rate:" in text
@@ -167,7 +153,7 @@ def test_this_host_is_measured_into_the_file_asked_for_alone(topo, tmp_path, mon
     ],
 )
 def test_words_of_a_host_and_of_a_result_do_not_go_together(topo, tmp_path, words):
-    (tmp_path / "node.yaml").write_text(HOST)
+    (tmp_path / "node.yaml").write_text(MACHINE)
     done = topo("measure", "node.yaml", *words)
     assert done.code == 2
     assert "Traceback" not in done.err

@@ -11,7 +11,7 @@ from tests.measuring.cuda import Driver
 from topo.errors import ExchangeError
 from topo.measuring.measure import laid_over
 from topo.measuring.probe import host
-from topo.measuring.probe.gpus import cpu_list, cpus_near
+from topo.measuring.probe.gpus import cpus_near
 from topo.measuring.probe.plan import probe
 from topo.measuring.probe.race import race
 from topo.measuring.results import RAM, Concurrent, End, Result, Results, gpu
@@ -223,7 +223,7 @@ def test_nodes_and_near_cpus_are_as_the_kernel_lists_them(tmp_path):
         folder.mkdir()
         (folder / "cpulist").write_text(f"{cpus}\n")
         (folder / "meminfo").write_text(f"Node {number} MemTotal: {size} kB\n")
-    assert host.memory_nodes(tmp_path) == {0: cpu_list("0-3,8"), 1: cpu_list("4-7")}
+    assert host.memory_nodes(tmp_path) == {0: {0, 1, 2, 3, 8}, 1: {4, 5, 6, 7}}
     assert host.memory_nodes(tmp_path / "absent").keys() == {0}
     assert cpus_near("0000:1b:00.0", tmp_path) == frozenset()
 

@@ -18,14 +18,13 @@ from keyword import iskeyword
 import click
 
 from topo import __version__
-from topo.cli.verb import Session, fail
+from topo.cli.verb import COMPLETION_VARIABLE, Session, fail
 from topo.errors import CertificateError, TopoError
 from topo.files import unwritable
 
 _USAGE = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
-COMPLETION_VARIABLE = "_TOPO_COMPLETE"  # by which a shell asks what may come next
 
 # In the order that help lists them; each is the first sentence of the verb's own help.
 VERBS: dict[str, str] = {
@@ -147,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and (instruction := os.environ.get(COMPLETION_VARIABLE)):
         from topo.cli.completion import answer
 
-        return answer(instruction)
+        return answer(instruction, program)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _run(words, session)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from topo.views.text.page import Block
 
 _Verb: TypeAlias = Callable[..., int]
+COMPLETION_VARIABLE = "_TOPO_COMPLETE"  # by which a shell asks what may come next
 _PATIENCE = 1.0  # seconds without a word
 THEMES = ("light", "dark")
 RULES = ("nvidia-smi", "nccl", "gds")
@@ -184,7 +185,7 @@ def completes(what: str) -> _Complete:
     """Return what a shell is offered for a word: ``machines``, ``devices``, ``workloads``, ..."""
 
     def offered(context: click.Context, _parameter: click.Parameter, begun: str) -> list[Any]:
-        from topo.cli.completion import offers
+        from topo.cli.offers import offers
 
         # While an option waits for its value, click leaves the words before it where they were.
         file = context.params.get("file") or next(iter(context.args), "")

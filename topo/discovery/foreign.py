@@ -7,9 +7,10 @@ external references, bounded size and depth.
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from topo.errors import ExchangeError, Finding, Place
 
@@ -70,6 +71,21 @@ def unquoted(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
     marked = sum(line.lstrip(" ").startswith(">") for line in lines)
     return _QUOTE.sub("", text) if marked * 2 > len(lines) else text
+
+
+def read_json(lines: list[str], name: str, command: str) -> Any:
+    """Return what a JSON text holds; `command` is what writes it.
+
+    Raises
+    ------
+    ExchangeError
+        If it is not whole.
+    """
+    try:
+        return json.loads("\n".join(lines))
+    except (ValueError, RecursionError):
+        message, help = f"`{name}` is not whole JSON", f"was it cut? `{command}`"
+        raise ExchangeError(Finding("broken-json", message, help=help)) from None
 
 
 # --- XML ------------------------------------------------------------------------------------------

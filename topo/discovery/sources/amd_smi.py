@@ -7,12 +7,11 @@ ROCm/amdsmi, ``amdsmi_cli/amdsmi_commands.py``, ``topology``.
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import combinations
 from typing import Any, Final
 
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -93,12 +92,7 @@ def _of_text(lines: list[str]) -> _Cells:
 
 
 def _of_json(data: bytes, name: str) -> _Cells:
-    try:
-        root = json.loads("\n".join(read_lines(data, name)))
-    except (ValueError, RecursionError):
-        message = f"`{name}` is JSON that breaks off or contradicts itself"
-        help = "was it cut? `amd-smi topology --json > topology.json`"
-        raise ExchangeError(Finding("broken-json", message, help=help)) from None
+    root = read_json(read_lines(data, name), name, "amd-smi topology --json > topology.json")
     cells: _Cells = {"link type": {}, "hops": {}}
     for gpu in _objects(root):
         row = _address(gpu)

@@ -10,7 +10,6 @@ nvme-cli, ``nvme-print-stdout.c``: ``stdout_simple_list``, ``stdout_detailed_lis
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
@@ -18,7 +17,7 @@ from typing import Any, Final
 
 from topo.catalogue.identities import drive_named
 from topo.description.names import stem_of as numbered
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import DiscoveredDevice, Machine, printable
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
@@ -58,7 +57,7 @@ def read(data: bytes, name: str) -> Machine:
     drives: dict[str, _Drive] = {}
     lines = read_lines(data, name)
     if next((line.strip() for line in lines if line.strip()), "")[:1] in ("{", "["):
-        _read_json("\n".join(lines), name, drives)
+        _add_json(read_json(lines, name, "nvme list -o json > drives.json"), drives)
     else:
         _read_tables(lines, drives)
     local = {key: drive for key, drive in drives.items() if not drive.is_remote}
@@ -110,13 +109,7 @@ def _add_size(drive: _Drive, space: str, size: float) -> None:
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def _read_json(text: str, name: str, drives: dict[str, _Drive]) -> None:
-    try:
-        root = json.loads(text)
-    except (ValueError, RecursionError):
-        message = f"`{name}` is not whole JSON"
-        help = "was it cut? `nvme list -o json > drives.json`"
-        raise ExchangeError(Finding("broken-json", message, help=help)) from None
+def _add_json(root: Any, drives: dict[str, _Drive]) -> None:
     for table in list(_tables(root))[:_MOST]:
         device = _text(table, "DevicePath") or _text(table, "Controller")
         match = _DRIVE.fullmatch(device)

@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-from topo.errors import ExchangeError, Finding
+from topo.description.names import numbers_in
+from topo.errors import ExchangeError, Finding, UnitError
 from topo.records import dataclass
 
 Memory = int | Literal["pinned", "pageable"]  # a GPU by its number, or RAM
@@ -136,25 +137,9 @@ def cpus_near(address: str, root: Path = Path("/sys/bus/pci/devices")) -> frozen
     """Return the CPUs that the system says are near a PCI device; none where it says nothing."""
     try:
         text = (root / address / "local_cpulist").read_text(encoding="ascii")
-    except (OSError, ValueError):
+        return frozenset(numbers_in(text.strip()))
+    except (OSError, ValueError, UnitError):
         return frozenset()
-    return cpu_list(text)
-
-
-def cpu_list(text: str) -> frozenset[int]:
-    """Return the numbers of a list as the kernel writes it.
-
-    Examples
-    --------
-    >>> sorted(cpu_list("0-2,7"))
-    [0, 1, 2, 7]
-    """
-    numbers: set[int] = set()
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            numbers |= set(range(int(first), int(last or first) + 1))
-    return frozenset(numbers)
 
 
 class Copy:

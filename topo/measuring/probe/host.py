@@ -16,8 +16,8 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from topo.errors import ExchangeError, Finding
-from topo.measuring.probe.gpus import cpu_list
+from topo.description.names import numbers_in
+from topo.errors import ExchangeError, Finding, UnitError
 from topo.records import dataclass
 
 _BLOCK_OF_COPY: Final = 8 * 2**20  # bytes of a step: more than a core's own caches
@@ -66,9 +66,9 @@ def memory_nodes(root: Path = Path("/sys/devices/system/node")) -> dict[int, fro
     nodes: dict[int, frozenset[int]] = {}
     for folder in sorted(root.glob("node[0-9]*"), key=lambda path: int(path.name[4:] or 0)):
         try:
-            cpus = cpu_list((folder / "cpulist").read_text(encoding="ascii"))
+            cpus = frozenset(numbers_in((folder / "cpulist").read_text(encoding="ascii").strip()))
             size = (folder / "meminfo").read_text(encoding="ascii").partition("MemTotal:")[2]
-        except (OSError, ValueError):
+        except (OSError, ValueError, UnitError):
             continue
         if cpus and size.split()[:1] not in ([], ["0"]):
             nodes[int(folder.name[4:])] = cpus
