@@ -22,7 +22,7 @@ from topo.measuring.probe.host import (
     readable,
 )
 from topo.measuring.probe.race import Work, race
-from topo.measuring.results import RAM, Concurrent, End, Result, Results, gpu
+from topo.measuring.results import OTHER_WAY_BUSY, RAM, Concurrent, End, Result, Results, gpu, ram
 from topo.phrases import counted
 from topo.records import dataclass
 from topo.units import format_size
@@ -38,7 +38,6 @@ _LARGEST_COPY: Final = 128 * 2**20  # bytes: below 64 MiB a copy's own start is 
 _SMALLEST_COPY: Final = 8 * 2**20
 _READERS: Final = 8  # reads in flight
 _OF_PATH: Final = "a rate of the whole path pageable, not of one pair"
-_BUSY: Final = "measured while the other direction was busy"
 _IN_USE: Final = 0.05  # of a GPU's memory, from where somebody else is at work on it
 _SHARE_OF_MEMORY: Final = 0.25  # of the RAM that is free, taken where no limit is given
 _MOST_MEMORY: Final = 8 * 2**30
@@ -208,7 +207,7 @@ def _both_ways(number: int, copy: _Copies) -> Test:
         f"{test}, gpu {number}",
         lambda: (copy("pinned", number), copy(number, "pinned")),
         lambda rates: [
-            Result(test, *pair, rate, busy=True, unwritten=_BUSY)
+            Result(test, *pair, rate, busy=True, unwritten=OTHER_WAY_BUSY)
             for pair, rate in zip(ends, rates, strict=True)
         ],
     )
@@ -247,7 +246,7 @@ def _core_tests(memory: int) -> Iterator[Test]:
 
 
 def _cores(node: int, cpus: frozenset[int], count: int, size: int) -> Test:
-    end = End("ram", node)
+    end = ram(node)
     return Test(
         f"copies by {counted(count, 'core')} of node {node}",
         lambda: [CoreCopy(cpus, size) for _ in range(count)],
@@ -279,7 +278,7 @@ def _sequential(source: Readable, size: int, *, direct: bool) -> Test:
     def told(rates: Rates) -> tuple[Result]:
         if direct:
             return (Result(test, end, RAM, sum(rates)),)
-        cache = End("ram", min(memory_nodes()))
+        cache = ram(min(memory_nodes()))
         why = "out of the page cache: nothing of the drive is in it"
         return (Result(test, cache, cache, sum(rates), workers=_READERS, unwritten=why),)
 
