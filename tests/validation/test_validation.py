@@ -1,0 +1,100 @@
+"""Published measurements: the page is current, and topo is as near to them as the page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docs.validation import (
+    NEAR,
+    NEAR_CROSSING,
+    PAGE,
+    SORTS,
+    judge,
+    order_holds,
+    page,
+    read_cases,
+)
+
+FOLDER = Path(__file__).parent
+JUDGED = [judge(case) for case in read_cases()]
+BY_NAME = {each.case.name: each for each in JUDGED}
+COUNTED = [each for each in JUDGED if not each.states_itself]
+
+every_case = pytest.mark.parametrize(
+    "each", [pytest.param(one, id=one.case.name) for one in JUDGED]
+)
+
+
+def of_sort(sort):
+    return [each for each in COUNTED if each.case.sort == sort]
+
+
+def share(flags):
+    flags = list(flags)
+    return sum(flags) / len(flags)
+
+
+def test_the_page_is_as_the_command_writes_it():
+    assert PAGE.read_text(encoding="utf-8") == page(JUDGED)
+
+
+@every_case
+def test_a_case_says_what_it_is(each):
+    case = each.case
+    assert case.sort in SORTS
+    assert bool(case.bound) == (case.sort != "software")
+    assert case.rate > 0
+    assert not case.title.endswith(".")
+    for name in case.slower_than:
+        faster = BY_NAME[name].case
+        assert faster.source.split(",")[0] == case.source.split(",")[0]
+        assert case.rate < faster.rate
+
+
+@every_case
+def test_a_miss_has_its_reason_and_a_hit_has_none(each):
+    missed = each.miss > NEAR or (each.case.bound and not each.right_bottleneck)
+    assert bool(each.case.why) == missed
+    assert not each.case.why or each.case.why.endswith(".")
+
+
+@every_case
+def test_theory_is_never_below_what_can_be_achieved(each):
+    assert each.theoretical.rate >= each.achievable.rate * (1 - 1e-9)
+
+
+def test_every_machine_beside_the_cases_is_asked_about():
+    named = {each.case.machine for each in JUDGED if isinstance(each.case.machine, str)}
+    assert {f"machines/{path.name}" for path in (FOLDER / "machines").glob("*.yaml")} <= named
+
+
+def test_where_a_link_or_a_drive_binds_topo_is_near_and_names_it():
+    links = of_sort("link")
+    assert share(each.right_bottleneck for each in links) >= 0.95
+    assert share(each.miss <= NEAR for each in links) >= 0.80
+
+
+def test_across_roots_and_sockets_topo_is_near_or_says_at_most():
+    for each in of_sort("crossing"):
+        assert each.miss <= NEAR_CROSSING or each.achievable.at_most, each.case.name
+
+
+def test_no_two_are_put_in_the_wrong_order():
+    wrong = [
+        (slower.case.name, name)
+        for slower in JUDGED
+        for name in slower.case.slower_than
+        if order_holds(slower, BY_NAME[name]) is False
+    ]
+    assert wrong == []
+
+
+def test_where_software_binds_the_hardware_would_have_allowed_it():
+    for each in of_sort("software"):
+        assert each.ratio >= 1 - NEAR, each.case.name
+
+
+def test_there_are_many_cases():
+    assert len(COUNTED) >= 30
