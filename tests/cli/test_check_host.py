@@ -87,3 +87,15 @@ def test_what_is_refused(topo, box, tmp_path, words, code, expected):
     (tmp_path / "empty").mkdir()
     done = topo("check", *words)
     assert (done.code, expected in done.err) == (code, True), done.err
+
+
+def test_how_costs_are_asked_is_the_users(topo, tmp_path):
+    # with pairing of all each card feeds GPUs of both sockets, so that the IOMMU stops that too
+    host = MadeUp()
+    host.translates()
+    host.write(tmp_path / "box")
+    assert "nic to gpu by nic-direct" not in topo("check", "--host", "box").err
+    done = topo("check", "--host", "box", "--pairing", "all")
+    assert "cost: nic to gpu by nic-direct is refused" in done.err
+    done = topo("check", "--host", "box", "--buffers", "all=ram7")
+    assert (done.code, "no memory `ram7`" in done.err) == (1, True)

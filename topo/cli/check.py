@@ -191,7 +191,7 @@ def _check_host(host: str, machine: verb.Machine, how: verb.How, as_json: bool) 
         topology = topology.replace(machine.overrides)
     is_guess = any(found.code == "guessed-storage" for found in imported.findings)
     whole = topology.without(*machine.without) if machine.without else topology
-    outcome = check_host(whole, state, has_storage=not is_guess, at=how.at)
+    outcome = check_host(whole, state, has_storage=not is_guess, **how.arguments(whole))
     of_import = [found for found in imported.findings if found.code in _SHOWN_OF_IMPORT]
     findings = (*of_import, *outcome.findings)
     if as_json:

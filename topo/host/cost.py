@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import TopoError
 from topo.records import dataclass
-from topo.routes.route import Policy
 from topo.study.compare import compare
 from topo.units import format_rate
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.host.problems import Ask, Problem
+    from topo.routes.route import Policy
     from topo.study.answers import PathAnswer
     from topo.topology.topology import Topology
 
@@ -37,7 +38,7 @@ class _Answer:
         return f"{'at most ' * self.at_most}{format_rate(self.rate)}"
 
 
-def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
+def cost(machine: Topology, problem: Problem, at: Basis, policy: Policy) -> tuple[str, ...]:
     """Return sentences on what a problem costs where all else is well.
 
     Parameters
@@ -48,11 +49,13 @@ def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
         The one in question.
     at
         Which figure of each capacity to use.
+    policy
+        How a choice among several routes is made.
     """
     if problem.unpriced:
         return (f"cost: {problem.unpriced}",)
     if problem.compared:
-        return (_compared(machine, problem.compared, at),)
+        return (_compared(machine, problem.compared, at, policy),)
     try:
         better = machine.replace(dict(problem.better)) if problem.better else machine
         as_it_is = machine.replace(dict(problem.now)) if problem.now else machine
@@ -62,8 +65,8 @@ def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
     losses: list[str] = []
     kept: list[str] = []
     for ask in problem.asks:
-        rates = {(answer.what, answer.path): answer for answer in _answers(better, ask, at)}
-        for answer in _answers(as_it_is, ask, at):
+        rates = {(answer.what, answer.path): answer for answer in _answers(better, ask, at, policy)}
+        for answer in _answers(as_it_is, ask, at, policy):
             could_be = rates.get((answer.what, answer.path))
             if could_be is None or could_be.rate is None:
                 continue
@@ -73,7 +76,7 @@ def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
                 continue
             told = str(answer)
             by_default = problem.instead if ask == problem.asks[0] else None
-            through = by_default and next(_answers(as_it_is, by_default, at), None)
+            through = by_default and next(_answers(as_it_is, by_default, at, policy), None)
             if answer.rate is None and through and through.rate is not None:
                 told = f"refused, and {through} by {through.path}"
             losses.append(
@@ -82,9 +85,9 @@ def cost(machine: Topology, problem: Problem, at: Basis) -> tuple[str, ...]:
     return tuple(losses[:_MOST] or kept[:1]) or ("cost: not known: nothing here asks for it",)
 
 
-def _compared(machine: Topology, asks: tuple[Ask, ...], at: Basis) -> str:
+def _compared(machine: Topology, asks: tuple[Ask, ...], at: Basis, policy: Policy) -> str:
     """Return a sentence on two questions of one machine."""
-    first, second = (next(_answers(machine, ask, at), None) for ask in asks)
+    first, second = (next(_answers(machine, ask, at, policy), None) for ask in asks)
     if first is None or second is None or second.rate is None:
         return "cost: not known: nothing here asks for it"
     is_none = first.rate is not None and second.rate <= first.rate * (1 + _AS_FAST)
@@ -93,12 +96,14 @@ def _compared(machine: Topology, asks: tuple[Ask, ...], at: Basis) -> str:
     return f"{lead}{first.what} by {first.path} is {first}, {other} {second}"
 
 
-def _answers(machine: Topology, ask: Ask, at: Basis) -> Iterator[_Answer]:
+def _answers(machine: Topology, ask: Ask, at: Basis, policy: Policy) -> Iterator[_Answer]:
     """Yield the answers to a question: of two ends by its path, else by the best of the usual ones.
 
     A question that the machine has no ends for yields nothing.
     """
     source, target, via = ask
+    if source and not policy.pairing:
+        policy = replace(policy, pairing="nearest")
     try:
         comparison = compare(
             machine,
@@ -106,7 +111,7 @@ def _answers(machine: Topology, ask: Ask, at: Basis) -> Iterator[_Answer]:
             target=target,
             via=(via,) if via else (),
             at=at,
-            policy=Policy(pairing="nearest") if source else None,
+            policy=policy,
         )
     except TopoError:
         return

@@ -11,6 +11,7 @@ from topo.host import device_rules, link_rules
 from topo.host.cost import cost
 from topo.host.problems import Checked, Setup
 from topo.records import dataclass
+from topo.routes.route import Policy
 
 if TYPE_CHECKING:
     from topo.description.description import Basis
@@ -62,6 +63,7 @@ def check_host(
     *,
     has_storage: bool = True,
     at: Basis = "theoretical",
+    policy: Policy | None = None,
 ) -> HostCheck:
     """Check how a host is set up, and ask what each problem costs on it.
 
@@ -75,6 +77,8 @@ def check_host(
         Whether its source tells where storage is: else nothing is asked of its workloads.
     at
         Which figure of each capacity the costs are of.
+    policy
+        How a choice among several routes is made where costs are asked.
     """
     setup = Setup(state, topology, has_storage)
     checked = tuple(rule(setup) for rule in _RULES)
@@ -91,7 +95,7 @@ def check_host(
             problem.message,
             severity=problem.severity,
             help=problem.help,
-            notes=cost(well, problem, at),
+            notes=cost(well, problem, at, policy or Policy()),
         )
         for problem in problems
     ]
