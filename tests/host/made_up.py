@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.discovery.trees import Sysfs
 
-_GEN = {3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe", 1: "2.5 GT/s PCIe"}
+_SPEEDS = (2.5, 5.0, 8.0, 16.0, 32.0, 64.0)
+_GEN = {at: f"{speed} GT/s PCIe" for at, speed in enumerate(_SPEEDS, 1)}
 H100, CONNECTX_7, SWITCH, ROOT, DRIVE = (
     ("10de", "2330"),
     ("15b3", "1021"),
@@ -16,8 +17,18 @@ PORTS = {"root": 4, "upstream": 5, "downstream": 6}
 SWITCHES = ("pci0000:15/0000:15:01.0/0000:16:00.0", "pci0000:95/0000:95:01.0/0000:96:00.0")
 
 
-def config(*, payload=512, most=512, read=4096, acs=None, generation=5, lanes=16, size=4096):
-    """A config space: packets, link and, for a port, ACS."""
+def config(
+    *,
+    payload=512,
+    most=512,
+    read=4096,
+    acs=None,
+    windows=(),
+    generation=5,
+    lanes=16,
+    size=4096,
+):
+    """A config space: packets, link, for a port ACS, for a GPU which sizes in MiB BAR1 can have."""
 
     def step(value):
         return value.bit_length() - 8  # 128 is 0
@@ -32,6 +43,12 @@ def config(*, payload=512, most=512, read=4096, acs=None, generation=5, lanes=16
     if size > 256:
         space[0x100:0x104] = (0x000D | 1 << 16).to_bytes(4, "little")
         space[0x106] = 0x1D if acs else 0
+    if windows:
+        space[0x102:0x104] = (1 | 0xBB0 << 4).to_bytes(2, "little")
+        space[0xBB0:0xBB4] = (0x0015 | 1 << 16).to_bytes(4, "little")
+        space[0xBB4:0xBB8] = (1 << 4 + 4).to_bytes(4, "little")  # BAR 0: 16 MiB
+        space[0xBB8:0xBBC] = (2 << 5).to_bytes(4, "little")  # two of them
+        space[0xBBC:0xBC0] = (sum(windows) << 4).to_bytes(4, "little")
     return bytes(space)
 
 
@@ -129,7 +146,55 @@ def spoilt_host():
     for port in host.switch_ports:
         host.put(f"{port}/config", config(acs=True))
     host.window(host.gpus[2], 256 * 2**20)
+    host.put(f"{host.gpus[2]}/config", config(windows=[256, 2**17]))
     host.without("sys/module/nvidia_peermem", "sys/devices/system/cpu/cpu0/cpufreq")
     host.without(*(f"sys/devices/system/cpu/cpu{cpu}/cpufreq" for cpu in range(1, 4)))
     host.put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module 535")
+    return host
+
+
+def crowded_host():
+    """Return a host that is set up well, with all that looks wrong in real ones and is not.
+
+    GPUs take 256 bytes a packet, so all near them do; one saves power. A board's own network card,
+    a console and an accelerator inside the CPU; drives behind a switch with ACS; a card whose
+    second function is bonded into its first, with a virtual function; another that is handed on.
+    """
+    host = MadeUp()
+    small = config(payload=256, most=256)
+    for here in host.gpus:
+        host.put(f"{here}/config", small)
+    for here in (*host.switch_ports, *host.cards):
+        host.put(f"{here}/config", config(payload=256))
+    host.runs_at(host.gpus[3], 1, 16)
+    node = {"node": 0}
+    host.function("pci0000:00/0000:00:1c.0", "060400", ROOT, link=(2, 4), **node)
+    for at in range(2):
+        board = f"pci0000:00/0000:00:1c.0/0000:01:00.{at}"
+        board = host.function(board, "020000", ("8086", "1521"), link=(2, 4), **node)
+        host.put(f"{board}/net/eno{at}/speed", "1000")
+    host.function("pci0000:00/0000:00:1d.0", "060400", ROOT, link=(2, 1), **node)
+    host.function(
+        "pci0000:00/0000:00:1d.0/0000:02:00.0", "030000", ("1a03", "2000"), link=(2, 1), **node
+    )
+    inside = host.function("pci0000:e7/0000:e7:01.0", "088000", ("8086", "0b25"), node=1)
+    host.without(*(f"{inside}/{word}_link" for word in ("max", "current")))
+    bay = "pci0000:c0/0000:c0:01.0"
+    host.function(bay, "060400", ROOT, node=1)
+    host.function(f"{bay}/0000:c1:00.0", "060400", SWITCH, node=1)
+    for at in range(2):
+        port = f"{bay}/0000:c1:00.0/0000:c2:0{at}.0"
+        host.put(f"{host.function(port, '060400', SWITCH, node=1)}/config", config(acs=True))
+        host.function(f"{port}/0000:{0xC3 + at:x}:00.0", "010802", DRIVE, node=1, link=(4, 4))
+    card = host.cards[0].removeprefix("sys/devices/")
+    second = host.function(f"{card[:-1]}1", "020700", CONNECTX_7, node=0)
+    host.put(f"{second}/net/ib9/speed", "400000")
+    virtual = host.function(f"{card[:-1]}2", "020700", ("15b3", "101e"), node=0)
+    host.put(f"{virtual}/config", config(payload=128, most=128, read=128, generation=0, lanes=0))
+    host.link(f"{virtual}/physfn", f"../{card.rpartition('/')[2]}")
+    host.put(f"{second}/config", config(payload=256))
+    host.function("pci0000:00/0000:00:05.0", "060400", ROOT, **node)
+    away = host.function("pci0000:00/0000:00:05.0/0000:03:00.0", "020700", CONNECTX_7, **node)
+    host.link(f"{away}/driver", "/sys/bus/pci/drivers/vfio-pci")
+    host.put("sys/bus/pci/drivers/vfio-pci/new_id", "")
     return host

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.host.made_up import MadeUp, config, spoilt_host
+from tests.host.made_up import ROOT, MadeUp, config, crowded_host, spoilt_host
 from topo.discovery.importing import discover, import_machine
 from topo.discovery.sources.file_tree import Archive, Folder
 from topo.errors import TopoError
@@ -41,6 +41,13 @@ def test_a_host_that_is_set_up_well(host, tmp_path):
     assert words["PCIe links"] == "9 links as fast as both ends can"
     assert words["ACS redirect"] == "off at sw0 and sw1"
     assert words["IOMMU"] == "passthrough"
+
+
+def test_what_looks_wrong_and_is_not(tmp_path):
+    outcome = checked(crowded_host(), tmp_path)
+    assert [finding.message for finding in outcome.findings] == [
+        "gpu3: 2.5 GT/s now, which is a GPU that saves power"
+    ]
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -83,6 +90,18 @@ def test_a_gpu_at_rest_with_fewer_lanes_is_both(host, tmp_path):
 def test_a_card_at_2_5_is_no_gpu_at_rest(host, tmp_path):
     host.runs_at(host.cards[0], 1, 16)
     assert "PCIe 1 x16" in one(checked(host, tmp_path), "link-below-both-ends").message
+
+
+def test_the_switch_in_a_gpu_of_amd_rests_with_it(host, tmp_path):
+    root = "pci0000:d0/0000:d0:01.0"
+    host.function(root, "060400", ROOT, node=1, link=(4, 16))
+    up = host.function(f"{root}/0000:d1:00.0", "060400", ("1002", "1478"), node=1, link=(4, 16))
+    down = f"{root}/0000:d1:00.0/0000:d2:00.0"
+    host.function(down, "060400", ("1002", "1479"), node=1, link=(4, 16))
+    host.function(f"{down}/0000:d3:00.0", "038000", ("1002", "738c"), node=1, link=(4, 16))
+    host.runs_at(up, 1, 16)
+    finding = one(checked(host, tmp_path), "link-at-rest")
+    assert finding.message.startswith("sw2: 2.5 GT/s now")
 
 
 def test_an_uplink_counts_and_alike_links_are_one_finding(host, tmp_path):
@@ -146,6 +165,24 @@ def test_without_root_acs_and_packets_are_unknown(host, tmp_path):
     assert outcome.is_well  # as far as could be seen
 
 
+def test_acs_of_a_switch_with_one_device_below_is_nobodys(host, tmp_path):
+    for port in host.switch_ports:
+        host.put(f"{port}/config", config(acs=True))
+    gone = (*host.gpus[1:3], *host.cards)
+    host.without(*gone, *(f"sys/bus/pci/devices/{here.rpartition('/')[2]}" for here in gone))
+    outcome = checked(host, tmp_path)
+    (rule,) = [rule for rule in outcome.checked if rule.subject == "ACS redirect"]
+    assert (rule.problems, rule.unknown) == ((), "")
+
+
+def test_an_iommu_of_nobody_is_no_fault(host, tmp_path):
+    host.translates()
+    gone = (*host.gpus, *host.cards[1:])
+    host.without(*gone, *(f"sys/bus/pci/devices/{here.rpartition('/')[2]}" for here in gone))
+    (rule,) = [rule for rule in checked(host, tmp_path).checked if rule.subject == "IOMMU"]
+    assert (rule.problems, rule.well) == ((), "no GPU with a peer")
+
+
 def test_a_translating_iommu_refuses_what_goes_through_the_root(host, tmp_path):
     host.translates()
     finding = one(checked(host, tmp_path), "iommu-translates")
@@ -168,12 +205,22 @@ def test_no_groups_is_an_iommu_that_is_off(host, tmp_path):
     assert (rule.well, rule.problems) == ("off", ())
 
 
-def test_an_arm_host_needs_it_on(host, tmp_path):
+@pytest.mark.parametrize(
+    ("device", "word", "expected"),
+    [
+        ("0x2342", "identity", ["iommu-off-on-grace"]),
+        ("0x2342", "DMA", []),
+        ("0x2330", "identity", []),  # another Arm server: NVIDIA says nothing of those
+        ("0x2330", "DMA", []),
+    ],
+)
+def test_a_grace_needs_it_on(host, tmp_path, device, word, expected):
     host.put("proc/cpuinfo", "processor\t: 0\nmodel name\t: Neoverse-V2")
-    outcome = checked(host, tmp_path)
-    (rule,) = [rule for rule in outcome.checked if rule.subject == "IOMMU"]
-    arm = any("arm" in str(cpu.part.facts) for cpu in outcome.topology.of_kind("cpu"))
-    assert [problem.code for problem in rule.problems] == (["iommu-off-on-arm"] if arm else [])
+    for gpu in host.gpus:
+        host.put(f"{gpu}/device", device)
+    host.translates(word)
+    (rule,) = [rule for rule in checked(host, tmp_path).checked if rule.subject == "IOMMU"]
+    assert [problem.code for problem in rule.problems] == expected
 
 
 # --- packets --------------------------------------------------------------------------------------
@@ -183,15 +230,23 @@ def test_a_small_payload_costs_its_heads(host, tmp_path):
     # 63.02 x 128 / 152 = 53.07, and 63.02 x 512 / 536 = 60.2
     host.put(f"{host.gpus[0]}/config", config(payload=128))
     finding = one(checked(host, tmp_path), "small-payload")
-    assert finding.message.startswith("gpu0: MaxPayload is 128 bytes, and all on the way")
+    assert finding.message.startswith("gpu0: MaxPayload is 128 bytes, and all below")
     assert "53.07 GB/s" in finding.notes[0]
     assert "60.19 GB/s" in finding.notes[0]
 
 
 def test_a_port_on_the_way_that_takes_no_more_is_no_fault(host, tmp_path):
+    # nor is it at the neighbours, whose packets may go there
     host.put(f"{host.switch_ports[0]}/config", config(payload=256, most=256))
-    host.put(f"{host.gpus[0]}/config", config(payload=256))
+    for here in (host.gpus[0], host.gpus[1], host.cards[0]):
+        host.put(f"{here}/config", config(payload=256))
     assert checked(host, tmp_path).findings == ()
+
+
+def test_the_usual_256_bytes_are_no_fault_to_exit_for(host, tmp_path):
+    host.put(f"{host.gpus[0]}/config", config(payload=256))
+    outcome = checked(host, tmp_path)
+    assert (one(outcome, "small-payload").severity, outcome.is_well) == ("note", True)
 
 
 def test_a_small_read_request_of_a_fast_card(host, tmp_path):
@@ -210,6 +265,16 @@ def test_a_small_window(host, tmp_path):
     finding = one(checked(host, tmp_path), "small-bar1")
     assert finding.message == "gpu2: BAR1 is 268.44 MB, and the memory 80 GB"
     assert finding.notes[0].startswith("cost: not known")
+    assert finding.severity == "note"  # nothing says that it could be more
+
+
+def test_a_small_window_that_could_be_larger(host, tmp_path):
+    host.window(host.gpus[2], 256 * 2**20)
+    sizes = [2**exponent for exponent in range(6, 18)]  # in MiB: 64 MiB to 128 GiB
+    host.put(f"{host.gpus[2]}/config", config(windows=sizes))
+    finding = one(checked(host, tmp_path), "small-bar1")
+    assert finding.severity == "warning"
+    assert finding.message.endswith("the memory 80 GB; the GPU can have one of 137.44 GB")
 
 
 def test_a_window_that_is_not_told_is_unknown(host, tmp_path):
@@ -220,8 +285,15 @@ def test_a_window_that_is_not_told_is_unknown(host, tmp_path):
 def test_gpus_without_a_card_on_their_node(host, tmp_path):
     host.without(host.cards[1], "sys/bus/pci/devices/0000:9a:00.0")
     finding = one(checked(host, tmp_path), "card-on-other-node")
-    assert finding.message.startswith("gpu2 and gpu3: the nearest card, nic0,")
+    assert finding.message.startswith("gpu2 and gpu3: the nearest card with RDMA, nic0,")
     assert "nic0 to gpu2 by nic-direct is" in finding.notes[0]
+
+
+def test_a_card_that_is_no_way_into_gpus_is_near_to_none(host, tmp_path):
+    # without RDMA at all, where the board's network card is does not matter
+    host.without(host.cards[1], "sys/bus/pci/devices/0000:9a:00.0", f"{host.cards[0]}/infiniband")
+    (rule,) = [rule for rule in checked(host, tmp_path).checked if rule.subject == "NUMA"]
+    assert (rule.problems, rule.well) == ((), "no GPU with a network card that has RDMA")
 
 
 def test_a_card_without_rdma_beside_one_with(host, tmp_path):
@@ -243,6 +315,8 @@ def test_other_cards_without_rdma_are_no_news(host, tmp_path):
     [
         ("NVIDIA UNIX Open Kernel Module", "6.8.0-45", None),
         ("NVIDIA UNIX Open Kernel Module", "5.4.0", "no-gpudirect-rdma-driver"),
+        # Red Hat brings newer RDMA into an old release
+        ("NVIDIA UNIX Open Kernel Module", "4.18.0-553.el8_10.x86_64", "host-not-told"),
         ("NVIDIA UNIX x86_64 Kernel Module", "6.8.0", "no-gpudirect-rdma-driver"),
         ("", "6.8.0", "host-not-told"),
     ],
@@ -256,6 +330,19 @@ def test_without_peermem_the_driver_must_have_dmabuf(host, tmp_path, driver, rel
     if expected == "no-gpudirect-rdma-driver":
         assert "refused, and" in outcome.findings[0].notes[0]
         assert "by nic-ram, without this" in outcome.findings[0].notes[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"), [("nvidia", ["host-not-told"]), ("efa_nv_peermem", [])]
+)
+def test_efa_has_ways_of_its_own(host, tmp_path, module, expected):
+    host.without("sys/module/nvidia_peermem")
+    host.put("proc/driver/nvidia/version", "NVIDIA UNIX x86_64 Kernel Module")
+    host.put(f"sys/module/{module}/refcnt", 1)
+    for card in host.cards:
+        host.put(f"{card}/vendor", "0x1d0f")
+        host.put(f"{card}/device", "0xefa2")
+    assert [finding.code for finding in checked(host, tmp_path).findings] == expected
 
 
 def test_without_nvidia_fs(host, tmp_path):
@@ -362,3 +449,9 @@ def test_without_a_port_to_see_a_slow_link_is_unknown(host, tmp_path):
     (tmp_path / "rest").mkdir()
     host.runs_at(gpu, 1, 16)
     assert one(checked(host, tmp_path / "rest"), "link-at-rest")
+
+
+def test_without_a_port_to_see_the_size_of_packets_is_unknown(host, tmp_path):
+    gpu = virtual(host)
+    host.put(f"{gpu}/config", config(payload=256))
+    assert "the size of packets of gpu0" in one(checked(host, tmp_path), "host-not-told").message

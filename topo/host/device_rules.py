@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.kinds import CARDS
 from topo.host.problems import Checked, Problem, Setup, grouped, names_of, not_told
 from topo.phrases import counted
-from topo.study.affinity import affinities
-from topo.topology.locality import locality, numa_nodes
+from topo.topology.locality import locality, numa_nodes, rank
 from topo.units import format_size
 
 if TYPE_CHECKING:
     from topo.host.kernel_state import HostState
 
 _DMABUF_FROM: Final = (5, 12)  # Linux's release
-_NVIDIA: Final = "10de"
+_NVIDIA, _AMAZON = "10de", "1d0f"
+_PEER_MODULES: Final = frozenset(("nvidia_peermem", "nv_peer_mem", "efa_nv_peermem"))
+# Drivers of those who take a device away from the kernel: no fault of the host's.
+_HANDED_ON: Final = frozenset(("vfio-pci", "uio_pci_generic", "igb_uio"))
 _FAR: Final = ("NODE", "SYS")
 
 
@@ -43,7 +45,8 @@ def machine(setup: Setup) -> Checked:
 
 def windows(setup: Setup) -> Checked:
     """Whether other devices reach all of a GPU's memory."""
-    small: dict[str, str] = {}
+    can_more: dict[str, str] = {}
+    cannot: dict[str, str] = {}
     untold: list[str] = []
     gpus = setup.of_kind("gpu")
     for gpu, state in gpus:
@@ -51,40 +54,47 @@ def windows(setup: Setup) -> Checked:
         if memory is None or memory.value is None or state.window is None:
             untold.append(gpu)
         elif state.window < memory.value:
-            window, whole = format_size(state.window), format_size(memory.value)
-            small[gpu] = f"BAR1 is {window}, and the memory {whole}"
+            words = f"BAR1 is {format_size(state.window)}, and the memory "
+            words += format_size(memory.value)
+            if (state.largest_window or 0) > state.window:
+                largest = format_size(state.largest_window or 0)
+                can_more[gpu] = f"{words}; the GPU can have one of {largest}"
+            else:
+                cannot[gpu] = words
     problems = [
         Problem(
             "small-bar1",
-            "warning",
+            "warning" if group[0] in can_more else "note",
             f"{names_of(group)}: {words}",
-            "switch on Above 4G Decoding and Resizable BAR in the firmware, where the GPU has it",
+            "switch on Above 4G Decoding and Resizable BAR in the firmware"
+            + ("" if group[0] in can_more else ", where the GPU has it: it shows none here"),
             unpriced="not known: what goes directly is mapped piece by piece, at no stated rate",
         )
-        for words, group in grouped(small).items()
+        for words, group in grouped(can_more | cannot).items()
     ]
     well = f"as large as the memory at {counted(len(gpus), 'GPU')}" if gpus else "no GPU"
     return Checked("BAR1", tuple(problems), well, not_told(untold, "BAR1 or memory"))
 
 
 def nodes(setup: Setup) -> Checked:
-    """GPUs whose nearest card is on another NUMA node."""
+    """GPUs whose nearest card with RDMA is on another NUMA node."""
     topology = setup.topology
-    if not topology.of_kind("gpu") or not topology.of_kind(*CARDS):
-        return Checked("NUMA", well="no GPU with a network card")
+    gpus = [gpu.name for gpu in topology.of_kind("gpu")]
+    cards = [card.name for card in topology.of_kind(*CARDS) if any(card.rdma)]
+    if not gpus or not cards:
+        return Checked("NUMA", well="no GPU with a network card that has RDMA")
     far: dict[str, str] = {}
     near: dict[str, str] = {}
-    for of_gpu in affinities(topology).gpus:
-        cards = (choice.device for choice in of_gpu.choices)
-        card = next((card for card in cards if topology[card].kind in CARDS), "")
-        if card:
-            is_far = locality(topology, of_gpu.gpu, card) in _FAR
-            is_far = is_far and numa_nodes(topology, of_gpu.gpu) != numa_nodes(topology, card)
-            (far if is_far else near)[of_gpu.gpu] = card
+    for gpu in gpus:
+        classes = {card: locality(topology, gpu, card) for card in cards}
+        card = min(cards, key=lambda card: (rank(classes[card]), card))
+        on_other = numa_nodes(topology, gpu) != numa_nodes(topology, card)
+        (far if classes[card] in _FAR and on_other else near)[gpu] = card
     untold = [
         name
         for name, state in setup.of_kind("gpu", *CARDS)
         if state.function.node is None and len(topology.of_kind("cpu")) > 1
+        if name in (*gpus, *cards)
     ]
     problems: tuple[Problem, ...] = ()
     if far:
@@ -93,7 +103,7 @@ def nodes(setup: Setup) -> Checked:
         problem = Problem(
             "card-on-other-node",
             "warning",
-            f"{names_of(list(far))}: the nearest card, {card}, is on another NUMA node",
+            f"{names_of(list(far))}: the nearest card with RDMA, {card}, is on another NUMA node",
             "put a card beside these GPUs, or give their work to GPUs that have one",
             compared=((card, gpu, ""), (card, beside, "")) if beside else (),
             unpriced=""
@@ -109,13 +119,15 @@ def nodes(setup: Setup) -> Checked:
 def rdma(setup: Setup) -> Checked:
     """Cards without RDMA beside others of the same kind with it."""
     cards = setup.of_kind(*CARDS)
+    with_rdma = [name for name, _ in cards if any(setup.topology[name].rdma)]
     able = {
-        (state.function.vendor, state.function.device) for _, state in cards if state.function.rdma
+        (state.function.vendor, state.function.device) for name, state in cards if name in with_rdma
     }
     without = [
         name
         for name, state in cards
-        if not state.function.rdma and (state.function.vendor, state.function.device) in able
+        if name not in with_rdma and state.driver not in _HANDED_ON
+        if (state.function.vendor, state.function.device) in able
     ]
     problems: tuple[Problem, ...] = ()
     if without:
@@ -128,7 +140,6 @@ def rdma(setup: Setup) -> Checked:
             asks=setup.asks_of_cards,
         )
         problems = (problem,)
-    with_rdma = [name for name, state in cards if state.function.rdma]
     well = f"at {names_of(with_rdma)}" if with_rdma else "no card with it"
     return Checked("RDMA", problems, well)
 
@@ -155,10 +166,12 @@ def drivers(setup: Setup) -> Checked:
         return Checked("drivers", (problem,))
     problems: list[Problem] = []
     unknown = ""
-    has_rdma = any(state.function.rdma for _, state in setup.of_kind(*CARDS))
+    vendors = {state.function.vendor for _, state in setup.of_kind(*CARDS) if state.function.rdma}
     by_dmabuf = _can_dmabuf(setup.state)
-    if has_rdma and not {"nvidia_peermem", "nv_peer_mem"} & modules:
-        if by_dmabuf is None:
+    if vendors and not _PEER_MODULES & modules:
+        if vendors == {_AMAZON} and not by_dmabuf:  # its own driver may know NVIDIA's by itself
+            unknown = "whether EFA's driver reaches GPU memory is not told"
+        elif by_dmabuf is None:
             unknown = "whether the driver can share memory by DMA-BUF is not told"
         elif not by_dmabuf:
             problems.append(

@@ -19,6 +19,7 @@ from topo.discovery.sources.config_space import (
     HEADER_SIZE,
     Payload,
     config_is_express,
+    config_largest_window,
     config_payload,
 )
 from topo.discovery.sources.sysfs import FUNCTIONS, read_functions, read_processors
@@ -64,10 +65,13 @@ class FunctionState:
         where its config space is cut.
     payload
         The sizes of its packets; `None` where its config space is cut.
-    window
-        The bytes of its largest prefetchable region, through which others reach its memory.
+    window, largest_window
+        The bytes of its largest prefetchable region, through which others reach its memory, and how
+        many it can have; `None` where none is told to be resizable.
     translation
         What the IOMMU does with its addresses; `None` where the system does not tell.
+    driver
+        The kernel driver that it is bound to; empty where it is bound to none, or not told.
     """
 
     function: Function
@@ -75,7 +79,9 @@ class FunctionState:
     is_express: bool | None
     payload: Payload | None
     window: int | None
+    largest_window: int | None
     translation: Translation | None
+    driver: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,8 @@ class HostState:
     modules
         The loaded kernel modules and built-in ones that show themselves; `None` where not told.
     release
-        The kernel's, as its numbers; empty where not told.
+        The kernel's, as its numbers; empty where not told, or where its maker brings what is newer
+        into it.
     open_driver
         Whether NVIDIA's kernel driver is the open one; `None` where none says so.
     is_virtual
@@ -123,7 +130,9 @@ def read_host_state(tree: FileTree) -> HostState:
             config_is_express(configs[function.id]),
             config_payload(configs[function.id]),
             _window(tree, function.address),
+            config_largest_window(configs[function.id]),
             _translation(tree, function.address),
+            tree.resolve(f"{FUNCTIONS}/{function.address}/driver").rpartition("/")[2],
         )
         for function in functions
     }
@@ -149,7 +158,7 @@ def read_host_state(tree: FileTree) -> HostState:
 def _numbers(release: str) -> list[str]:
     """Return the numbers that a kernel's release begins with: ``6.8.0-45-generic``."""
     match = re.match(r"\d{1,4}(?:\.\d{1,4}){1,2}", release)
-    return match[0].split(".") if match else []
+    return match[0].split(".") if match and ".el" not in release else []
 
 
 def _window(tree: FileTree, address: str) -> int | None:

@@ -22,13 +22,15 @@ from topo.phrases import counted, listed
 
 if TYPE_CHECKING:
     from topo.host.kernel_state import FunctionState
+    from topo.topology.topology import Topology
 
 _AT_REST: Final = 1  # PCIe generation
 _FLITS_FROM: Final = 6  # PCIe generation whose packets have other heads
 _HEAD: Final = 24  # bytes of a packet beside its payload, with 64-bit addresses
 _READ_REQUEST: Final = 4096  # bytes, for cards that are as fast as
 _FAST_PORT: Final = 200e9 / 8  # bytes/s
-_DEEPEST: Final = 16  # ports above a device
+_UNSET: Final = 128  # bytes: what a device starts with
+_AMD: Final = "1002"
 
 
 # --- links ----------------------------------------------------------------------------------------
@@ -52,7 +54,7 @@ def links(setup: Setup) -> Checked:
             continue
         seen += 1
         slower = now.generation < (best.generation or 0)
-        if slower and now.generation == _AT_REST and setup.topology[device].kind == "gpu":
+        if slower and now.generation == _AT_REST and _may_rest(setup, device, state):
             at_rest.append(device)
             slower = False
         if slower or now.lanes < (best.lanes or 0):
@@ -67,8 +69,9 @@ def links(setup: Setup) -> Checked:
             "link-below-both-ends",
             "warning",
             f"{names_of(group)}: {words}",
-            "look at the riser, the seating and the slot's setting in the firmware; a device that "
-            "saves power trains up under load: look again then",
+            "look at the riser, the seating, the slot's setting in the firmware, and how many "
+            "lanes the board wires there; a device that saves power trains up under load: look "
+            "again then",
             now=tuple(changes[device][0] for device in group),
             better=tuple(changes[device][1] for device in group),
             asks=setup.asks_of(group[0]),
@@ -87,6 +90,12 @@ def links(setup: Setup) -> Checked:
         )
     well = f"{counted(seen, 'link')} as fast as both ends can" if seen else "no link to see"
     return Checked("PCIe links", tuple(problems), well, not_told(untold, "speed or width"))
+
+
+def _may_rest(setup: Setup, device: str, state: FunctionState) -> bool:
+    """Whether a slow link is how a device saves power: a GPU, or the switch in one of AMD's."""
+    kind = setup.topology[device].kind
+    return kind == "gpu" or (kind == SWITCH and state.function.vendor == _AMD)
 
 
 def _of_both_ends(state: FunctionState, above: FunctionState | None) -> LinkSpeed | None:
@@ -109,8 +118,12 @@ def _of_both_ends(state: FunctionState, above: FunctionState | None) -> LinkSpee
 
 
 def access_control(setup: Setup) -> Checked:
-    """Switches that redirect peer traffic to the root."""
-    switches = setup.topology.of_kind(SWITCH)
+    """Switches that redirect peer traffic to the root, where a GPU has a peer below them."""
+    switches = [
+        switch
+        for switch in setup.topology.of_kind(SWITCH)
+        if "gpu" in (below := setup.kinds_below(switch.name)) and len(below) > 1
+    ]
     on = [switch.name for switch in switches if switch.part.flag("acs")]
     unknown = [switch.name for switch in switches if switch.part.flag("acs") is None]
     problems: tuple[Problem, ...] = ()
@@ -127,20 +140,29 @@ def access_control(setup: Setup) -> Checked:
         )
         problems = (problem,)
     reason = not_told(unknown, "ACS") and f"{not_told(unknown, 'ACS')}: only root reads it"
-    well = f"off at {names_of([switch.name for switch in switches])}" if switches else "no switch"
+    well = (
+        f"off at {names_of([switch.name for switch in switches])}"
+        if switches
+        else "no switch with a GPU and another device below it"
+    )
     return Checked("ACS redirect", problems, well, reason)
 
 
 def translation(setup: Setup) -> Checked:
     """Whether the IOMMU translates what devices that talk to each other send."""
     told = {name: state.translation for name, state in setup.of_kind("gpu", *CARDS, "nvme")}
+    if len(told) < 2 or not setup.topology.of_kind("gpu"):  # noqa: PLR2004  (a pair)
+        return Checked("IOMMU", well="no GPU with a peer")
     unknown = [name for name, translation in told.items() if translation is None]
     words = {translation for translation in told.values() if translation is not None}
     on = [name for name, translation in told.items() if translation == "on"]
     arm = any(cpu.part.facts.get("architecture") == "arm" for cpu in setup.topology.of_kind("cpu"))
-    if arm:  # where it has to be on
+    grace = arm and _has_superchip(setup.topology)
+    if grace:  # where it has to be on
         off = [name for name, translation in told.items() if translation in ("off", "passthrough")]
-        message = f"the IOMMU does not translate for {names_of(off)}, and GPUDirect on Arm needs it"
+        message = (
+            f"the IOMMU does not translate for {names_of(off)}, and GPUDirect on Grace needs it"
+        )
         changes = ("passthrough", "on")
         help = "boot without iommu.passthrough=1"
         wrong = off
@@ -150,9 +172,9 @@ def translation(setup: Setup) -> Checked:
         help = "boot with iommu=pt, or switch it off where no virtual machine needs it"
         wrong = on
     problems: tuple[Problem, ...] = ()
-    if wrong:
+    if wrong and grace == arm:  # of other Arm servers nobody says either
         problem = Problem(
-            "iommu-translates" if not arm else "iommu-off-on-arm",
+            "iommu-translates" if not grace else "iommu-off-on-grace",
             "warning",
             message,
             help,
@@ -165,6 +187,12 @@ def translation(setup: Setup) -> Checked:
     return Checked("IOMMU", problems, well, not_told(unknown, "what the IOMMU does with DMA"))
 
 
+def _has_superchip(topology: Topology) -> bool:
+    """Whether a GPU is the CPU's own, as Grace's are: a known one that has no PCIe slot."""
+    gpus = [gpu.part for gpu in topology.of_kind("gpu")]
+    return any(gpu.slot is None and gpu.figure("memory") for gpu in gpus)
+
+
 # --- packets --------------------------------------------------------------------------------------
 
 
@@ -174,39 +202,36 @@ def payload(setup: Setup) -> Checked:
     shares: dict[str, tuple[Change, Change]] = {}
     asks_little: dict[str, str] = {}
     untold: list[str] = []
-    devices = setup.of_kind(*LEAVES)
-    for device, state in devices:
-        if state.is_express is False:
+    most_below = _largest_payloads(setup)
+    for device, state in setup.of_kind(*LEAVES):
+        if state.is_express is False or state.function.virtual:
             continue
-        if state.payload is None:
+        now, root_port = state.payload, setup.root_port(state)
+        if now is None or (root_port is None and now.now < now.most):
             untold.append(device)
             continue
-        chain = [state.payload]
-        above = setup.port_above(state)
-        while above is not None and len(chain) <= _DEEPEST:
-            chain += [above.payload] if above.payload is not None else []
-            above = setup.port_above(above)
-        best, now = min(payload.most for payload in chain), state.payload.now
+        best = most_below[root_port.function.address] if root_port is not None else now.now
         link = setup.link_of(device)
         rate = link.cable.rate.value if link is not None else None
         generation = link.cable.generation if link is not None else None
-        if now < best and link is not None and rate and (generation or 0) < _FLITS_FROM:
-            small[device] = f"MaxPayload is {now} bytes, and all on the way to the CPU take {best}"
+        if now.now < best and link is not None and rate and (generation or 0) < _FLITS_FROM:
+            words = f"MaxPayload is {now.now} bytes, and all below the same root port take {best}"
+            small[device] = words
             target = f"{link.name}.rate"
             shares[device] = (
-                (target, _exact(rate * now / (now + _HEAD))),
+                (target, _exact(rate * now.now / (now.now + _HEAD))),
                 (target, _exact(rate * best / (best + _HEAD))),
             )
         ports = setup.topology[device].part.ports
         port_rate = ports.rate.value if ports is not None and ports.rate is not None else None
-        if (port_rate or 0.0) >= _FAST_PORT and state.payload.read < _READ_REQUEST:
-            asks_little[device] = f"MaxReadReq is {state.payload.read} bytes"
+        if (port_rate or 0.0) >= _FAST_PORT and now.read < _READ_REQUEST:
+            asks_little[device] = f"MaxReadReq is {now.read} bytes"
     problems = [
         Problem(
             "small-payload",
-            "warning",
+            "warning" if f"is {_UNSET} bytes" in words else "note",
             f"{names_of(group)}: {words}",
-            "boot with pci=pcie_bus_perf, or set it in the firmware; rates here are less the "
+            "set it in the firmware; rates here are less the "
             f"{_HEAD} bytes that each packet has beside its payload",
             now=tuple(shares[device][0] for device in group),
             better=tuple(shares[device][1] for device in group),
@@ -223,11 +248,28 @@ def payload(setup: Setup) -> Checked:
             unpriced="not known: it depends on how long the host takes to answer a read",
         )
         for words, group in grouped(asks_little).items()
+        if not setup.state.is_virtual  # there it is the hypervisor's
     ]
     reason = not_told(untold, "the size of packets")
     if reason and not setup.state.shows_config:
         reason += ": only root reads it"
     return Checked("packets", tuple(problems), "as large as all on the way take", reason)
+
+
+def _largest_payloads(setup: Setup) -> dict[str, int]:
+    """Return what all functions below each root port take, by the port's address.
+
+    They may talk to each other, and a packet larger than its receiver takes is an error.
+    """
+    largest: dict[str, int] = {}
+    for state in setup.state.functions.values():
+        root_port = setup.root_port(state)
+        if root_port is None or state.payload is None or state.function.virtual:
+            continue
+        most = min(payload.most for payload in (state.payload, root_port.payload) if payload)
+        address = root_port.function.address
+        largest[address] = min(largest.get(address, most), most)
+    return largest
 
 
 def _exact(rate: float) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SWITCH: Final = "pcie-switch"
 LEAVES: Final = ("gpu", *CARDS, "nvme", "hba")
 _MOST_NAMES: Final = 6
+_DEEPEST: Final = 16  # ports above a device
 
 Change = tuple[str, str]  # a target of the file and its value, as `--set` takes them
 Ask = tuple[str, str, str]  # from, to, by which data path: empty for the best of the usual ones
@@ -116,6 +117,25 @@ class Setup:
     def port_above(self, state: FunctionState) -> FunctionState | None:
         """Return the port that a function's link leads to."""
         return self.state.functions.get(state.function.parent)
+
+    def root_port(self, state: FunctionState) -> FunctionState | None:
+        """Return the topmost port above a function; `None` where none is shown."""
+        topmost = None
+        for _ in range(_DEEPEST):
+            above = self.port_above(topmost or state)
+            if above is None:
+                break
+            topmost = above
+        return topmost
+
+    def kinds_below(self, switch: str) -> list[str]:
+        """Return the kinds of what hangs below a switch, one for each device."""
+        tree = self.topology.tree
+        return [
+            device.kind
+            for device in self.topology.of_kind(*LEAVES)
+            if (place := tree.attachment(device.name)) is not None and switch in place.bridges
+        ]
 
     def link_of(self, device: str) -> Link | None:
         """Return a device's own PCIe link, towards the CPU; `None` where it has none."""

@@ -4,8 +4,8 @@ Only root reads more than the header; what lies behind is unknown to others.
 
 References
 ----------
-PCI Express Base Specification, 7.5.3 (Device Control, Link Capabilities and Link Status) and 7.7.11
-(Access Control Services).
+PCI Express Base Specification, 7.5.3 (Device Control, Link Capabilities and Link Status), 7.7.11
+(Access Control Services) and 7.8.6 (Resizable BAR).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _EXPRESS, _EXPRESS_SIZE = 0x10, 0x14  # as much of it as is read
 _DEVICE_CAPABILITIES, _DEVICE_CONTROL, _LINK_CAPABILITIES, _LINK_STATUS = 0x04, 0x08, 0x0C, 0x12
 _ACS, _ACS_CONTROL, _ACS_SIZE = 0x000D, 6, 8
 _REQUEST_REDIRECT: Final = 0x04
+_RESIZABLE, _RESIZABLE_SIZE, _MOST_RESIZABLE = 0x0015, 8, 6  # registers of each region
+_SMALLEST_WINDOW: Final = 2**20  # bytes; each bit is twice the one before
 _MOST_CAPABILITIES: Final = 48  # in 192 bytes, 4 each
 _MOST_EXTENDED: Final = 480  # in 3840 bytes, 8 each
 _SMALLEST_PAYLOAD: Final = 128  # bytes; each step doubles it
@@ -97,10 +99,30 @@ def config_redirects(config: bytes) -> bool | None:
     return False
 
 
+def config_largest_window(config: bytes) -> int | None:
+    """Return the largest size that a region can have; `None` where none is told to be resizable."""
+    sizes = [
+        int.from_bytes(config[start : start + 4], "little") >> 4  # bit 4 is the smallest
+        for at, capability in _extended(config)
+        if capability == _RESIZABLE
+        for start in _resizable(config, at)
+    ]
+    bits = max(sizes, default=0).bit_length()
+    return _SMALLEST_WINDOW << bits - 1 if bits else None
+
+
+def _resizable(config: bytes, at: int) -> range:
+    """Return where the capability's registers of each region begin."""
+    count = int.from_bytes(config[at + 8 : at + 12], "little") >> 5 & 0x7
+    end = at + 4 + _RESIZABLE_SIZE * min(count, _MOST_RESIZABLE)
+    return range(at + 4, end, _RESIZABLE_SIZE) if end <= len(config) else range(0)
+
+
 def without_identity(config: bytes) -> bytes:
     """Return a space with nothing in it but what is read here: no serial numbers.
 
-    The header stays, and which capabilities there are; of them the sizes, the link and ACS.
+    The header stays, and which capabilities there are; of them the sizes, the link and ACS, and
+    how large regions can be.
     """
     kept = bytearray(len(config))
     kept[:HEADER_SIZE] = config[:HEADER_SIZE]
@@ -109,6 +131,8 @@ def without_identity(config: bytes) -> bytes:
         kept[at : at + size] = config[at : at + size]
     for at, capability in _extended(config):
         size = _ACS_SIZE if capability == _ACS else 4
+        if capability == _RESIZABLE:
+            size = len(_resizable(config, at)) * _RESIZABLE_SIZE + 4
         kept[at : at + size] = config[at : at + size]
     return bytes(kept[: len(config)])
 
