@@ -7,44 +7,39 @@ import time
 
 from topo.discovery.apart import is_of_several_hosts
 from topo.discovery.importing import discover, import_machine
-from topo.errors import Finding, TopoError
+from topo.errors import TopoError
 from topo.topology.build import build_topology
-
-LIMIT_S = 10
 
 
 def ragged(text):
-    """Return a text in the forms that pasting gives it, each of which tells the same."""
+    """Return a text in the forms that pasting gives it, each of which tells the same: by name."""
     lines = text.splitlines()
     return {
-        "quoted": "".join(f"> {line}\n" for line in lines),
-        "fenced": f"what I see here:\n\n```\n{text}```\n",
-        "Windows": "\ufeff" + text.replace("\n", "\r\n"),
-        "coloured": "".join(f"\x1b[1;32m{line}\x1b[0m\x1b[K\n" for line in lines),
-        "a prompt above": f"root@node7:~# ./this -v --all\n{text}root@node7:~# \n",
-        "spaces behind": "".join(f"{line}   \n" for line in lines),
+        "quoted": "".join(f"> {line}\n" for line in lines).encode(),
+        "fenced": f"what I see here:\n\n```\n{text}```\n".encode(),
+        "fenced, with a prompt": f"```console\nme@host:~$ the-tool --all\n{text}\n```\n".encode(),
+        "Windows": ("\ufeff" + "\r\n".join(lines)).encode(),
+        "coloured": "".join(f"\x1b[1;32m{line}\x1b[0m\x1b[K\n" for line in lines).encode(),
+        "last words coloured": "\n".join(
+            re.sub(r"(\S+)(\s*)$", "\x1b[0;32m\\1\x1b[0m\\2", line) for line in lines
+        ).encode(),
+        "a prompt above": f"root@node7:~# ./this -v --all\n{text}root@node7:~# \n".encode(),
+        "spaces behind": "".join(f"{line}   \n" for line in lines).encode(),
         "UTF-16": text.encode("utf-16"),
     }
 
 
-def shape(imported):
-    """Return the lines of an imported file without comments."""
-    lines = imported.yaml.splitlines()
-    return [re.sub(r"\s+#.*", "", line) for line in lines if not line.startswith("#")]
-
-
-def survives(data, *, kind=None):
-    """Import, and build what comes of it; anything but a TopoError fails, and so do 10 s."""
-    start = time.process_time()
-    findings: tuple[Finding, ...] = ()
-    try:
-        machine = discover(kind, data, "damaged")
-        if not is_of_several_hosts(machine):
-            build_topology(import_machine(machine).description)
-    except TopoError as error:
-        findings = error.findings
-    assert all(finding.code and finding.message for finding in findings)
-    assert time.process_time() - start < LIMIT_S
+def hostile(text):
+    """Return what must not hang, grow or show a traceback: by name."""
+    return {
+        "numbers": re.sub(r"\d+", "9" * 300, text).encode(),
+        "long line": (text + "\n" + "x 1:" * 30_000).encode(),
+        "many": (text + "\n").encode() * 2_000,
+        "control": re.sub(r"([a-z])(\d)", "\\1\x07\x1b]0;\u202e\\2", text).encode(),
+        "empty values": re.sub(r":\s*\S+$", ":", text, flags=re.MULTILINE).encode(),
+        "one column": ("\t" * 100_000 + text).encode(),
+        "cut": text[: len(text) // 2].encode(),
+    }
 
 
 def mutated(data, chance):
@@ -67,3 +62,32 @@ def mutated(data, chance):
             lines[at] = bytes(line)
         lines = lines or [b"\n"]
     return b"".join(lines)
+
+
+def shape(imported):
+    """Return the lines of an imported file without comments."""
+    lines = imported.yaml.splitlines()
+    return [re.sub(r"\s+#.*", "", line) for line in lines if not line.startswith("#")]
+
+
+def survives(read, *, seconds=10):
+    """Return what reading gives, `None` where it is refused with findings; soon, either way."""
+    start = time.process_time()
+    result = None
+    try:
+        result = read()
+    except TopoError as error:
+        assert all(finding.code and finding.message for finding in error.findings)
+    assert time.process_time() - start < seconds
+    return result
+
+
+def survives_import(data, *, kind=None):
+    """Import, and build what comes of it: a result or findings, and soon."""
+
+    def read():
+        machine = discover(kind, data, "damaged")
+        if not is_of_several_hosts(machine):
+            build_topology(import_machine(machine).description)
+
+    survives(read)

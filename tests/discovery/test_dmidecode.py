@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 
-from tests.discovery.ragged import hostile_twins, ragged_twins, survives
+from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, nccl, smi
 from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
@@ -209,14 +209,14 @@ def test_a_virtual_machine_with_a_socket_for_each_thread():
 @pytest.mark.parametrize("what", PLAIN)
 def test_ragged(what):
     plain = told(PLAIN[what])
-    for how, data in ragged_twins(PLAIN[what]).items():
-        ragged = told(data)
-        assert (ragged.devices, ragged.slots) == (plain.devices, plain.slots), how
+    for how, data in ragged(PLAIN[what]).items():
+        pasted = told(data)
+        assert (pasted.devices, pasted.slots) == (plain.devices, plain.slots), how
 
 
 @pytest.mark.parametrize("what", PLAIN)
 def test_hostile(what):
-    for data in hostile_twins(PLAIN[what]).values():
+    for data in hostile(PLAIN[what]).values():
         machine = survives(lambda data=data: discover("dmidecode", data, "dmi.txt"))
         assert machine is None or machine.tells_only
 

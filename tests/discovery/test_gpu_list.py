@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.discovery.ragged import hostile_twins, ragged_twins, survives
+from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import nccl, smi
 from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
@@ -99,13 +99,13 @@ def test_another_name_is_a_contradiction():
 @pytest.mark.parametrize("what", PLAIN)
 def test_ragged(what):
     plain = told(PLAIN[what])
-    for how, data in ragged_twins(PLAIN[what]).items():
+    for how, data in ragged(PLAIN[what]).items():
         assert told(data).devices == plain.devices, how
 
 
 @pytest.mark.parametrize("what", PLAIN)
 def test_hostile(what):
-    for data in hostile_twins(PLAIN[what]).values():
+    for data in hostile(PLAIN[what]).values():
         machine = survives(lambda data=data: discover("gpus", data, "gpus.txt"))
         assert machine is None or machine.tells_only
 

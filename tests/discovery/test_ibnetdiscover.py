@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.discovery.pasted import mutated, ragged, survives
+from tests.discovery.pasted import mutated, ragged, survives_import
 from tests.discovery.twins import INTEL_SPR, card, cpu, gpu, switch, system
 from topo.cli.program import main
 from topo.description.loading import load
@@ -310,10 +310,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("how", HOSTILE)
 def test_hostile_fabrics(how):
-    survives(HOSTILE[how].encode())
+    survives_import(HOSTILE[how].encode())
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_fabrics(seed):
     chance = random.Random(seed)
-    survives(mutated(FABRIC.encode(), chance))
+    survives_import(mutated(FABRIC.encode(), chance))

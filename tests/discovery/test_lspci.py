@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.discovery.pasted import mutated, ragged, shape, survives
+from tests.discovery.pasted import mutated, ragged, shape, survives_import
 from tests.discovery.trees import GPU_HEAD, TREE, block, endpoint, port, verbose
 from topo.discovery.importing import discover, import_text, import_together
 from topo.discovery.sources.lspci import read_blocks, read_tree
@@ -400,13 +400,15 @@ def test_records_with_bridges_tell_no_tree():
     ids=["node", "name", "quotes", "slots", "brackets"],
 )
 def test_hostile_records(text):
-    survives(text.encode())
+    survives_import(text.encode())
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_records_and_trees(seed):
     chance = random.Random(seed)
-    survives(mutated(chance.choice([RECORDS, NUMBERED, LINES, PLACES, TREE]).encode(), chance))
+    survives_import(
+        mutated(chance.choice([RECORDS, NUMBERED, LINES, PLACES, TREE]).encode(), chance)
+    )
 
 
 # --- lists --------------------------------------------------------------------------------------

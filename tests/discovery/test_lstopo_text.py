@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.discovery.pasted import mutated, ragged, shape, survives
+from tests.discovery.pasted import mutated, ragged, shape, survives_import
 from tests.discovery.test_corpus import CORPUS
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -235,10 +235,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("how", HOSTILE)
 def test_hostile_texts(how):
-    survives(HOSTILE[how].encode())
+    survives_import(HOSTILE[how].encode())
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_texts(seed):
     chance = random.Random(seed)
-    survives(mutated(chance.choice([PLAIN, VERBOSE, OLD]).encode(), chance))
+    survives_import(mutated(chance.choice([PLAIN, VERBOSE, OLD]).encode(), chance))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.discovery.pasted import mutated, ragged, shape, survives
+from tests.discovery.pasted import mutated, ragged, shape, survives_import
 from tests.discovery.twins import INTEL_SPR, cpu, gpu, system
 from topo.cli.program import main
 from topo.discovery.importing import discover, import_text, import_together
@@ -367,10 +367,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("how", HOSTILE)
 def test_hostile_logs(how):
-    survives(HOSTILE[how].encode())
+    survives_import(HOSTILE[how].encode())
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_logs(seed):
     chance = random.Random(seed)
-    survives(mutated(chance.choice([PLAIN, RAGGED["no prefix"], RAGGED["ray"]]).encode(), chance))
+    survives_import(
+        mutated(chance.choice([PLAIN, RAGGED["no prefix"], RAGGED["ray"]]).encode(), chance)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.discovery.ragged import hostile_twins, ragged_twins, survives
+from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import nccl, smi
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_facts_only import unspoken
@@ -137,13 +137,13 @@ def test_a_real_one():
 @pytest.mark.parametrize("what", PLAIN)
 def test_ragged(what):
     plain = told(PLAIN[what])
-    for how, data in ragged_twins(PLAIN[what]).items():
+    for how, data in ragged(PLAIN[what]).items():
         assert told(data).devices == plain.devices, how
 
 
 @pytest.mark.parametrize("what", PLAIN)
 def test_hostile(what):
-    for data in hostile_twins(PLAIN[what]).values():
+    for data in hostile(PLAIN[what]).values():
         machine = survives(lambda data=data: discover("numactl", data, "numa.txt"))
         assert machine is None or machine.tells_only
 

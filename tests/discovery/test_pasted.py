@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.discovery.issues import CHECK, COLLECT_ENV, ISSUES, LEGEND, MATRIX, PORTS, TRACKER
-from tests.discovery.ragged import hostile_twins, survives
+from tests.discovery.pasted import hostile, survives
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_mutations import damaged
 from topo.discovery.importing import discover, import_text
@@ -195,7 +195,7 @@ def test_other_ways_to_paste_it(issue):
 
 @pytest.mark.parametrize("issue", ISSUES)
 def test_hostile(issue):
-    for data in hostile_twins(ISSUES[issue]).values():
+    for data in hostile(ISSUES[issue]).values():
         survives(lambda data=data: discover(None, data, "issue.txt"), seconds=20)
 
 

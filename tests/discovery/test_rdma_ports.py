@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.discovery.ragged import hostile_twins, ragged_twins, survives
+from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, smi
 from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
@@ -170,13 +170,13 @@ def test_by_order_it_is_the_order_of_numbers():
 @pytest.mark.parametrize("tool", PLAIN)
 def test_ragged(tool):
     plain = ports_of(PLAIN[tool])
-    for how, data in ragged_twins(PLAIN[tool]).items():
+    for how, data in ragged(PLAIN[tool]).items():
         assert ports_of(data) == plain, how
 
 
 @pytest.mark.parametrize("tool", PLAIN)
 def test_hostile(tool):
-    for how, data in hostile_twins(PLAIN[tool]).items():
+    for how, data in hostile(PLAIN[tool]).items():
         machine = survives(lambda data=data: discover("ibstat", data, "ib.txt"))
         cards = machine.devices if machine is not None else ()
         assert all(text.isprintable() for card in cards for text in card.rdma), how

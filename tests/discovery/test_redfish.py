@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.discovery.pasted import mutated, ragged, shape, survives
+from tests.discovery.pasted import mutated, ragged, shape, survives_import
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
@@ -371,10 +371,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("how", HOSTILE)
 def test_hostile_documents(how):
-    survives(HOSTILE[how].encode())
+    survives_import(HOSTILE[how].encode())
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_documents(seed):
     chance = random.Random(seed)
-    survives(mutated(chance.choice([TEXT, FORMS["one after the other"]]).encode(), chance))
+    survives_import(mutated(chance.choice([TEXT, FORMS["one after the other"]]).encode(), chance))
