@@ -73,11 +73,12 @@ def shape(imported):
 def survives(read, *, seconds=10):
     """Return what reading gives, `None` where it is refused with findings; soon, either way."""
     start = time.process_time()
-    result = None
+    result, findings = None, ()
     try:
         result = read()
     except TopoError as error:
-        assert all(finding.code and finding.message for finding in error.findings)
+        findings = error.findings
+    assert all(finding.code and finding.message for finding in findings)
     assert time.process_time() - start < seconds
     return result
 

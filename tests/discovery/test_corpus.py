@@ -346,7 +346,7 @@ def natural(name):
 @pytest.mark.parametrize("row", rows("nvidia-smi"))
 def test_a_matrix_imports_with_its_facts(row):
     if "WRONGKIND" in row["file"]:
-        with pytest.raises(ExchangeError, match="topo -p2p"):
+        with pytest.raises(ExchangeError, match="which GPUs may reach each other"):
             imported(row)
         CHECKED["nvidia-smi", "refused"] += 1
         return

@@ -23,11 +23,9 @@ WORDS = {
     "lspci": "output of lspci",
     "sysfs": "archive",
     "numactl": "output of numactl",
+    "p2p": "output of nvidia-smi topo -p2p",
 }
-OWN_OF_FILE = {"asus-esc8000a-numactl": "numactl"}
-NAMED = {
-    "WRONGKIND-topo-p2p-8gpu-OK": "nvidia-smi topo -p2p",
-}
+OWN_OF_FILE = {"asus-esc8000a-numactl": "numactl", "WRONGKIND-topo-p2p-8gpu-OK": "p2p"}
 FOLDERS = ("nccl-xml", "hwloc-xml", "lstopo-text", "nvidia-smi", "lspci", "sysfs", "measured")
 
 
@@ -40,13 +38,13 @@ def test_a_wrong_importer_names_the_file_for_what_it_is(folder):
     for parameter in found:
         (row,) = parameter.values
         stem = Path(row["file"]).stem
-        own = "" if stem in NAMED else OWN_OF_FILE.get(stem, OWN.get(folder, folder))
+        own = OWN_OF_FILE.get(stem, OWN.get(folder, folder))
         for kind in set(KINDS) - {own}:
             with pytest.raises(ExchangeError) as caught:
                 discover(kind, data_of(row), "x")
             (said,) = caught.value.findings
             assert said.code == "wrong-kind"
-            assert NAMED.get(stem) or WORDS.get(own, "a YAML file") in said.message
+            assert WORDS.get(own, "a YAML file") in said.message
             assert f"not what `{kind}` reads" in said.message
             if own in KINDS:
                 assert said.help == f"write `topo import {own} x`"

@@ -67,7 +67,7 @@ def test_a_wrong_kind_says_the_right_command():
     ("data", "words", "help"),
     [
         (b"Machine (P#0 total=1)\n", "text of lstopo, not what `nccl` reads", "import lstopo x"),
-        (b"GPU0 X OK\nGPU1 OK X\n", "topo -p2p`, not what `nccl`", "run `nvidia-smi topo -m`"),
+        (b"GPU0 X OK\nGPU1 OK X\n", "topo -p2p, not what `nccl`", "topo import p2p x"),
         (b"# note\nname: x\nlanes: 4\n", "a YAML file, not what `nccl` reads", "topo imports"),
         (b"topo: 1\nname: x\n", "a topology file of topo", "it needs no import"),
         (b"dear all", "no XML, so not what `nccl` reads", "topo imports"),

@@ -18,6 +18,7 @@ from topo.document.parse import parse
 from topo.records import dataclass
 
 NVIDIA, AMD, AMD_CPU, INTEL, MELLANOX = "10de", "1002", "1022", "8086", "15b3"
+_SAME_RATE: Final = 5e7  # bytes/s: nvidia-smi's rates of NVLinks differ by more
 _BRACKETS: Final = re.compile(r"\[([^\[\]]{1,60})\]")
 
 
@@ -299,6 +300,20 @@ def nvlink_of(compute: int | None) -> str:
         return "nvlink unknown"
     newest, medium = list(media.items())[-1]
     return media.get(str(compute), medium if compute > int(newest) else "nvlink unknown")
+
+
+def nvlink_of_rate(rate: float) -> str:
+    """Return the medium of NVLinks of a rate that `nvidia-smi nvlink` prints, ``""`` for others.
+
+    Examples
+    --------
+    >>> nvlink_of_rate(26.562e9), nvlink_of_rate(3e9)
+    ('nvlink 4', '')
+    """
+    rates: dict[str, str] = _data("processors")["nvlink-rates"]
+    return next(
+        (medium for text, medium in rates.items() if abs(rate - float(text) * 1e9) < _SAME_RATE), ""
+    )
 
 
 def compute_of(medium: str) -> str:

@@ -17,6 +17,7 @@ from topo.description.write import selection, stem_of
 from topo.discovery import matching
 from topo.discovery.describe import device_names, file_title
 from topo.discovery.facts_only import alone, fitted, with_slots
+from topo.discovery.gpu_links import with_ends_of_links
 from topo.discovery.machine import (
     GPU_LINK,
     DiscoveredCable,
@@ -69,6 +70,7 @@ def combined(machines: Sequence[Machine]) -> Machine:
                 replace(cable, a=lead + cable.a, b=lead + cable.b) for cable in machine.cables
             ),
             places=tuple((address, lead + parent) for address, parent in machine.places),
+            gpu_links=tuple(replace(links, gpu=lead + links.gpu) for links in machine.gpu_links),
         )
         result = _both(result, renamed)
     return result
@@ -79,6 +81,7 @@ def _both(first: Machine, second: Machine) -> Machine:
         first, second = fitted(first, second)
     first, second = _recognised(first, second), _recognised(second, first)
     matches = matching.match(first, second)
+    second = with_ends_of_links(second, first, matches)
     differing = matching.differences(first, second, matches)
     # A first source without a tree of its own is laid upon the other's, if nothing speaks against.
     contradicts = any(difference.what in _STRUCTURE or difference.grave for difference in differing)
@@ -162,11 +165,15 @@ def _merged(
     used = {device.part for device in base.devices}
     ends = {end for cable in cables for end in (cable.a, cable.b)}
     part_of = {gpu.id: gpu.part for gpu in base.of_kind("gpu")}
+    medium_of = {
+        id_: links.medium for links in extra.gpu_links for id_ in matches.first_ids(links.gpu)
+    }
     for at, cable in enumerate(cables):  # NVLinks of which only the number is known
         part = catalogue().parts.get(part_of.get(cable.a, ""))
-        medium = part.fabric.medium if part is not None and part.fabric is not None else None
-        if cable.cable.endswith("nvlink unknown") and (medium or "").startswith("nvlink"):
-            text = cable.cable.replace("nvlink unknown", medium or "")
+        of_part = part.fabric.medium if part is not None and part.fabric is not None else None
+        medium = of_part or medium_of.get(cable.a, "")
+        if cable.cable.endswith("nvlink unknown") and medium.startswith("nvlink"):
+            text = cable.cable.replace("nvlink unknown", medium)
             cables[at] = replace(cable, cable=text)
     return replace(
         base,

@@ -36,6 +36,9 @@ KINDS: Final = {
     "numactl": "topo.discovery.sources.numa_nodes",
     "nvme": "topo.discovery.sources.nvme_list",
     "gpus": "topo.discovery.sources.gpu_list",
+    "nvidia-smi-q": "topo.discovery.sources.nvidia_query",
+    "nvlink": "topo.discovery.sources.nvlink_status",
+    "p2p": "topo.discovery.sources.peer_matrix",
     "ethtool": "topo.discovery.sources.ethtool",
 }
 _HEAD: Final = 65536  # bytes that are looked at to tell a file's kind
@@ -82,9 +85,7 @@ _ROOTS: Final = {
     b"cpu": FileKind("", "a piece of an NCCL topology file without its <system>"),
     b"graphs": FileKind("", "an NCCL graph dump (NCCL_GRAPH_DUMP_FILE), not a topology"),
     b"topology": FileKind("hwloc", "an hwloc XML file"),
-    b"nvidia_smi_log": FileKind(
-        "", "the XML of `nvidia-smi -q -x`, which has no topology", "run `nvidia-smi topo -m`"
-    ),
+    b"nvidia_smi_log": FileKind("nvidia-smi-q", "XML of nvidia-smi -q -x"),
     b"svg": FileKind("", "an SVG picture"),
     b"html": FileKind("", "a web page"),
     b"mxfile": FileKind("", "a draw.io drawing"),
@@ -112,10 +113,9 @@ _TEXTS: Final = (
         "output of rocm-smi",
     ),
     (
-        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|DR)\b|^[ \t]*OK[ \t]*= Status Ok",
-        "",
-        "a peer-to-peer matrix of `nvidia-smi topo -p2p`",
-        "run `nvidia-smi topo -m`",
+        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|NS|DR)\b|^[ \t]*OK[ \t]*= Status Ok",
+        "p2p",
+        "output of nvidia-smi topo -p2p",
     ),
     (
         rb"(?m)^[ \t>|]*((CA:?|Infiniband device) '|hca_id:|link \w+/\d)|\bport +\d.{0,40}=> *\w",
@@ -169,6 +169,19 @@ _TEXTS: Final = (
         rb"(?m)^[ \t]*(?:Machine \(\w|Package L#\d|HostBridge(?: L#\d+)?[ \t\r]*$)",
         "lstopo",
         "text of lstopo",
+    ),
+    (
+        rb"(?mi)^[ \t]*GPU ([0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t\r\\]*$",
+        "nvidia-smi-q",
+        "output of nvidia-smi -q",
+    ),
+    (
+        (
+            rb"(?mi)^[ \t]*(GPU \d{1,3}:[^\n]*\n[ \t]*)?"
+            rb"(Link \d{1,2}(, \S.{0,60})?: *\S|.{0,60}\ball links are inactive)"
+        ),
+        "nvlink",
+        "output of nvidia-smi nvlink",
     ),
     (rb"(?m)^[ \t]*\| NVIDIA-SMI ", "gpus", "the table of nvidia-smi"),
     (rb"(?m)^[ \t]*Settings for [\w.@-]+:[ \t\r]*$", "ethtool", "output of ethtool"),

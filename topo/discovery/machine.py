@@ -131,6 +131,28 @@ class DiscoveredPart:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuLinks:
+    """The NVLinks of a GPU that are up, by a source that does not know what they lead to.
+
+    Parameters
+    ----------
+    gpu
+        The GPU's `id`.
+    active
+        How many are up.
+    medium
+        Which they are by their rate, ``""`` where that is not told.
+    ends
+        The PCI addresses that they lead to, each with the number of links.
+    """
+
+    gpu: str
+    active: int
+    medium: str = ""
+    ends: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """One source's view of one machine.
 
@@ -162,6 +184,8 @@ class Machine:
         cards``. Such a source is laid beside another one, and adds no device to it.
     slots
         What the board calls the slots at PCI addresses: ``("0000:17:00.0", "SLOT3")``.
+    gpu_links
+        NVLinks of GPUs, where the source tells them and not which devices they join.
     """
 
     kind: str
@@ -179,6 +203,7 @@ class Machine:
     together: tuple[str, ...] = ()
     tells_only: str = ""
     slots: tuple[tuple[str, str], ...] = ()
+    gpu_links: tuple[GpuLinks, ...] = ()
 
     def title(self) -> str:
         """Return one line for headings: what the machine has."""

@@ -325,7 +325,7 @@ def differences(first: Machine, second: Machine, matches: Matches) -> list[Diffe
     """Return everything that the two sources contradict each other in."""
     sources = _Source(first), _Source(second)
     pairs = [(sources[0].by_id[a], sources[1].by_id[b]) for a, b in matches.pairs]
-    differing = [*_of_machines(sources, matches)]
+    differing = [*_of_machines(sources, matches), *_of_gpu_links(first, second, matches)]
     for pair in pairs:
         differing += _of_devices(pair, sources)
     placed = [pair for pair in pairs if pair[0].kind in _PLACED]
@@ -348,6 +348,21 @@ def differences(first: Machine, second: Machine, matches: Matches) -> list[Diffe
             if counts[0] != counts[1]:
                 differing.append(Difference("NVLinks", ids, str(counts[0]), str(counts[1])))
     return list(dict.fromkeys(differing))
+
+
+def _of_gpu_links(first: Machine, second: Machine, matches: Matches) -> Iterator[Difference]:
+    """Yield where a GPU has another number of NVLinks than a source says that it has up."""
+    if not tells_links(first):
+        return
+    total: Counter[str] = Counter()
+    for cable in first.cables:
+        if fabric := _FABRIC.match(cable.cable):
+            for end in (cable.a, cable.b):
+                total[end] += int(fabric[1] or 1)
+    for links in second.gpu_links:
+        for id_ in matches.first_ids(links.gpu):
+            if total[id_] != links.active:
+                yield Difference("NVLinks", (id_,), str(total[id_]), f"{links.active} up")
 
 
 def _of_machines(sources: tuple[_Source, _Source], matches: Matches) -> Iterator[Difference]:

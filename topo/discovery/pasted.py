@@ -41,8 +41,10 @@ _STAMP: Final = re.compile(
     r"|\[\d\d:\d\d:\d\d(?:\.\d{1,9})?\]|\[pod/[\w./-]{1,200}\]|\[\d{1,4},\d{1,6}\]<std(?:out|err)>:)"
     r"(?: |\t|$)"
 )
-_XML_BEGINS: Final = re.compile(r"\s*<(?:\?xml\b|!DOCTYPE topology|system\b|topology\b)")
-_XML_ENDS: Final = re.compile(r".*</(?:system|topology)>")
+_XML_BEGINS: Final = re.compile(
+    r"\s*<(?:\?xml\b|!DOCTYPE (?:topology|nvidia)|(?:system|topology|nvidia_smi_log)\b)"
+)
+_XML_ENDS: Final = re.compile(r".*</(?:system|topology|nvidia_smi_log)>")
 _ROCM_BEGINS: Final = re.compile(r".*ROCm System Management")
 _ROCM_ENDS: Final = re.compile(r".*End of ROCm SMI Log")
 _LOG: Final = "nccl-log"
@@ -50,6 +52,7 @@ _CONTINUES: Final = {  # paragraphs that belong to the one before
     "nvidia-smi": re.compile(r"\s*(?:NIC )?Legend:|\s*(?:X|NV#|NIC\d{1,4})\s*[=:]"),
     "npu-smi": re.compile(r"\s*Legend:|\s*X\s*="),
     "mx-smi": re.compile(r"\s*Legend:|\s*X\s*="),
+    "p2p": re.compile(r"\s*Legend:|\s*X\s*="),
     "nvme": re.compile(r"\s*Device\s+Generic\b|\s*/dev/nvme"),
 }
 _SOME: Final = "some of its PCI devices"
@@ -234,7 +237,7 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
     Raises
     ------
     ExchangeError
-        If what was found tells facts only, and not what machine these are of.
+        If several sources were found that tell facts only, and not what machine these are of.
     """
     whole = file_kind(data)
     if len(data) > _LARGEST or not whole.may_have_others:
@@ -258,7 +261,7 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
         return None
     told.sort(key=lambda source: _order(source[1]))
     (_, machine), *further = told
-    if machine.tells_only:
+    if machine.tells_only and further:
         raise alone([replace(source, file=name) for _, source in told])
     taken = [told[0][0]]
     for block, source in further:

@@ -38,7 +38,6 @@ _DEVICE: Final = re.compile(
 _KNOWN_CODE: Final = re.compile(r"NV\d{1,2}|NODE|SYS|PHB|PXB|PIX|PSB|SOC|X(?!L[\d*])")
 _ANY_CODE: Final = re.compile(r"[A-Za-z][A-Za-z/#_]{0,7}(?:\d{0,3}|\*)(?=\s|$)")
 _NOT_KNOWN: Final = "NA"
-_PEER_CODES: Final = frozenset({"OK", "CNS", "GNS", "TNS", "NS", "DR", "U"})
 _LEGEND: Final = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S{1,60})\s*")
 _CODE_LEGEND: Final = re.compile(r"\s*([A-Z][A-Za-z/]{0,5})#?\s+=\s+(\S.{0,200})")
 # Two names or headings that stick together: NIC0NIC1.
@@ -140,7 +139,7 @@ def read_matrix(data: bytes, name: str) -> Matrix:
     Raises
     ------
     ExchangeError
-        If there is none, or it is one of ``topo -p2p``.
+        If there is none.
     """
     lines = [plain_line(line) for line in read_lines(data, name)]
     at, names, fields = _header(lines, name)
@@ -193,9 +192,6 @@ def read_matrix(data: bytes, name: str) -> Matrix:
             Finding("unclear-affinity", message, place=place, severity="warning", help=help)
         )
     between = {code for (row, column), code in codes.items() if row != column}
-    if between and between <= _PEER_CODES:
-        message = f"`{name}` is a peer-to-peer matrix of `nvidia-smi topo -p2p`, not of `topo -m`"
-        raise ExchangeError(Finding("wrong-kind", message, help="run `nvidia-smi topo -m`"))
     rowless = [device for device in names if device not in rows]
     if short or rowless:
         what = f"the row of {short[0][1]} is short" if short else f"{rowless[0]} has no row"
