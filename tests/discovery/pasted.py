@@ -7,7 +7,7 @@ import time
 
 from topo.discovery.apart import is_of_several_hosts
 from topo.discovery.importing import discover, import_machine
-from topo.errors import TopoError
+from topo.errors import Finding, TopoError
 from topo.topology.build import build_topology
 
 
@@ -73,7 +73,8 @@ def shape(imported):
 def survives(read, *, seconds=10):
     """Return what reading gives, `None` where it is refused with findings; soon, either way."""
     start = time.process_time()
-    result, findings = None, ()
+    result = None
+    findings: tuple[Finding, ...] = ()
     try:
         result = read()
     except TopoError as error:
