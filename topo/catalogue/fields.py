@@ -328,6 +328,19 @@ PART_WORDS: Final = {
     "source": "where its figures come from",
     "source-kind": "`datasheet`, `measured`, `quoted`, `formula` or `guess`",
 }
+# What a figure may say beside its value, and what peer-to-peer caps may say.
+FIGURE_WORDS: Final = {
+    "value": "the figure itself, where it stands with its source",
+    "source": "where it comes from",
+    "kind": "`datasheet`, `measured`, `quoted` or `guess`",
+    "range": "the least and the most that it may be, `60-75 %`: `topo doubt` asks what that does",
+}
+CAP_WORDS: Final = {
+    "posted": "a device writes into a GPU: storage reads",
+    "non-posted": "a device reads from a GPU: checkpoints",
+    "source": "where the caps come from",
+    "kind": FIGURE_WORDS["kind"],
+}
 MEDIUM_FIELDS: Final = _table(
     Field("like", TEXT, "the medium that it starts from"),
     Field("reach", TEXT, "`host`, `memory`, `network` or `gpu`: what it joins"),

@@ -14,20 +14,30 @@ from topo.errors import Finding, UnknownNameError
     "topo explain acs-redirect",
     "topo explain legacy",
     "topo explain NODE",
+    "topo explain channels",
     "topo explain RAM traversal",
 )
 @click.argument("words", metavar="WORD...", nargs=-1)
 @verb.asks_json
 def command(words: tuple[str, ...], as_json: bool) -> int:
-    """Explain a finding's code, a data path, a locality class or a word.
+    """Explain a finding's code, a data path, a locality class, a key of files or a word.
 
     A WORD may be a model: then it says what that asks for. Without one it lists all of them.
     """
     from topo.catalogue.needs import needs
     from topo.datapaths.registry import built_in, count, halves
     from topo.description.data_paths import built_in_files
+    from topo.description.reference import key_uses
     from topo.views.documents import explanation_document, words_document
-    from topo.views.explain import data_path_explained, explain_page, listing_page, page_of, pages
+    from topo.views.explain import (
+        data_path_explained,
+        explain_page,
+        key_explained,
+        listing_page,
+        page_of,
+        pages,
+        with_key,
+    )
     from topo.views.needs import need_explained
 
     word = " ".join(words).strip()
@@ -37,20 +47,27 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
             listing[page.about].append(page.word)
         listing["a data path"] = list(built_in_files())
         listing["what a model needs"] = list(needs())
+        known = {word for words_of in listing.values() for word in words_of}
+        keys = dict.fromkeys(use.key for use in key_uses())
+        listing["a key of a topology file"] = [key for key in keys if key not in known]
         if as_json:
             return verb.put_document(words_document(listing))
         return verb.put_page(listing_page(listing))
+    key = key_explained(word)
     if word.lower() in built_in_files():
         path = built_in(word.lower())
         far_half, _ = halves(path)
         far = count(far_half) if far_half else None
-        page = data_path_explained(path, count(path), far)
-    elif (explained := page_of(word)) is not None:
-        page = explained
+        page = with_key(data_path_explained(path, count(path), far))
+    elif (explained := page_of(word)) is not None and not (key and explained.word != key.word):
+        page = with_key(explained)
     elif word.lower() in needs():
-        page = need_explained(needs()[word.lower()])
+        page = with_key(need_explained(needs()[word.lower()]))
+    elif key is not None:
+        page = key
     else:
-        names = (*pages(), *built_in_files(), *needs())
+        keys = {use.key: None for use in key_uses()}
+        names = (*pages(), *built_in_files(), *needs(), *keys)
         near = get_close_matches(word.lower().replace(" ", "-"), names, n=3)
         advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
         raise UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))

@@ -126,14 +126,14 @@ WORDS: Final[Mapping[str, Callable[[Schema], Schema]]] = {
 def _figure(plain: Schema, *words: str, ranged: bool = False) -> Schema:
     """Return a value that may be unknown and may stand with its source; a number with a range."""
     value = _either(plain, _words("unknown", *words))
-    means = "the least and the most that it may be, `60-75 %`: `topo doubt` asks what that does"
+    says = fields.FIGURE_WORDS
     sourced = {
         "type": "object",
         "properties": {
-            "value": value,
-            "source": {"type": "string", "description": "where it comes from"},
-            "kind": _FIGURE_KIND,
-            **({"range": {"type": "string", "description": means}} if ranged else {}),
+            "value": {"description": says["value"], **value},
+            "source": {"type": "string", "description": says["source"]},
+            "kind": {"description": says["kind"], **_FIGURE_KIND},
+            **({"range": {"type": "string", "description": says["range"]}} if ranged else {}),
         },
         "required": ["value"],
         "additionalProperties": False,
@@ -286,10 +286,10 @@ def _definitions() -> Schema:
         "ratio-figure": _figure(fields.RATIO.schema, ranged=True),
         "caps": _mapping(
             {
-                "posted": {"description": "a device writes into a GPU: storage reads", **cap},
-                "non-posted": {"description": "a device reads from a GPU: checkpoints", **cap},
-                "source": {"type": "string", "description": "where the caps come from"},
-                "kind": _FIGURE_KIND,
+                "posted": {"description": fields.CAP_WORDS["posted"], **cap},
+                "non-posted": {"description": fields.CAP_WORDS["non-posted"], **cap},
+                "source": {"type": "string", "description": fields.CAP_WORDS["source"]},
+                "kind": {"description": fields.CAP_WORDS["kind"], **_FIGURE_KIND},
             },
             description="peer-to-peer caps: a device writes into a GPU, or reads from one",
         ),

@@ -10,10 +10,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.fields import keys_of
+from topo.catalogue.kinds import KINDS
 from topo.description.keys import AN_END
-from topo.phrases import counted
+from topo.description.reference import uses_of
+from topo.phrases import counted, listed
 from topo.records import dataclass
 from topo.views.text.page import Block, Cell, Column, Heading, Lines, Table
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = (
     "words",
+    "kinds",
     "localities",
     "resources",
     "reasons",
@@ -40,6 +45,7 @@ _FILES: Final = (
     "settings",
 )
 _ENTRY: Final = re.compile(r"^## (.+)\n", re.MULTILINE)
+_QUOTED: Final = re.compile("`[^`]*`")
 _NVLINK_CLASS: Final = re.compile(r"nv[0-9]*")
 
 
@@ -82,6 +88,47 @@ def page_of(word: str) -> Page | None:
         if singular in by_spelling:
             return by_spelling[singular]
     return None
+
+
+def key_explained(word: str) -> Page | None:
+    """Return the page of a key of topology files: where it may stand, what it means there.
+
+    Examples
+    --------
+    >>> print(key_explained("bar1").text)  # doctest: +ELLIPSIS
+    In a part, or a device that differs from its part (gpu): window through which other ...
+    """
+    uses = uses_of(word.strip().lower())
+    if not uses:
+        return None
+    by_meaning: dict[str, list[str]] = {}
+    for use in uses:
+        kinds = f" ({listed(use.kinds)})" if use.kinds and set(use.kinds) != set(KINDS) else ""
+        holds = f" It holds {use.holds}." if use.holds else ""
+        by_meaning.setdefault(f"{use.meaning}.{holds}", []).append(f"{use.place}{kinds}")
+    lines = [
+        _filled(f"In {listed(places)}: {meaning}") + "\n" for meaning, places in by_meaning.items()
+    ]
+    if any(use.is_figure for use in uses):
+        lines += ["A figure may be `unknown`, and may stand with its source: `topo explain value`."]
+    return Page(uses[0].key, "a key of a topology file", "\n".join(lines).strip())
+
+
+def with_key(page: Page) -> Page:
+    """Return a page with the keys of a kind of device, and with what its word means as a key."""
+    text = page.text
+    if page.word in KINDS:
+        keys = ", ".join(f"`{key}`" for key in keys_of(page.word))
+        text += "\n\n" + _filled(f"Keys of such a part: {keys}.")
+    if (key := key_explained(page.word)) is not None:
+        text += f"\n\nAs a key of a topology file:\n\n{key.text}"
+    return Page(page.word, page.about, text)
+
+
+def _filled(text: str) -> str:
+    """Fill lines of 100 columns; what stands in backquotes is not broken."""
+    whole = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", "\0"), text)
+    return fill(whole, 100, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
 
 
 def data_path_explained(path: DataPath, counts: Counts, far: Counts | None = None) -> Page:
