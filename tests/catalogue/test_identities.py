@@ -30,7 +30,7 @@ def test_every_number_and_name_is_a_part():
     parts = catalogue().parts
     for part in (*pci_table("numbers").values(), *pci_table("names").values()):
         assert part in parts
-        assert parts[part].kind in ("gpu", "nic", "dpu")
+        assert parts[part].kind in ("gpu", "nic", "dpu", "nvme")
 
 
 def test_numbers_are_hexadecimal_and_names_lower_case():

@@ -268,6 +268,7 @@ FIELDS: Final = _table(
         "`yes`: a buffer in the drive (CMB) that other devices read and write",
         ("nvme",),
     ),
+    Field("on-network", FLAG, "`yes`: a volume of a cloud's network, seen as a drive", ("nvme",)),
     Field("forwards-p2p", FLAG, "the host bridge forwards peer-to-peer traffic", HOSTS),
     Field(
         "one-bridge-only",

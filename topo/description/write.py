@@ -295,7 +295,7 @@ def _lines_of(group: list[_Link], all_names: Mapping[str, list[str]]) -> Iterato
     """Yield the lines that make exactly these links, as few as their keys may be long."""
     line = _one_line(group, all_names)
     lines = [] if line is None else [line]
-    by_parent = sorted(group, key=lambda link: (_by_number(link.b), _by_number(link.a)))
+    by_parent = sorted(group, key=lambda link: (by_number(link.b), by_number(link.a)))
     if line is None:  # one for each device at the far end
         for parent, children in groupby(by_parent, key=lambda link: link.b):
             run = list(children)
@@ -313,11 +313,11 @@ def _lines_of(group: list[_Link], all_names: Mapping[str, list[str]]) -> Iterato
 
 def _one_line(group: list[_Link], all_names: Mapping[str, list[str]]) -> _Link | None:
     """Return the one line that makes exactly these links, `None` when there is none."""
-    children = sorted({link.a for link in group}, key=_by_number)
-    parents = sorted({link.b for link in group}, key=_by_number)
+    children = sorted({link.a for link in group}, key=by_number)
+    parents = sorted({link.b for link in group}, key=by_number)
     cable, comment = group[0].cable, _said(group)
     if stem_of(children[0]) == stem_of(parents[0]):
-        mesh = sorted({*children, *parents}, key=_by_number)
+        mesh = sorted({*children, *parents}, key=by_number)
         joined = {frozenset((link.a, link.b)) for link in group}
         if len(mesh) > 2 and len(joined) == len(group) == math.comb(len(mesh), 2):  # noqa: PLR2004
             names = selection(mesh, all_names)
@@ -347,12 +347,13 @@ def _mode(group: list[_Link], children: list[str], parents: list[str]) -> str | 
         return None
     size = len(group) // len(parents)
     in_blocks = [name for name in parents for _ in range(size)]
-    if [link.b for link in sorted(group, key=lambda link: _by_number(link.a))] != in_blocks:
+    if [link.b for link in sorted(group, key=lambda link: by_number(link.a))] != in_blocks:
         return None
     return " in blocks" if size > 1 else ""
 
 
-def _by_number(name: str) -> tuple[str, int, str]:
+def by_number(name: str) -> tuple[str, int, str]:
+    """Return a key that sorts names of a stem by their numbers: ``gpu2`` before ``gpu10``."""
     return stem_of(name), int(_numbered(name)[1] or 0), name
 
 

@@ -13,7 +13,7 @@ from topo.catalogue.kinds import CARDS
 from topo.catalogue.part import Part
 from topo.catalogue.parts import catalogue
 from topo.description.names import RESERVED
-from topo.description.write import Comments, stem_of
+from topo.description.write import Comments, by_number, selection, stem_of
 from topo.discovery.machine import (
     GPU_LINK,
     NUMA_LINK,
@@ -221,10 +221,25 @@ def _workload(machine: Machine, names: dict[str, str]) -> Plain:
     if not gpus or not (storage or drives) or any(gpu.host for gpu in gpus):
         return {}
     stems = list(dict.fromkeys(stem_of(names[device.id]) for device in storage))
-    source: str | list[str] = "nvme" if len(drives) > 1 else "nvme0"
     if stems:
-        source = stems if len(stems) > 1 else stems[0]
+        source: str | list[str] = stems if len(stems) > 1 else stems[0]
+    else:
+        source = _drives_to_read(drives, machine, names)
     return {"read": "80 GB each", "from": source, "to": "gpu" if len(gpus) > 1 else "gpu0"}
+
+
+def _drives_to_read(
+    drives: Sequence[DiscoveredDevice], machine: Machine, names: dict[str, str]
+) -> str:
+    """Return the drives that a workload reads: those of the host, where volumes are beside them."""
+    local = [
+        drive
+        for drive in drives
+        if (part := part_of(drive, machine)) is None or not part.flag("on-network")
+    ]
+    all_names = sorted((names[drive.id] for drive in drives), key=by_number)
+    chosen = {names[drive.id] for drive in local or drives}
+    return selection([name for name in all_names if name in chosen], {"nvme": all_names})
 
 
 # --- a device -------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ def _placeholders(machine: Machine) -> Iterator[Finding]:
     if slow:
         message = f"{_names(slow)}: the link up is {_cable(slow[0])}, "
         message += f"{_MUCH} times slower than what hangs below, or worse"
-        help = "virtual switches write such speeds, and busses at rest; correct it in the YAML"
+        help = "virtual switches write such speeds, and busses at rest; where no copy between RAM "
+        help += "and a GPU is measured to be that slow, correct it in the YAML"
         yield Finding("placeholder-link", message, severity="warning", help=help)
 
 
