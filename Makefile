@@ -24,7 +24,7 @@ JOBS ?= auto
 export HYPOTHESIS_PROFILE ?= ci
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock setup-browser demo test lint format bench renders clean
+.PHONY: help setup lock setup-browser demo test lint format bench renders site clean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '%-16s %s\n' "$$name" "$$what"; done
@@ -81,6 +81,10 @@ renders: setup  ## draw every machine of topologies/ anew, its report and the ga
 	@set -e; $(foreach machine,$(MACHINES),echo $(RENDERS)/$(machine).svg; $(call DRAW,$(machine));)
 	$(BIN)/python -m docs.gallery $(RENDERS)
 
+site: setup  ## the documents as a site in site/, with the gallery and its reports
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m docs.gallery site/renders
+
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
