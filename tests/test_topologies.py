@@ -9,6 +9,7 @@ import pytest
 
 import topo
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
+from topo.study.machines import in_brief
 from topo.views.sentences import sentence
 
 FOLDER = Path(__file__).parents[1] / "topologies"
@@ -36,7 +37,7 @@ def test_it_opens_with_what_it_is_its_sources_and_what_to_notice(name):
     assert all(line.startswith("#") for line in comment.splitlines())
     assert "Source" in comment
     assert "https://" in comment
-    assert "Notice" in comment
+    assert in_brief(topo.load(name)).notice.endswith((".", ":"))
 
 
 @every_machine

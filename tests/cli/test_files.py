@@ -12,6 +12,7 @@ import pytest
 import topo as package
 from topo.datapaths.registry import built_in
 from topo.description.data_paths import built_in_files
+from topo.description.locating import builtin_names
 from topo.topology.locality import CLASSES
 from topo.views.explain import page_of, pages
 from topo.views.resources import CLASS_WORDS
@@ -60,9 +61,22 @@ def test_a_near_name_is_offered(topo):
 
 def test_the_machines(topo):
     out = topo("parts", "--machines").out
-    assert "gds-textbook" in out
     document = topo("parts", "--machines", "--json").document
-    assert "dgx-h100" in [one["name"] for one in document["machines"]]
+    assert tuple(machine["name"] for machine in document["machines"]) == builtin_names()
+    (dgx,) = (machine for machine in document["machines"] if machine["name"] == "dgx-h100")
+    assert (dgx["group"], dgx["gpus"], dgx["outside"]) == ("nvidia", 8, True)
+    assert dgx["card_parts"] == {"connectx-7-dual-port": 2, "connectx-7-bridge": 8}
+    for machine in document["machines"]:
+        assert f"\n{machine['name']} " in out
+        assert machine["notice"].split()[-1] in out
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_copy_of_each_machine_is_right(topo, name):
+    text = topo("new", "mine", "--like", name).out
+    assert text.startswith("#")
+    done = topo("check", "-", stdin=text.encode())
+    assert (done.code, done.out.partition(":")[0], done.err) == (0, "mine", "")
 
 
 # --- schema ---------------------------------------------------------------------------------------

@@ -18,7 +18,12 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 @verb.command("topo new", "topo new lab-box --like dgx-h100", "topo new -o lab-box.yaml")
 @click.argument("name", required=False)
-@click.option("machine", "--like", metavar="MACHINE", help="Start from a built-in machine.")
+@click.option(
+    "machine",
+    "--like",
+    metavar="MACHINE",
+    help="Copy a built-in machine (topo parts --machines), comments and all.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there; an existing file stays.")
 @verb.asks_json
 def command(name: str | None, machine: str | None, output: str | None, as_json: bool) -> int:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     "topo parts --machines",
 )
 @click.argument("name", required=False)
-@click.option("--machines", is_flag=True, help="List the machines that topo ships.")
+@click.option(
+    "--machines", is_flag=True, help="List the machines that topo ships, by what they are."
+)
 @verb.asks_json
 def command(name: str | None, machines: bool, as_json: bool) -> int:
     """List the catalogue, or show a part with the source of each figure.
@@ -34,16 +36,17 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
         if name:
             raise click.UsageError("--machines lists all of them: leave NAME out.")
         from topo.description.locating import builtin_names
+        from topo.study.machines import in_brief
         from topo.topology.build import load
 
-        topologies = tuple(load(name) for name in builtin_names())
+        shipped = [in_brief(load(machine)) for machine in builtin_names()]
         if as_json:
             from topo.views.documents import machines_document
 
-            return verb.put_document(machines_document(topologies))
+            return verb.put_document(machines_document(shipped))
         from topo.views.text.machine import machines_page
 
-        return verb.put_page(machines_page(topologies))
+        return verb.put_page(machines_page(shipped))
     parts, media, needs = _matching((name or "").strip())
     if as_json:
         from topo.views.documents import catalogue_document

@@ -64,6 +64,7 @@ def to_document(description: Description) -> Plain:
         "topo": 1,
         "name": description.name,
         "title": description.title,
+        "group": description.group,
         "settings": {key: value for key, value in settings.items() if value is not None},
         "parts": {
             name: _part_value(part, description.likes.get(name, ""), parts)

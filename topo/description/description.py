@@ -53,6 +53,8 @@ PLACES: Final = ("storage", "peer", "card", "ram", "gpu", "staging-gpu")
 ROUTING: Final = ("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
 FabricKind = Literal["rail-optimized", "fat-tree", "leaf-spine"]
 FABRIC_KINDS: Final[tuple[FabricKind, ...]] = get_args(FabricKind)
+# What people look for in a list of machines, in the order of the list.
+GROUPS: Final = ("nvidia", "server", "amd", "cloud", "pcie", "storage", "cluster", "example")
 # What a caller changes: a text as ``--set`` has it, or a node that knows where it was said.
 Override: TypeAlias = "str | Node"
 
@@ -455,6 +457,8 @@ class Description:
         What it was written out from.
     comment
         What stands above the first key.
+    group
+        Where a list of machines has it, as the file says; one of `GROUPS`.
     findings
         Warnings and notes; errors would have stopped the reading.
     document, overrides, origin
@@ -483,6 +487,7 @@ class Description:
     lost: tuple[str, ...] = ()
     folded: Description | None = field(default=None, compare=False, repr=False)
     comment: str = ""
+    group: str = ""
     file: str = ""
     findings: tuple[Finding, ...] = ()
     document: Document | None = field(default=None, compare=False, repr=False)

@@ -24,10 +24,10 @@ from topo.errors import DocumentError
 
 # The sections of a file; `x-` stands for all that are the writer's own.
 SECTION_ORDER: Final = (
-    *("topo", "name", "title", "x-", "parts", "media", "data-paths", "needs"),
+    *("topo", "name", "title", "group", "x-", "parts", "media", "data-paths", "needs"),
     *("settings", "devices", "fabrics", "links", "measured", "workloads", "expect", "sweep"),
 )
-_SHORT: Final = ("topo", "name", "title")  # sections that need no empty line between them
+_SHORT: Final = ("topo", "name", "title", "group")  # sections that need no empty line between them
 WIDEST_KEY: Final = 24  # characters of a key, with its colon, that others are lined up with
 _KEY: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s#&*!|>%@`"'{}\[\],-][^#]*?):(?=\s|$)""")
 _NUMBER_UNIT: Final = re.compile(

@@ -15,7 +15,14 @@ from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
 from topo.catalogue.values import SENTENCES, rejoin
-from topo.description.description import COLLECTIVES, FABRIC_KINDS, ROUTING, Pairing, Target
+from topo.description.description import (
+    COLLECTIVES,
+    FABRIC_KINDS,
+    GROUPS,
+    ROUTING,
+    Pairing,
+    Target,
+)
 from topo.description.needs import parse_accelerators, parse_tokens
 from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
 from topo.errors import UnitError
@@ -87,6 +94,12 @@ TOP: Final = _table(
     Row("topo", "version", "the version of this format, always 1", required=True, example="1"),
     Row("name", "text", "a short name for the machine"),
     Row("title", "text", "one line for headings and pictures"),
+    Row(
+        "group",
+        "word",
+        "where `topo parts --machines` lists it, where its devices do not tell",
+        words=GROUPS,
+    ),
     Row("settings", "settings", "facts of the host"),
     Row("parts", "parts", "parts of your own, or variants of built-in ones"),
     Row("media", "media", "kinds of cable of your own, or figures that vary built-in ones"),

@@ -21,7 +21,7 @@ from topo.catalogue.part import Medium, Part
 from topo.catalogue.parts import catalogue, read_parts
 from topo.description import workloads as work
 from topo.description.data_paths import built_in_files, check_fallbacks, read_data_paths
-from topo.description.description import DescribedLink, Description, Override, Settings
+from topo.description.description import GROUPS, DescribedLink, Description, Override, Settings
 from topo.description.devices import (
     NOT_COPIED,
     Group,
@@ -36,6 +36,7 @@ from topo.description.keys import (
     SETTINGS,
     TOP,
     check_commas,
+    choice_of,
     entries_of,
     is_extension,
     kind_of,
@@ -362,6 +363,9 @@ def _read_sections(
         needs=_read_own_needs(sections.get("needs"), report),
         data_path_overrides=path_overrides,
         comment="\n".join(line.removeprefix("#").removeprefix(" ").rstrip() for line in comment),
+        group=choice_of(sections["group"], "`group:`", GROUPS, report) or ""
+        if "group" in sections
+        else "",
         file=document.name,
     )
     drafted: tuple[FabricDraft, ...] = ()

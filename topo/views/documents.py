@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from topo.study.doubt import Doubt, PathDoubt, Swing
     from topo.study.failures import Failures
     from topo.study.front import Swept
+    from topo.study.machines import Machine
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
     from topo.study.timeline import AtOnce, Simulation
@@ -139,18 +140,17 @@ def catalogue_document(
     }
 
 
-def machines_document(machines: Iterable[Topology]) -> Document:
+def machines_document(machines: Iterable[Machine]) -> Document:
     """Return ``topo.machines/1``: the machines that topo ships."""
+    shape = "name title group notice? devices links workloads drives appliances outside"
     return {
         "schema": "topo.machines/1",
         "machines": [
             {
-                "name": machine.name,
-                "title": machine.title,
-                "devices": len(machine.devices),
-                "links": len(machine.links),
-                "gpus": len(machine.of_kind("gpu")),
-                "workloads": [workload.name for workload in machine.description.workloads],
+                **keys_of(machine, shape),
+                "gpus": sum(machine.gpus.values()),
+                "gpu_parts": dict(machine.gpus),
+                "card_parts": dict(machine.cards),
             }
             for machine in machines
         ],
