@@ -10,6 +10,9 @@ from topo.description.loading import loads
 from topo.errors import DescriptionError
 from topo.study.machines import in_brief
 
+NVSWITCHED = ONE_SOCKET.replace("gpu0: accel", "gpu0: accel\n  nvswitch: nvswitch-3").replace(
+    "workloads:", "  - gpu0 -- nvswitch: 18x nvlink 4\nworkloads:"
+)
 NO_GPU = (
     "{topo: 1, devices: {cpu0: epyc, nvme0: nvme-gen4-3.84tb}, links: [nvme0 -- cpu0: pcie 4 x4]}"
 )
@@ -20,11 +23,7 @@ NO_GPU = (
     [
         pytest.param(ONE_SOCKET, "pcie", id="pcie"),
         pytest.param(GRACE, "nvidia", id="chip-to-chip"),
-        pytest.param(
-            ONE_SOCKET.replace("  gpu0: accel", "  gpu0: accel\n  sw: nvswitch-3"),
-            "nvidia",
-            id="nvswitch",
-        ),
+        pytest.param(NVSWITCHED, "nvidia", id="nvswitch"),
         pytest.param(NVLINKED, "pcie", id="nvlink-bridges"),
         pytest.param(MI300X, "amd", id="amd"),
         pytest.param(NO_GPU, "storage", id="no-gpu"),
