@@ -44,7 +44,7 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
             from topo.views.documents import machines_document
 
             return verb.put_document(machines_document(shipped))
-        from topo.views.text.machine import machines_page
+        from topo.views.text.machines import machines_page
 
         return verb.put_page(machines_page(shipped))
     parts, media, needs = _matching((name or "").strip())

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT, Quantity
-from topo.description.description import GROUPS
 from topo.description.keys import SETTINGS
-from topo.phrases import counted, shortened, unnumbered
+from topo.phrases import shortened, unnumbered
 from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.tiers import Network, Tier, networks
 from topo.topology.topology import Resource
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from topo.description.description import Basis, Device, Fabric, Settings, Workload
     from topo.routes.route import Route, Subflow, Transfer
     from topo.study.answers import PathRoutes, RoutedPath
-    from topo.study.machines import Machine
     from topo.topology.topology import Link, Topology
     from topo.views.text.page import Block, Row, Table
 
@@ -51,16 +49,6 @@ _COUNTS: Final = (
     "DRAM bytes per payload byte",
 )
 _BESIDE_COUNTS: Final = 4  # workloads whose verdicts fit a line with the counts
-_GROUP_TITLES: Final = {
-    "nvidia": "NVIDIA DGX and HGX",
-    "server": "servers of other makers",
-    "amd": "AMD GPUs",
-    "cloud": "clouds",
-    "pcie": "PCIe boxes and workstations",
-    "storage": "storage",
-    "cluster": "several servers",
-    "example": "examples",
-}
 _A_TABLE: Final = 6  # workloads whose verdicts fit a line alone
 _ALIKE: Final = 1e-9  # ratios of one tier that differ by less are one
 
@@ -521,34 +509,6 @@ def medium_page(medium: Medium) -> Iterator[Block]:
         + f" Source: {medium.source}." * bool(medium.source)
     )
     yield table(("key", "value", wide("kind and source")), _medium_facts(medium))
-
-
-def machines_page(machines: Iterable[Machine]) -> Iterator[Block]:
-    """Yield the machines that topo ships, by what people look for: names to type for a file."""
-    by_group = grouped(machines, lambda machine: machine.group)
-    for group in filter(by_group.get, GROUPS):
-        yield Heading(_GROUP_TITLES[group])
-        rows: list[Row] = []
-        for machine in by_group[group]:
-            rows += ((Cell(machine.name), _made_of(machine)), ("", machine.notice))
-        yield table(("", wide()), rows)
-    yield Text("topo new my-server --like MACHINE starts a file of yours from one of these.")
-
-
-def _made_of(machine: Machine) -> str:
-    """Return the GPUs, the cards and the storage of a machine."""
-    storage = [
-        *["on the network"] * machine.outside,
-        *([counted(machine.appliances, "appliance")] if machine.appliances else ()),
-        *([counted(machine.drives, "drive")] if machine.drives else ()),
-    ]
-    gpus, cards = (
-        ", ".join(f"{count} {part}" for part, count in numbers.items())
-        for numbers in (machine.gpus, machine.cards)
-    )
-    return "; ".join(
-        (gpus or "no GPU", cards or "no network card", f"storage: {', '.join(storage) or 'none'}")
-    )
 
 
 def _facts(part: Part) -> Iterator[tuple[str, str, str]]:
