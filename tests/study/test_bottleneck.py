@@ -137,7 +137,7 @@ def test_it_ends_at_the_demands_own_limits():
     text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, limit: 3 GB/s}", 1)
     found = climbed(built(text), "direct")
     assert found.rungs == ()
-    assert "own limits" in sentence(found.end)
+    assert sentence(found.end) == "the workload's own limit is all that is left"
 
 
 def test_one_demand_at_its_limit_and_one_at_its_gpu_s_pcie_ends():

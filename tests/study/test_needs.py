@@ -13,6 +13,7 @@ from topo.errors import DescriptionError, UnknownNameError
 from topo.study.bottleneck import bottleneck
 from topo.study.check import check
 from topo.study.compare import compare
+from topo.study.failures import failures
 from topo.study.needs import Checkpointing, Feeding, Moved
 from topo.study.question import ask_need
 from topo.study.timeline import simulate
@@ -349,3 +350,77 @@ def test_needs_are_written_back():
         return needs, workloads
 
     assert said(again) == said(description)
+
+
+def test_a_checkpoint_is_asked_of_any_machine():
+    topology = machine()
+    workload = ask_need(topology, "llama3-8b", asks="checkpoint")
+    assert (workload.direction, workload.sources[0], workload.targets) == (
+        "write",
+        "gpu0",
+        ("storage",),
+    )
+    path = compare(topology, workload=workload, via=["direct"])["direct"]
+    assert isinstance(path.met, Checkpointing)
+    assert (path.met.accelerators, path.met.write) == (8, path.time)
+    assert path.size == 105 * GB
+    back = ask_need(topology, "llama3-8b", "storage", "gpu", asks="checkpoint")
+    path = compare(topology, workload=back, via=["direct"])["direct"]
+    assert isinstance(path.met, Moved)
+    with pytest.raises(DescriptionError, match="how large a checkpoint of unet3d is"):
+        ask_need(topology, "unet3d", asks="checkpoint")
+    with pytest.raises(DescriptionError, match="GPUs write the checkpoint, and ram0 is none"):
+        ask_need(topology, "llama3-8b", "ram0", "storage", asks="checkpoint")
+
+
+def test_a_checkpoint_out_of_ram_says_how_many_accelerators_may_fail():
+    need = "checkpoint: llama3-8b"
+    text = "train: {NEED, from: storage, to: gpu}"
+    assert text in MACHINE
+    out_of_ram = MACHINE.replace(text, "train: {NEED, from: ram, to: storage}")
+    out_of_ram = out_of_ram.replace("FIRST", "h100").replace("SECOND", "h100")
+    out_of_ram = out_of_ram.replace("STORAGE", "target")
+    with pytest.raises(DescriptionError, match="nothing says how many accelerators"):
+        built(out_of_ram.replace("NEED", need))
+    topology = built(out_of_ram.replace("NEED", f"{need}, accelerators: 8"))
+    path = compare(topology, via=["odirect"])["odirect"]
+    assert isinstance(path.met, Checkpointing)
+    assert path.met.accelerators == 8
+
+
+def test_one_accelerator_that_fails_is_not_one_of_one():
+    workload = ask_need(machine(), "llama3-8b", "gpu0", "storage", asks="checkpoint")
+    path = compare(machine(), workload=workload, via=["direct"])["direct"]
+    assert "An accelerator fails every 5.7" in need_sentence(path)
+
+
+def test_a_change_writes_checkpoints_faster():
+    ranking = upgrades(machine(), checkpoint="llama3-8b", via="direct")
+    assert ranking.workloads[0].direction == "write"
+    assert isinstance(ranking.now.met, Checkpointing)
+    best = ranking.ranked[0].outcome
+    assert isinstance(best.met, Checkpointing)
+    assert best.met.lost <= ranking.now.met.lost
+
+
+def test_a_change_is_ranked_between_two_ends_by_rate():
+    ranking = upgrades(machine(), source="storage", target="gpu0", via="direct")
+    assert ranking.now.rate == 50 * GB
+    assert ranking.now.words == "50 GB/s"
+    assert {upgrade.outcome.rate for upgrade in ranking.ranked} >= {50 * GB}
+
+
+def test_failures_say_how_many_are_still_fed():
+    result = failures(machine(), workload=ask_need(machine(), "unet3d"), via="direct")
+    left = {loss.parts[0].first: loss for loss in result.losses}
+    assert left["storage"].fed == 0
+    assert left["nic0"].fed == 8  # the other card has enough for all
+    gpu = next(loss for name, loss in left.items() if name.startswith("gpu0 -- "))
+    assert (gpu.fed, gpu.stopped_count) == (7, 1)
+    assert [limit.model for limit in gpu.own_limits] == ["unet3d"]
+
+
+def test_the_ladder_ends_with_what_the_model_asks_for():
+    ladder = bottleneck(machine(), workload="train", via="direct")
+    assert ladder.end.why == "own-limits"
+    assert [limit.model for limit in ladder.end.own_limits] == ["unet3d"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import topo
-from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped, uncapped
+from tests.machines import ONE_SOCKET, PARTS, TWO_SOCKETS, built, shipped, uncapped
 from topo.errors import DescriptionError, NoRouteError, UnboundedError, UnknownNameError
 from topo.study.timeline import at_once, simulate_each
 from topo.views.sentences import at_once_sentence
@@ -203,3 +203,54 @@ def test_refused_paths_are_left_out():
 def test_one_workload_meets_nobody():
     assert at_once(topo.compare(shipped("gds-textbook"), workload="load")) is None
     assert at_once(topo.compare(built(ONE_SOCKET), source="storage", target="gpu0")) is None
+
+
+APART = (
+    PARTS
+    + """
+devices:
+  left: target
+  right: target
+  nic[0-1]: card
+  cpu[0-1]: socket
+  ram[0-1]: dram
+  gpu[0-1]: accel
+links:
+  - left -- nic0: infiniband ndr
+  - right -- nic1: infiniband ndr
+  - nic -- cpu: pcie 5 x16
+  - ram -- cpu: memory-bus
+  - gpu -- cpu: pcie 5 x16
+workloads:
+  one: {read: 50 GB, from: left, to: gpu0}
+  other: {read: 50 GB, from: right, to: gpu1}
+"""
+)
+
+
+def test_what_is_shared_is_used_by_several_workloads():
+    ((_, apart),) = simulate_each(built(APART), via=["legacy"])
+    assert "nic-chip" in {resource.kind for resource in apart.bound}
+    assert apart.shared == ()
+    ((_, textbook),) = simulate_each(shipped("gds-textbook"), via=["legacy"])
+    assert {resource.kind for resource in textbook.shared} == {"memory-bus"}
+
+
+def test_what_limits_each_alone_is_not_shared():
+    machine = built(
+        APART.replace("read: 50 GB, from: right", "read: 50 GB, start: 1 ms, from: right")
+    )
+    slow = topo.compare(machine, via=["odirect-pageable", "legacy-pageable", "direct"])
+    meeting = at_once(slow)
+    assert meeting is not None
+    assert "sharing" not in at_once_sentence(meeting)
+
+
+def test_data_paths_that_come_out_alike_are_named_once():
+    comparison = topo.compare(shipped("gds-textbook"), via=["legacy", "direct", "odirect-pinned"])
+    meeting = at_once(comparison)
+    assert meeting is not None
+    assert [names for names, _ in meeting.alike] == [("direct", "odirect-pinned"), ("legacy",)]
+    words = at_once_sentence(meeting)
+    assert words.startswith("Run together, by direct and odirect-pinned, load is done at 6.4 s")
+    assert words.endswith("checkpoint at 2.8 s, sharing the RAM buses.")

@@ -16,7 +16,6 @@ from topo.cli import verb
 )
 @verb.asks_machine
 @verb.asks_question
-@verb.asks_needs
 @verb.choice(
     "--rule",
     ("max-min", "largest-total"),
@@ -38,9 +37,8 @@ def command(
     """Say what binds, whom it stops, what would bind next, what more is worth.
 
     About one workload by one data path: the file's first, by its own or the best that is not
-    refused, unless --workload, --needs, --via, or --from and --to say otherwise. A price is two
-    numbers: what one GB/s more of a resource adds to all together and saves, and what one less
-    costs.
+    refused, unless it is told otherwise. A price is two numbers: what one GB/s more of a resource
+    adds to all together and saves, and what one less costs.
     """
     from topo.study.bottleneck import bottleneck
     from topo.study.prices import explain

@@ -13,13 +13,13 @@ from topo.files import spare_inputs
     "topo compare gds-textbook --workload load --via legacy,legacy-pageable,direct",
     "topo compare dgx-h100 --from storage --to gpu0 --json",
     "topo compare dgx-h100 --needs unet3d",
+    "topo compare dgx-h100 --checkpoint llama3-70b",
     "topo compare gds-textbook --workload load --markdown",
     "topo compare gds-textbook --together -o time.png",
 )
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question
-@verb.asks_needs
 @click.option("together", "--together", is_flag=True, help="Run the file's workloads at once.")
 @verb.draws_timeline
 @verb.asks_how
@@ -37,11 +37,11 @@ def command(
 ) -> int:
     """Compare data paths: hops, copies, trips through RAM, rate, what limits each.
 
-    Asks about the file's workloads by legacy and direct, or by each --via; with --from and --to
-    about those devices. With --cufile and --gdscheck the verdicts rest on what the host says of
-    itself.
+    Asks about the file's workloads by legacy and direct, or by each --via; with --needs or
+    --checkpoint about what a model asks for; with --from and --to about those devices. With
+    --cufile and --gdscheck the verdicts rest on what the host says of itself.
     """
-    if together and (question.workload or question.by_ends or question.needs is not None):
+    if together and (question.workload or question.by_ends or question.model):
         raise click.UsageError("--together asks about all of the file's workloads.")
     if output and not together:
         raise click.UsageError("-o draws the timeline of --together; topo draw draws the machine.")

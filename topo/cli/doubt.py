@@ -17,7 +17,6 @@ from topo.files import spare_inputs
 @verb.asks_machine
 @verb.asks_host
 @verb.asks_question
-@verb.asks_needs
 @verb.draws("the tornado")
 @partial(verb.asks_how, at="achievable")
 @verb.asks_markdown

@@ -71,7 +71,8 @@ def command(
     """Draw the machine and the way the data goes.
 
     Shows how legacy and direct, or each --via, reach the first GPU of the file's first workload,
-    of --workload, or of --from and --to; a file without workloads is drawn alone.
+    of what is asked by name, by a model, or by --from and --to; a file without workloads is drawn
+    alone.
     """
     on_terminal = sys.stdout is not None and sys.stdout.isatty()
     if output is None and (as_json or on_terminal):
@@ -87,11 +88,12 @@ def command(
 
     whole = machine.whole() if machine.without else None
     topology = machine.load(whole)
-    answer, arguments = None, question.arguments()
+    answer, arguments = None, question.about(topology)
     workloads = topology.description.workloads
-    if workloads and not (question.by_ends or question.workload):
+    asked = question.by_ends or question.workload or question.model
+    if workloads and not asked:
         arguments["workload"] = workloads[0].name
-    if not no_routes and (workloads or question.by_ends or question.workload or question.via):
+    if not no_routes and (workloads or asked or question.via):
         from topo.study.compare import compare
 
         answer = compare(topology, **arguments, **how.arguments(topology)).workloads[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 
 import click
@@ -16,6 +17,7 @@ from topo.errors import Finding, UnknownNameError
     "topo explain NODE",
     "topo explain channels",
     "topo explain RAM traversal",
+    "topo explain kv-cache",
 )
 @click.argument("words", metavar="WORD...", nargs=-1)
 @verb.asks_json
@@ -27,6 +29,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     from topo.catalogue.needs import needs
     from topo.datapaths.registry import built_in, count, halves
     from topo.description.data_paths import built_in_files
+    from topo.description.description import ASKS
     from topo.description.reference import key_uses
     from topo.views.documents import explanation_document, words_document
     from topo.views.explain import (
@@ -38,7 +41,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         pages,
         with_key,
     )
-    from topo.views.needs import need_explained
+    from topo.views.needs import need_explained, told_of_models
 
     word = " ".join(words).strip()
     if not word:
@@ -61,6 +64,9 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         page = with_key(data_path_explained(path, count(path), far))
     elif (explained := page_of(word)) is not None and not (key and explained.word != key.word):
         page = with_key(explained)
+        for asks in ASKS:
+            if page.word == asks:
+                page = replace(page, text=f"{page.text}\n\n{told_of_models(asks)}")
     elif word.lower() in needs():
         page = with_key(need_explained(needs()[word.lower()]))
     elif key is not None:

@@ -31,16 +31,16 @@ def command(
     kind: str, machine: verb.Machine, question: verb.Question, output: str | None, as_json: bool
 ) -> int:
     """Write the machine for other programs."""
-    asked = question.workload or question.via or question.by_ends
+    asked = question.workload or question.via or question.by_ends or question.model
     if asked and kind != "mermaid":
-        message = "--workload, --via, --from and --to are for mermaid"
+        message = "--workload, --needs, --checkpoint, --via, --from and --to are for mermaid"
         raise click.UsageError(f"{message}; {kind} has no place for an answer")
     topology = machine.load()
     if asked:
         from topo.study.compare import compare
         from topo.views.mermaid import mermaid
 
-        answer = compare(topology, **question.arguments()).workloads[0]
+        answer = compare(topology, **question.about(topology)).workloads[0]
         exported = Exported(mermaid(topology, answer))
     else:
         exported = export_text(kind, topology)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from topo.cli import verb
 from topo.files import spare_inputs
 
-if TYPE_CHECKING:
-    from topo.description.description import Workload
-
 
 @verb.command(
     "topo failures gds-textbook --via direct",
     "topo failures dgx-h100 --workload load --pairs --top 10",
+    "topo failures pod-32 --needs unet3d",
     "topo failures dgx-h100 --json",
     "topo failures kv-cache -o worst.svg",
 )
@@ -52,17 +48,17 @@ def command(
     if len(question.via) > 1:
         raise click.UsageError("failures are about one data path: give one --via.")
     from topo.study.failures import failures
-    from topo.study.question import ask
+    from topo.study.question import asked_workloads
 
     topology = machine.load()
-    workload: str | Workload | None = question.workload
-    if question.by_ends:
-        workload = ask(topology, question.source, question.target)
+    asked = question.arguments()
+    via = "".join(asked.pop("via"))
+    workload = asked_workloads(topology, asked.pop("workload"), **asked)[0]
     with verb.progress("failures") as progress:
         result = failures(
             topology,
             workload=workload,
-            via=next(iter(question.via), ""),
+            via=via,
             pairs=pairs,
             progress=progress,
             **how.arguments(topology),

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def command(name: str | None, machines: bool, as_json: bool) -> int:
     """List the catalogue, or show a part with the source of each figure.
 
-    NAME is a part, a medium, a model, or the beginning or middle of several names.
+    NAME is a part, a medium, a model, or the beginning or middle of several names; `needs` are all
+    models, with what each asks for.
     """
     if machines:
         if name:
@@ -54,6 +55,10 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
         return verb.put_document(catalogue_document(parts, media, needs))
     from topo.views.text.machine import catalogue_page, medium_page, part_page
 
+    if not parts and not media and len(needs) > 1:
+        from topo.views.needs import needs_page
+
+        return verb.put_page(needs_page(needs))
     if len(parts) + len(media) + len(needs) > 1:
         return verb.put_page(catalogue_page(parts, media, needs))
     if needs:
@@ -75,6 +80,8 @@ def _matching(name: str) -> tuple[tuple[Part, ...], tuple[Medium, ...], tuple[Ne
         return (), (all_media[name],), ()
     if name in all_needs:
         return (), (), (all_needs[name],)
+    if name == "needs":
+        return (), (), tuple(all_needs.values())
     parts = tuple(part for key, part in all_parts.items() if name.lower() in key)
     media = tuple(medium for key, medium in all_media.items() if name.lower() in key)
     needs = tuple(need for key, need in all_needs.items() if name.lower() in key)

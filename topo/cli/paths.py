@@ -15,29 +15,30 @@ def command(machine: verb.Machine, question: verb.Question, how: verb.How, as_js
     """List the data paths and their verdicts, or the routes between two devices.
 
     Without ends: every data path with its moves, what it does to RAM, and whether the file's
-    workloads can use it. With --from or --to: the links that the usual ones (legacy and direct), or
-    each --via, walk, and what a payload byte uses.
+    workloads can use it. With --from, --to or a model: the links that the usual ones (legacy and
+    direct), or each --via, walk, and what a payload byte uses.
     """
     from topo.study.compare import paths
-    from topo.study.question import ask, usual_paths
+    from topo.study.question import asked_workloads, usual_paths
 
     topology = machine.load()
     arguments = question.arguments()
-    if question.by_ends:
-        workload = ask(topology, question.source, question.target)
+    in_full = question.by_ends or bool(question.model)
+    if in_full:
+        via = arguments.pop("via")
+        workload = asked_workloads(topology, arguments.pop("workload"), **arguments)[0]
         topology = topology.telling_apart((workload,))
-        if not question.via:
-            arguments["via"] = usual_paths(topology, workload)
+        arguments = {"workload": workload, "via": via or usual_paths(topology, workload)}
     arguments |= how.arguments(topology)
     with verb.progress("data paths") as progress:
-        answers = paths(topology, **arguments, routes=question.by_ends, progress=progress)
+        answers = paths(topology, **arguments, routes=in_full, progress=progress)
     if as_json:
         from topo.views.documents import paths_document
 
-        document = paths_document(topology, answers, basis=how.at, routes=question.by_ends)
+        document = paths_document(topology, answers, basis=how.at, routes=in_full)
         return verb.put_document(document, topology.findings)
     from topo.views.text.machine import paths_page, routes_page
 
-    if question.by_ends:
+    if in_full:
         return verb.put_page(routes_page(topology, answers, basis=how.at), topology.findings)
     return verb.put_page(paths_page(topology, answers), topology.findings)

@@ -13,6 +13,7 @@ from topo.files import STANDARD_INPUT, replace_file, spare_inputs, unwritable
 @verb.command(
     "topo report gds-textbook -o textbook.html",
     "topo report dgx-h100 --at achievable -o achievable.html",
+    "topo report dgx-h100 --needs unet3d -o feeding.html",
 )
 @verb.asks_machine
 @verb.asks_host
@@ -45,7 +46,7 @@ def command(
     topology = machine.load()
     with verb.progress("data paths") as progress:
         whole = report(
-            topology, **question.arguments(), **how.arguments(topology), progress=progress
+            topology, **question.about(topology), **how.arguments(topology), progress=progress
         )
     words = _command_line(machine, question, how)
     if output is not None:
@@ -78,6 +79,7 @@ def _command_line(machine: verb.Machine, question: verb.Question, how: verb.How)
     options = {
         "--cufile": machine.cufile,
         "--gdscheck": machine.gdscheck,
+        **{f"--{asks}": model for asks, model in question.model.items()},
         "--from": question.source,
         "--to": question.target,
         "--at": how.at if how.at != "theoretical" else "",

@@ -102,6 +102,8 @@ def command(
         via[0] if len(via) == 1 else "",
         question.source,
         question.target,
+        question.needs,
+        question.checkpoint,
         **how.arguments(topology),
     )
     sweep = planned(topology, axes, asked)

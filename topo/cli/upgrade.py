@@ -15,18 +15,12 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
     "topo upgrade dgx-h100 --via legacy",
     "topo upgrade gds-textbook --together --combine 2",
     "topo upgrade dgx-a100 --needs unet3d",
+    "topo upgrade dgx-h100 --checkpoint llama3-70b",
     "topo upgrade dgx-h100 --cost other-card=1800 --cost another-card=1500 --json",
 )
 @verb.asks_machine
-@click.option("--workload", metavar="NAME", help="One workload of the file; the first by default.")
-@verb.needs_option
+@verb.asks_question
 @click.option("--together", is_flag=True, help="All workloads at once, by when the last is done.")
-@click.option(
-    "--via",
-    metavar="PATH",
-    default="",
-    help="Data path in use: the workload's own, else the best not refused, by default.",
-)
 @click.option(
     "--combine",
     type=click.IntRange(1, 3),
@@ -51,10 +45,8 @@ _DEAREST = 1e15  # in any currency: sums of more say nothing
 def command(
     *,
     machine: verb.Machine,
-    workload: str | None,
-    needs: str | None,
+    question: verb.Question,
     together: bool,
-    via: str,
     combine: int,
     costs: tuple[str, ...],
     most: int,
@@ -65,11 +57,12 @@ def command(
 
     It starts from what binds, and asks about pairs where no single change gains anything. Each is
     computed in full; what breaks a rule of the machine is listed with the reason. Every figure is
-    that of `topo compare` with the same --set.
+    that of `topo compare` with the same --set. It asks about the file's first workload by its own
+    data path or the best that is not refused, unless it is told otherwise.
     """
-    if needs is not None and workload:
-        raise click.UsageError(verb.NEEDS_AND_WORKLOAD)
-    if needs is not None and together:
+    if len(question.via) > 1:
+        raise click.UsageError("upgrade asks about one data path in use: give one --via.")
+    if together and (question.workload or question.by_ends or question.model):
         raise click.UsageError("--together asks about all of the file's workloads.")
     from topo.study.candidates import KINDS
     from topo.study.upgrade import upgrades
@@ -92,9 +85,7 @@ def command(
     with verb.progress("asking") as progress:
         ranking = upgrades(
             topology,
-            workload=workload,
-            needs=needs,
-            via=via,
+            **{**question.arguments(), "via": "".join(question.via)},
             together=together,
             combine=combine,
             costs=costs_by_kind,

@@ -124,25 +124,33 @@ class Question:
     via: tuple[str, ...]
     source: str
     target: str
-    needs: str | None = None
+    needs: str | None
+    checkpoint: str | None
+
+    @property
+    def model(self) -> dict[str, str]:
+        """What of which model it is about, as the functions of `topo.study` take it."""
+        named = {"needs": self.needs, "checkpoint": self.checkpoint}
+        return {asks: name for asks, name in named.items() if name is not None}
 
     @property
     def by_ends(self) -> bool:
-        """Whether it is about two ends instead of the file's workloads."""
-        return bool(self.source or self.target)
+        """Whether it is about any bytes between two ends."""
+        return bool(self.source or self.target) and not self.model
 
     def arguments(self) -> dict[str, Any]:
-        """Return the question as the functions of `topo.study` take it."""
-        return {name: getattr(self, name) for name in ("workload", "via", "source", "target")}
+        """Return the question as those functions take it that ask of more than one machine."""
+        named = {name: getattr(self, name) for name in ("workload", "via", "source", "target")}
+        return {**named, **self.model}
 
     def about(self, topology: Topology) -> dict[str, Any]:
-        """Return the question as `arguments` does, with the workload that ``--needs`` makes."""
-        if self.needs is None:
+        """Return the question as it is asked of one machine: of a model the workload it makes."""
+        if not self.model:
             return self.arguments()
-        from topo.study.question import ask_need
+        from topo.study.question import asked_workloads
 
-        workload = ask_need(topology, self.needs, self.source, self.target)
-        return {"workload": workload, "via": self.via}
+        workloads = asked_workloads(topology, None, self.source, self.target, **self.model)
+        return {"workload": workloads[0], "via": self.via}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +207,7 @@ def offers(what: str, file: str, begun: str) -> list[Any]:
     Parameters
     ----------
     what
-        ``machines``, ``devices``, ``workloads`` or ``data paths``.
+        ``machines``, ``devices``, ``workloads``, ``data paths``, or of models: ``needs``, ...
     file, begun
         The machine that is asked about, and what of the word is typed.
     """
@@ -224,6 +232,11 @@ def _offered_names(what: str, file: str) -> list[str]:
         from topo.description.data_paths import built_in_files
 
         return list(built_in_files())
+    if what in ("needs", "checkpoint"):
+        from topo.catalogue.needs import needs
+        from topo.description.needs import serves
+
+        return [name for name, need in needs().items() if serves(need, what)]
     if file in ("", "-"):
         return []
     from topo.topology.build import load
@@ -294,68 +307,58 @@ def asks_host(verb: _Verb) -> _Verb:
     return wrapped
 
 
-def asks_question(verb: _Verb) -> _Verb:
-    """Give a verb the workload, the data paths and the ends, as one `question`."""
+def _names(*option: str, of: str, **attributes: Any) -> Callable[[_Verb], _Verb]:
+    """Give a verb an option that names one of something; a shell offers them."""
+    return click.option(*option, shell_complete=completes(of), **attributes)
 
-    @click.option(
-        "--workload",
-        metavar="NAME",
-        help="One workload of the file.",
-        shell_complete=completes("workloads"),
+
+def asks_question(verb: _Verb) -> _Verb:
+    """Give a verb the workload, what a model asks for, data paths and ends, as one `question`."""
+
+    @_names("--workload", of="workloads", metavar="NAME", help="One workload of the file.")
+    @_names(
+        "--needs",
+        of="needs",
+        metavar="MODEL",
+        help="How many GPUs are fed with what MODEL reads (`topo parts needs` lists models).",
     )
-    @click.option(
+    @_names(
+        "--checkpoint",
+        of="checkpoint",
+        metavar="MODEL",
+        help="How long GPUs write a checkpoint of MODEL, and how often is best.",
+    )
+    @_names(
         "--via",
+        of="data paths",
         metavar="PATH",
         multiple=True,
         callback=lambda _ctx, _option, values: lists(values),
         help="Data path to ask about: legacy, direct, ... (repeatable, or a,b).",
-        shell_complete=completes("data paths"),
     )
-    @click.option(
-        "source",
-        "--from",
-        metavar="DEVICE",
-        default="",
-        help="Where the data starts.",
-        shell_complete=completes("devices"),
+    @_names(
+        "source", "--from", of="devices", metavar="DEVICE", default="", help="Where data starts."
     )
-    @click.option(
-        "target",
-        "--to",
-        metavar="DEVICE",
-        default="",
-        help="Where the data goes.",
-        shell_complete=completes("devices"),
-    )
+    @_names("target", "--to", of="devices", metavar="DEVICE", default="", help="Where it goes.")
     @wraps(verb)
     def wrapped(
-        *, workload: str | None, via: tuple[str, ...], source: str, target: str, **options: Any
+        *,
+        workload: str | None,
+        needs: str | None,
+        checkpoint: str | None,
+        via: tuple[str, ...],
+        source: str,
+        target: str,
+        **options: Any,
     ) -> int:
-        question = Question(workload, via, source, target)
-        if workload and question.by_ends:
-            raise click.UsageError("--workload and --from/--to are two questions: ask one.")
+        asked = {"--workload": workload, "--needs": needs, "--checkpoint": checkpoint}
+        named = [option for option, word in asked.items() if word is not None]
+        if workload and (source or target):
+            named.append("--from/--to")
+        if len(named) > 1:
+            raise click.UsageError(f"{' and '.join(named[:2])} are two questions: ask one.")
+        question = Question(workload, via, source, target, needs, checkpoint)
         return verb(question=question, **options)
-
-    return wrapped
-
-
-needs_option = click.option(
-    "--needs",
-    metavar="MODEL",
-    help="How many GPUs are fed with what MODEL reads (`topo parts` lists models).",
-)
-NEEDS_AND_WORKLOAD = "--workload and --needs are two questions: ask one."
-
-
-def asks_needs(verb: _Verb) -> _Verb:
-    """Give a verb's `question` what a model reads, ``--needs``."""
-
-    @needs_option
-    @wraps(verb)
-    def wrapped(*, question: Question, needs: str | None, **options: Any) -> int:
-        if needs is not None and question.workload:
-            raise click.UsageError(NEEDS_AND_WORKLOAD)
-        return verb(question=replace(question, needs=needs), **options)
 
     return wrapped
 

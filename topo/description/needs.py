@@ -139,6 +139,7 @@ def model_need(
     own: MappingOf[str, Need],
     endpoints: tuple[str, ...],
     of_gpus: bool,
+    writes: bool,
     report: Report,
 ) -> ModelNeed:
     """Return what a workload moves for a model, with the model looked up.
@@ -151,8 +152,8 @@ def model_need(
         The workload's name.
     own
         The needs of the file.
-    endpoints, of_gpus
-        What is filled or emptied, and whether that are GPUs.
+    endpoints, of_gpus, writes
+        What is filled or emptied, whether that are GPUs, and whether it is emptied.
     report
         Gets what is wrong.
     """
@@ -176,7 +177,9 @@ def model_need(
         draft.asks,
         model,
         tokens=draft.tokens,
-        accelerators=_count(draft, name, model, endpoints, of_gpus=of_gpus, report=report),
+        accelerators=_count(
+            draft, name, model, endpoints, of_gpus=of_gpus, writes=writes, report=report
+        ),
         accelerator=draft.accelerators.name,
         mttf=_mttf(draft) if draft.asks == "checkpoint" else None,
     )
@@ -189,12 +192,16 @@ def _count(
     endpoints: tuple[str, ...],
     *,
     of_gpus: bool,
+    writes: bool,
     report: Report,
 ) -> int:
     """Return how many accelerators stand behind each endpoint; of a checkpoint how many in all."""
     count, each, accelerator = draft.accelerators
     at = draft.at_accelerators
     if draft.asks == "checkpoint":
+        if writes and not of_gpus and not count:
+            message = f"nothing says how many accelerators workload `{name}` writes for"
+            report.add(at or draft.model, "accelerators", message, help="add `accelerators: 1024`")
         return count * len(endpoints) if each else count
     if of_gpus and at is not None and (count or each):
         message = f"the GPUs of workload `{name}` are the accelerators themselves"
@@ -225,8 +232,8 @@ def _mttf(draft: NeedDraft) -> Figure:
     return replace(mttf, value=draft.mttf, kind="quoted", source=f"{place.file}:{place.line}")
 
 
-def serves(model: Need, asks: Asks) -> bool:
-    """Whether a model's figures say what is asked of it."""
+def serves(model: Need, asks: str) -> bool:
+    """Whether a model's figures say what is asked of it, a word of `ASKS`."""
     if asks == "needs":
         return model.reads
     if asks == "checkpoint":

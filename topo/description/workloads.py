@@ -246,7 +246,13 @@ def resolve_workloads(
             of_gpus = any(kind_of(name) == "gpu" for name in endpoints)
             name = draft.name.text
             need = model_need(
-                draft.need, name, own=needs, endpoints=endpoints, of_gpus=of_gpus, report=report
+                draft.need,
+                name,
+                own=needs,
+                endpoints=endpoints,
+                of_gpus=of_gpus,
+                writes=direction == "write",
+                report=report,
             )
         size = draft.size
         if size is None and need is not None:

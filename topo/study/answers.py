@@ -422,11 +422,13 @@ class Rung:
 class LadderEnd:
     """Why a ladder ends: nothing else limits, only the demands do, or what is not for sale.
 
-    `resources` are those that cannot be bought apart from the GPU.
+    `resources` are those that cannot be bought apart from the GPU, `own_limits` what stops demands
+    that no resource stops.
     """
 
     why: Literal["unlimited", "own-limits", "not-for-sale"]
     resources: tuple[Resource, ...] = ()
+    own_limits: tuple[OwnLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from topo.routes.search import passes_gpu_fabric, passes_host, passes_network
 from topo.routes.usage import drives_behind
 from topo.solve.mincut import min_cut
 from topo.solve.system import TIE
-from topo.study.answer import bottlenecks_of, solved
+from topo.study.answer import bottlenecks_of, own_limits_of, solved
 from topo.study.answers import (
     Bottleneck,
     Comparison,
@@ -128,7 +128,8 @@ def ladder_of(matrix: UseMatrix, *, sized: bool) -> tuple[tuple[Rung, ...], Ladd
         whole = run.whole
         binding = bottlenecks_of(matrix, run.allocation, whole)
         if not binding:
-            return tuple(rungs), LadderEnd("own-limits")
+            own_limits = own_limits_of(matrix, whole)
+            return tuple(rungs), LadderEnd("own-limits", own_limits=own_limits)
         classes: dict[str, list[Bottleneck]] = {}
         for full in binding:
             classes.setdefault(full.resource.kind, []).append(full)

@@ -485,7 +485,7 @@ def _unlimited(topology: Topology, path: PathAnswer) -> Iterator[Insight]:
 def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology: Topology,
     *,
-    workload: str | None = None,
+    workload: str | Workload | None = None,
     via: Sequence[str] = (),
     source: str = "",
     target: str = "",
@@ -501,8 +501,8 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology
         The machine.
     workload
-        One workload's name; all of the file's by default, and where it has none, all of its
-        storage and GPUs.
+        One workload's name, or a workload value; all of the file's by default, and where it has
+        none, all of its storage and GPUs.
     via
         Data paths; by default all that the file can use.
     source, target
@@ -517,7 +517,9 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     progress
         Is told how many data paths are laid, and of how many.
     """
-    if topology.description.workloads or workload:
+    if isinstance(workload, Workload):
+        workloads: tuple[Workload, ...] = (workload,)
+    elif topology.description.workloads or workload:
         workloads = asked_workloads(topology, workload, source, target)
     else:
         workloads = (ask(topology, source, target),)

@@ -16,7 +16,7 @@ from topo.phrases import brief, counted, listed, ranges
 from topo.records import dataclass
 from topo.routes.route import Policy
 from topo.study.answers import Comparison, PathAnswer
-from topo.study.compare import compare
+from topo.study.compare import compare_all
 from topo.study.inventory import (
     PLACEMENT,
     Fact,
@@ -27,7 +27,7 @@ from topo.study.inventory import (
     oriented,
     without_places,
 )
-from topo.study.question import chosen_workloads
+from topo.study.question import asked_workloads, chosen_workloads
 from topo.topology.topology import Topology
 
 _AS_FAST: Final = 1e-6  # relative: below it two rates read the same
@@ -175,7 +175,7 @@ class Diff(Displayed):
         return brief(self, f"{self.before.name} to {self.after.name}: {', '.join(words)}")
 
 
-def diff(
+def diff(  # noqa: PLR0913  (all that a question can say)
     before: Topology,
     after: Topology,
     *,
@@ -183,6 +183,8 @@ def diff(
     via: Sequence[str] = (),
     source: str = "",
     target: str = "",
+    needs: str | None = None,
+    checkpoint: str | None = None,
     at: Basis = "theoretical",
     policy: Policy | None = None,
 ) -> Diff:
@@ -198,11 +200,13 @@ def diff(
         The machines.
     workload, via, source, target, at, policy
         What is asked of both, as of `topo.compare`.
+    needs, checkpoint
+        The model whose data feeds the GPUs, or whose checkpoint they write, instead of a workload.
 
     Raises
     ------
     UnknownNameError
-        For a workload or data path that neither has, a device that one of them has not.
+        For a workload, model or data path that neither has, a device that one of them has not.
 
     Examples
     --------
@@ -214,7 +218,7 @@ def diff(
     ('slot1, slot2', 1.26)
     """
     comparisons: list[Comparison | None] = []
-    by_ends = bool(source or target)
+    by_words = bool(source or target) or needs is not None or checkpoint is not None
     known = [
         any(workload in (None, each.name) for each in side.description.workloads)
         for side in (before, after)
@@ -228,25 +232,20 @@ def diff(
     for side, has_any, names in zip((before, after), known, paths, strict=True):
         asked = None
         own_via = tuple(name for name in via if name in names)
-        if (by_ends or has_any) and (own_via or not via):
-            asked = compare(
-                side,
-                workload=workload,
-                via=own_via,
-                source=source,
-                target=target,
-                at=at,
-                policy=policy,
+        if (by_words or has_any) and (own_via or not via):
+            workloads = asked_workloads(
+                side, workload, source, target, needs=needs, checkpoint=checkpoint
             )
+            asked = compare_all(side, workloads, via=own_via, at=at, policy=policy or Policy())
         comparisons.append(asked)
-    workloads, answers = _side_by_side(*comparisons)
+    paired, answers = _side_by_side(*comparisons)
     stated = (finding for asked in comparisons if asked for finding in asked.findings)
     return Diff(
         before=before,
         after=after,
         basis=at,
         changes=tuple(_changes(inventory_of(before), inventory_of(after))),
-        workloads=workloads,
+        workloads=paired,
         answers=answers,
         findings=tuple(dict.fromkeys(stated)),
     )

@@ -25,11 +25,14 @@ from topo.study.answer import (
     bottlenecks_of,
     chosen_split,
     naming_demands,
+    own_limits_of,
     running,
+    shared,
     solved,
 )
-from topo.study.answers import PathAnswer, WorkloadAnswer
+from topo.study.answers import OwnLimit, PathAnswer, WorkloadAnswer
 from topo.study.compare import compare, usable
+from topo.study.needs import Feeding, feeding
 from topo.study.question import chosen_workloads
 from topo.topology.build import build_topology
 from topo.topology.topology import Link, Resource, Topology
@@ -87,6 +90,10 @@ class Loss:
         The full resources that stop the others.
     at_most
         Whether an unknown capacity lies on the way.
+    own_limits
+        What stops those that no full resource stops.
+    fed
+        How many accelerators are still fed, where that is asked.
     """
 
     parts: tuple[FailedPart, ...]
@@ -96,6 +103,8 @@ class Loss:
     stopped_count: int = 0
     bound: tuple[Resource, ...] = ()
     at_most: bool = False
+    own_limits: tuple[OwnLimit, ...] = ()
+    fed: int | None = None
 
     def __repr__(self) -> str:
         return brief(self, self.outcome)
@@ -351,7 +360,7 @@ class _Study:
 
     def __init__(self, workload: Workload, answer: PathAnswer, at: Basis, policy: Policy) -> None:
         self._workload, self._path, self._at = workload, answer.data_path, at
-        self._policy = policy
+        self._policy, self._met = policy, answer.met
 
     def loss(self, topology: Topology, parts: tuple[FailedPart, ...]) -> Loss:
         """Return what is left of the workload in a topology without `parts`."""
@@ -365,12 +374,14 @@ class _Study:
             demands, stopped = (), demands
         names = tuple(ranges(demand.names for demand in stopped))
         count = sum(demand.count for demand in stopped)
+        need = self._workload.need if isinstance(self._met, Feeding) else None
         if not demands:
-            return Loss(parts, 0.0, None, names, count)
+            return Loss(parts, 0.0, None, names, count, fed=None if need is None else 0)
         demands = chosen_split(router, demands, self._at, timed=self._workload.sized)
         matrix = use_matrix(topology, demands, basis=self._at)
         with naming_demands(matrix):
             run = solved(matrix, sized=self._workload.sized)
+        rates = run.allocation.rates
         return Loss(
             parts,
             run.whole.rate,
@@ -379,4 +390,6 @@ class _Study:
             count,
             tuple(full.resource for full in bottlenecks_of(matrix, run.allocation, run.whole)),
             bool(matrix.unknowns(run.peaks)),
+            own_limits_of(matrix, run.whole),
+            fed=None if need is None else feeding(topology, need, matrix, rates, shared).fed,
         )

@@ -241,6 +241,8 @@ def sweep(  # noqa: PLR0913  (all that a question can say)
     via: str = "",
     source: str = "",
     target: str = "",
+    needs: str | None = None,
+    checkpoint: str | None = None,
     at: Basis = "theoretical",
     policy: Policy | None = None,
     aim: Aim | None = None,
@@ -259,6 +261,8 @@ def sweep(  # noqa: PLR0913  (all that a question can say)
         What is asked; by default the first workload by the best data path that is not refused.
     source, target, at, policy
         As for `topo.compare`.
+    needs, checkpoint
+        The model whose data feeds the GPUs, or whose checkpoint they write, instead of a workload.
     aim, against
         As for `swept`.
 
@@ -278,7 +282,8 @@ def sweep(  # noqa: PLR0913  (all that a question can say)
     >>> [(outcome.via, outcome.rate / 1e9) for outcome in found.outcomes.values()]
     [('legacy', 50.0), ('direct', 100.0), ('legacy', 100.0), ('direct', 100.0)]
     """
-    question = Question(workload, via, source, target, at, policy or Policy())
+    policy = policy or Policy()
+    question = Question(workload, via, source, target, needs, checkpoint, at=at, policy=policy)
     axes = (axis_of(name, values) for name, values in vary.items())
     plan = planned(topology, axes, question)
     if against:

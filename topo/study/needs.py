@@ -194,7 +194,7 @@ def met(
     if path.matrix is None:
         return None
     if need.asks == "needs":
-        return _feeding(topology, need, path.matrix, path, solve)
+        return feeding(topology, need, path.matrix, path.rates.values(), solve)
     if path.time is None or path.size is None:
         return None
     leaves = path.routes[0].direction == "write"
@@ -204,13 +204,14 @@ def met(
     return Moved(need.model.name, path.size, path.time, need.tokens, need.model.token)
 
 
-def _feeding(
+def feeding(
     topology: Topology,
     need: ModelNeed,
     matrix: UseMatrix,
-    path: PathAnswer,
+    rates: Iterable[float],
     solve: Callable[[System], Allocation],
 ) -> Feeding:
+    """Return how many accelerators are fed; `rates` are those of the demands while all run."""
     utilisation = need.model.figures.get("utilisation", _ALWAYS)
     share = utilisation.value or 1.0
     each = accelerators_at(need)
@@ -224,7 +225,7 @@ def _feeding(
     return Feeding(
         model=need.model.name,
         utilisation=utilisation,
-        kinds=tuple(_kinds(topology, need, matrix.demands, path.rates.values())),
+        kinds=tuple(_kinds(topology, need, matrix.demands, rates)),
         fed=_fed(matrix, [(figure.value or 0.0) * share for figure in asked], each, limits),
         supply=supply,
         bound=tuple(matrix.resources[place] for place in full),

@@ -12,13 +12,14 @@ from topo.datapaths.registry import buffers_of, data_paths
 from topo.description.description import (
     END_OF_KIND,
     ROOTED,
+    Asks,
     Collective,
     DataPath,
     ModelNeed,
     Workload,
 )
 from topo.description.keys import a_kind
-from topo.description.needs import ANY_SIZE, serves
+from topo.description.needs import ANY_SIZE, serves, size_of
 from topo.description.workloads import (
     BY_A_SERVER,
     ON_NETWORK_ALONE,
@@ -88,15 +89,25 @@ def chosen_workloads(topology: Topology, name: str | None) -> tuple[Workload, ..
 
 
 def asked_workloads(
-    topology: Topology, name: str | None, source: str, target: str
+    topology: Topology,
+    name: str | None,
+    source: str,
+    target: str,
+    *,
+    needs: str | None = None,
+    checkpoint: str | None = None,
 ) -> tuple[Workload, ...]:
-    """Return what is asked about: two ends where one is named, else workloads of the file.
+    """Return what is asked about: a model where one is named, two ends, else the file's workloads.
 
     Raises
     ------
     UnknownNameError, DescriptionError
-        As `ask` and `chosen_workloads`.
+        As `ask_need`, `ask` and `chosen_workloads`.
     """
+    if needs is not None:
+        return (ask_need(topology, needs, source, target),)
+    if checkpoint is not None:
+        return (ask_need(topology, checkpoint, source, target, asks="checkpoint"),)
     if source or target:
         return (ask(topology, source, target),)
     return chosen_workloads(topology, name)
@@ -189,34 +200,60 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
     )
 
 
-def ask_need(topology: Topology, model: str, source: str = "", target: str = "") -> Workload:
-    """Return the workload of GPUs that compute on what a model asks for, a name of the catalogue.
+def ask_need(
+    topology: Topology, model: str, source: str = "", target: str = "", *, asks: Asks = "needs"
+) -> Workload:
+    """Return the workload of GPUs and what a model asks for, a name of the catalogue or the file.
 
-    The model may be one of the file's own. Ends are as for `ask`.
+    Ends are as for `ask`; a checkpoint goes from GPUs to storage where none is named.
+
+    Parameters
+    ----------
+    topology, source, target
+        The machine, and the ends.
+    model
+        Which model.
+    asks
+        What of it: ``needs``, the data that GPUs compute on, or ``checkpoint``.
 
     Raises
     ------
     UnknownNameError
         For a model or a device that is not there.
     DescriptionError
-        When the data does not go to GPUs, or nobody says what the model reads.
+        When no GPU computes on the data or writes the checkpoint, or nobody says what the model
+        reads or how large its checkpoint is.
     """
     from topo.catalogue.needs import needs
 
     known = {**needs(), **topology.description.needs}
-    readable = [name for name, need in known.items() if serves(need, "needs")]
+    useful = [name for name, need in known.items() if serves(need, asks)]
     if model not in known:
-        advice = nearest_names(model, readable)
+        advice = nearest_names(model, useful)
         raise UnknownNameError(Finding("unknown-name", f"no model `{model}` is known", help=advice))
-    if model not in readable:
-        message, advice = f"nobody says what {model} reads", f"known are {listed(readable)}"
-        raise DescriptionError(Finding("need-unknown", message, help=advice))
-    workload = ask(topology, source, target)
-    if any(topology[name].kind != "gpu" for name in workload.targets):
-        message = f"{model} computes on GPUs, and {workload.targets[0]} is none"
+    if model not in useful:
+        what = f"what {model} reads" if asks == "needs" else f"how large a checkpoint of {model} is"
+        advice = f"known are {listed(useful)}"
+        raise DescriptionError(Finding("need-unknown", f"nobody says {what}", help=advice))
+    need = ModelNeed(asks, known[model])
+    workload = ask(topology, source, target, size=size_of(need))
+    if asks == "checkpoint":
+        need = replace(need, mttf=needs()["accelerator"].figures["mttf"])
+        if not source and not target:
+            storage, gpus = workload.sources, workload.targets
+            workload = replace(workload, direction="write", sources=gpus, targets=storage)
+    leaves = asks == "checkpoint" and workload.direction == "write"
+    strange = [
+        name
+        for name in (workload.sources if leaves else workload.targets)
+        if (leaves or asks == "needs") and topology[name].kind != "gpu"
+    ]
+    if strange:
+        computes = "GPUs write the checkpoint" if leaves else f"{model} computes on GPUs"
+        message = f"{computes}, and {strange[0]} is none"
         advice = "a workload of the file says what stands behind RAM: `accelerators: 8x h100 each`"
         raise DescriptionError(Finding("accelerators", message, help=advice))
-    return replace(workload, name=model, need=ModelNeed("needs", known[model]))
+    return replace(workload, name=model, need=need)
 
 
 def ask_collective(

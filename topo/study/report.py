@@ -107,7 +107,7 @@ class Report:
 def report(
     topology: Topology,
     *,
-    workload: str | None = None,
+    workload: str | Workload | None = None,
     via: Sequence[str] = (),
     source: str = "",
     target: str = "",

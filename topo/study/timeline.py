@@ -171,6 +171,19 @@ class Simulation(Displayed):
         rates = busiest.rates if busiest else ()
         return tuple(dict.fromkeys(resource for rate in rates for resource in rate.stopped_by))
 
+    @property
+    def shared(self) -> tuple[Resource, ...]:
+        """What of `bound` more than one workload uses."""
+        if self.matrix is None:
+            return ()
+        system = self.matrix.system
+        users: dict[int, set[str]] = {}
+        for place, demand in enumerate(self.matrix.demands):
+            for resource in system.resources[system.starts[place] : system.starts[place + 1]]:
+                users.setdefault(resource, set()).add(demand.workload)
+        shared = {self.matrix.resources[at].id for at, names in users.items() if len(names) > 1}
+        return tuple(resource for resource in self.bound if resource.id in shared)
+
 
 def simulate(
     topology: Topology,
@@ -492,6 +505,17 @@ class AtOnce:
             return rounded(simulation.end), rounded(total)
 
         return tuple(sorted(self.runs, key=times))
+
+    @property
+    def alike(self) -> tuple[tuple[tuple[str, ...], Simulation], ...]:
+        """The runs, best first, those in which each workload is done at the same time as one."""
+        groups: list[tuple[list[str], Simulation]] = []
+        for name, simulation in self.ranked:
+            if groups and _same(groups[-1][1], simulation):
+                groups[-1][0].append(name)
+            else:
+                groups.append(([name], simulation))
+        return tuple((tuple(names), simulation) for names, simulation in groups)
 
     @property
     def result(self) -> Literal["wins", "same", "mixed"]:

@@ -7,7 +7,7 @@ asked again by hand. Where no single one gains anything, pairs are asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
@@ -27,8 +27,8 @@ from topo.study.answer import answer, unknown_capacity
 from topo.study.answers import PathAnswer
 from topo.study.candidates import KINDS, Candidate, candidates
 from topo.study.compare import compare, usable
-from topo.study.needs import Feeding
-from topo.study.question import ask_need, chosen_workloads, joins
+from topo.study.needs import Checkpointing, Feeding
+from topo.study.question import asked_workloads, chosen_workloads, joins
 from topo.study.timeline import simulate_each
 from topo.topology.topology import Resource, Topology
 from topo.units import format_duration, format_rate
@@ -51,8 +51,9 @@ class Outcome:
 
     `stops` is all that binds at any time. `certified` is whether the times were checked
     (`topo.solve.certificates`); `unknowns` are the capacities on the way that nobody knows, so that
-    it takes at least as long. Of a model that reads on and on, `met` is how many accelerators
-    are fed; it has no times but those of equally many bytes at what all could get.
+    it takes at least as long. `met` is what comes of what a model asks for: accelerators fed, or
+    how often to write a checkpoint. Where nobody says how many bytes, `rate` is what all could get,
+    and the times are those of equally many.
     """
 
     times: Mapping[str, float]
@@ -60,7 +61,8 @@ class Outcome:
     certified: bool = False
     unknowns: tuple[str, ...] = ()
     stops: tuple[Resource, ...] = ()
-    met: Feeding | None = None
+    met: Feeding | Checkpointing | None = None
+    rate: float | None = None
 
     @property
     def at_most(self) -> bool:
@@ -75,8 +77,8 @@ class Outcome:
     @property
     def words(self) -> str:
         """That time as a reader sees it, or what all could get."""
-        if self.met is not None:
-            return f"{'at most ' * self.at_most}{format_rate(self.met.supply)}"
+        if self.rate is not None:
+            return f"{'at most ' * self.at_most}{format_rate(self.rate)}"
         return f"{'at least ' * self.at_most}{format_duration(self.time)}"
 
 
@@ -123,7 +125,8 @@ class Upgrades(Displayed):
 
     `rejected` are candidates that break a rule or close the way, with the reason; `unasked` is how
     many were not asked, since they are alike to others that were or too many for a machine of this
-    size; `notes` say which data path was taken instead of a refused one.
+    size; `notes` say which data path was taken instead of a refused one; `ends` are the devices
+    that were asked about, ``from`` and ``to``, empty where none was named.
     """
 
     topology: Topology
@@ -135,6 +138,7 @@ class Upgrades(Displayed):
     rejected: tuple[tuple[Candidate, str], ...]
     unasked: int = 0
     notes: tuple[Finding, ...] = ()
+    ends: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         names = ", ".join(workload.name for workload in self.workloads)
@@ -211,6 +215,9 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     *,
     workload: str | None = None,
     needs: str | None = None,
+    checkpoint: str | None = None,
+    source: str = "",
+    target: str = "",
     via: str = "",
     together: bool = False,
     combine: int = 1,
@@ -227,8 +234,11 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         The machine.
     workload
         Which workload; the first of the file by default, all of them `together`.
-    needs
-        The model whose data feeds the GPUs, instead of a workload of the file.
+    needs, checkpoint
+        The model whose data feeds the GPUs, or whose checkpoint they write, instead of a workload
+        of the file.
+    source, target
+        Device names or stems: ask about these instead.
     via
         The data path in use; by default that of `topo.study.compare.usable`.
     together
@@ -266,10 +276,12 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     topology = topology.written_out("what to change is asked of")  # a change names each
 
     def asked_of(variant: Topology) -> tuple[Workload, ...]:
-        if needs is not None:
-            return (ask_need(variant, needs),)
-        of_file = chosen_workloads(variant, None if together else workload)
-        return of_file if together else of_file[:1]
+        if together:
+            return chosen_workloads(variant, None)
+        asked = asked_workloads(
+            variant, workload, source, target, needs=needs, checkpoint=checkpoint
+        )
+        return asked[:1]
 
     workloads = asked_of(topology)
     size = len(topology.devices) + len(topology.links)
@@ -321,6 +333,7 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         rejected=tuple((parts[0], why) for parts, why in rejected),
         unasked=unasked,
         notes=notes,
+        ends={"from": source, "to": target},
     )
 
 
@@ -434,17 +447,21 @@ class _Question:
         path = data_path(topology.description, via)
         result = answer(router, workload, path, basis=self._at)
         if not workload.sized and isinstance(result.met, Feeding):
-            feeding = result.met
-            times = {workload.name: workload.size / feeding.supply}
-            bound = feeding.bound
-            return Outcome(times, bound, result.certified, feeding.unknowns, bound, feeding)
-        if result.time is None:
+            feeding, rate = result.met, result.met.supply
+            times = {workload.name: workload.size / rate}
+            bound, unknowns = feeding.bound, feeding.unknowns
+            return Outcome(times, bound, result.certified, unknowns, bound, feeding, rate)
+        if result.rate is None:
             refused = [reason.text for reason in result.reasons if reason.effect == "refused"]
             message = f"{workload.name} cannot go by {via}: {listed(refused, most=4)}"
             raise NoRouteError(Finding("refused", message))
         full = tuple(bottleneck.resource for bottleneck in result.bottlenecks)
-        times = {workload.name: result.time}
-        return Outcome(times, full, result.certified, result.unknowns, full)
+        certified, unknowns = result.certified, result.unknowns
+        if result.time is None:
+            times = {workload.name: workload.size / result.rate}
+            return Outcome(times, full, certified, unknowns, full, rate=result.rate)
+        met = result.met if isinstance(result.met, Checkpointing) else None
+        return Outcome({workload.name: result.time}, full, certified, unknowns, full, met)
 
     def combined(self, upgrades: Sequence[Upgrade], now: Outcome) -> tuple[list[Upgrade], int]:
         """Return what gains more with one change more, for what binds then, and what is unasked.

@@ -24,7 +24,7 @@ from topo.study.answer import (
     own_limits_of,
     solved,
 )
-from topo.study.answers import PathAnswer
+from topo.study.answers import OwnLimit, PathAnswer
 from topo.study.compare import usable
 from topo.study.question import asked_workloads
 
@@ -49,6 +49,8 @@ class Question:
         The data path; where none is named, that of `topo.study.compare.usable`.
     source, target
         Devices or stems: ask about these ends instead of a workload.
+    needs, checkpoint
+        A model: ask about feeding GPUs with its data, or about writing its checkpoint.
     at, policy
         As for `topo.compare`.
     """
@@ -57,6 +59,8 @@ class Question:
     via: str = ""
     source: str = ""
     target: str = ""
+    needs: str | None = None
+    checkpoint: str | None = None
     at: Basis = "theoretical"
     policy: Policy = Policy()
 
@@ -114,8 +118,14 @@ def asked_workload(topology: Topology, question: Question) -> Workload:
     TopoError
         If there is none, none of that name, or nothing between these ends.
     """
-    name = question.workload or None
-    return asked_workloads(topology, name, question.source, question.target)[0]
+    return asked_workloads(
+        topology,
+        question.workload or None,
+        question.source,
+        question.target,
+        needs=question.needs,
+        checkpoint=question.checkpoint,
+    )[0]
 
 
 def lay(topology: Topology, question: Question) -> Laid:
@@ -193,7 +203,7 @@ def told(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
     bound = bottlenecks_of(matrix, run.allocation, whole)
     own = own_limits_of(matrix, whole)
     names = [shortened(full.resource.name for full in bound)] if bound else []
-    names += ["its workers" if limit.workers else "the workload's own limit" for limit in own]
+    names += [_own_limit(limit) for limit in own]
     return replace(
         outcome,
         rate=whole.rate,
@@ -202,6 +212,12 @@ def told(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
         limited_by=", ".join(dict.fromkeys(names)),
         certified=whole.certified,
     )
+
+
+def _own_limit(limit: OwnLimit) -> str:
+    if limit.workers:
+        return "its workers"
+    return f"what {limit.model} asks for" if limit.model else "the workload's own limit"
 
 
 # --- what it costs --------------------------------------------------------------------------------

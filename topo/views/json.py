@@ -347,7 +347,7 @@ def _answer_pair(pair: AnswerPair) -> Document:
     from topo.views.sentences import pair_sentence
 
     sides = {
-        side: None if path is None else keys_of(path, _IN_BRIEF, _in_words("own_limits"))
+        side: None if path is None else keys_of(path, _IN_BRIEF, _in_words("own_limits"), _met)
         for side, path in (("before", pair.before), ("after", pair.after))
     }
     return {
@@ -520,6 +520,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "FailedPart": ("kind names count first",),
     "Loss": (
         "parts:fails rate time stopped stopped_count:stopped_endpoints bound:bottlenecks at_most",
+        _in_words("own_limits"),
+        "fed?",
     ),
     "Change": ("section sort:change names count fields",),
     "FieldChange": (_field_change,),
@@ -532,11 +534,12 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "AnswerPair": (_answer_pair,),
     "Outcome": (
         lambda outcome: (
-            {"time_s": None, "times_s": None, **_met(outcome)}
-            if outcome.met
+            {"time_s": None, "times_s": None}
+            if outcome.rate is not None
             else keys_of(outcome, "time times")
         ),
-        "at_most bound:bottlenecks",
+        _met,
+        "rate? at_most bound:bottlenecks",
     ),
     "Upgrades": (
         "topology basis",

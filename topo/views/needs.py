@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from topo.catalogue.fields import DURATION, NEED_FIELDS, RATE, SIZE
-from topo.description.description import ASKS
+from topo.catalogue.needs import needs
+from topo.catalogue.part import Figure
+from topo.description.description import ASKS, Asks
 from topo.description.needs import serves
 from topo.phrases import listed
 from topo.solve.system import TIE
@@ -14,7 +16,18 @@ from topo.study.needs import Checkpointing, Feeding, Moved
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.explain import Page
 from topo.views.resources import limited_by
-from topo.views.text.page import Block, Cell, Heading, Row, Text, called, sourced, table, wide
+from topo.views.text.page import (
+    Block,
+    Bullets,
+    Cell,
+    Heading,
+    Row,
+    Text,
+    called,
+    sourced,
+    table,
+    wide,
+)
 
 _MINUTE, _HOUR = 60.0, 3600.0
 
@@ -52,16 +65,71 @@ def need_page(need: Need) -> Iterator[Block]:
     yield table(("key", "value", wide("kind and source"), wide("meaning")), rows)
 
 
+def needs_page(models: Iterable[Need]) -> Iterator[Block]:
+    """Yield what is known of each model, side by side, each figure with its source."""
+    sources: dict[str, int] = {}
+
+    def cited(told: _Told) -> str:
+        guess = " (guess)" * (told.origin.kind == "guess")
+        return f"{told.words}{guess} [{sources.setdefault(told.origin.source, len(sources) + 1)}]"
+
+    rows: list[Row] = []
+    for need in models:
+        cells = ["\n".join(map(cited, _told(need, asks))) for asks in ASKS]
+        if any(cells):
+            rows.append((Cell(need.name), need.title, *cells))
+    columns = ("", wide(), wide("an accelerator reads"), "a checkpoint", "KV cache of a token")
+    yield Heading("needs")
+    yield table(columns, rows)
+    yield Bullets(tuple(f"[{number}] {source}" for source, number in sources.items()))
+
+
+def told_of_models(asks: Asks) -> str:
+    """Return what is known of each model where something is asked, with the sources, as lines."""
+    lines: list[str] = []
+    for need in needs().values():
+        for told in _told(need, asks):
+            lines.append(
+                f"    {need.name}: {told.words}{f' ({told.formula})' * bool(told.formula)}"
+            )
+            guess = "a guess, " * (told.origin.kind == "guess")
+            lines.append(f"        {guess}{told.origin.source}")
+    return "\n".join(lines)
+
+
+class _Told(NamedTuple):
+    """A figure of a model in words, the formula by which it follows, and whose source tells it."""
+
+    words: str
+    formula: str
+    origin: Figure
+
+
+def _told(need: Need, asks: Asks) -> Iterator[_Told]:
+    """Yield what is known of a model where something is asked."""
+    if asks == "needs":
+        for name, step in need.steps.items():
+            rate = need.rate(name)
+            yield _Told(f"{called(name)} {RATE.text(rate.value)}", rate.source, step)
+    elif asks == "kv-cache" and need.token is not None:
+        yield _Told(SIZE.text(need.token.value), need.token.source, need.figures["layers"])
+    key = {"needs": "rate", "checkpoint": "checkpoint"}.get(asks, "")
+    if (figure := need.figures.get(key)) is not None:
+        yield _Told(NEED_FIELDS[key].quantity.text(figure.value), "", figure)
+
+
 def need_explained(need: Need) -> Page:
     """Return the page of a model: what it asks for, by which formula, and how to say it."""
     share = need.figures.get("utilisation")
-    lines = [f"{need.title}.", ""] if need.title else []
+    lines = [f"{need.title[:1].upper()}{need.title[1:]}.", ""] if need.title else []
     for accelerator in need.steps:
         rate = need.rate(accelerator)
         line = f"{called(accelerator)} computes on {format_rate(rate.value or 0.0)}"
         line += f" ({'a guess: ' * (rate.kind == 'guess')}record x batch / step: {rate.source})"
         if share is not None and share.value:
-            line += f"; with {format_rate(share.value * (rate.value or 0.0))} it is fed"
+            line += f";\nwith {format_rate(share.value * (rate.value or 0.0))} it is fed"
+        if need.steps[accelerator].source != need.source:
+            line += f". Of its step:\n{need.steps[accelerator].source}"
         lines += [f"{line}.", ""]
     if (rate_of_any := need.figures.get("rate")) is not None:
         lines += [f"Any accelerator reads {RATE.text(rate_of_any.value)}.", ""]
@@ -71,7 +139,11 @@ def need_explained(need: Need) -> Page:
         heads = "2 x layers x kv-heads x head-dim x kv-value"
         formula = "layers x kv-latent x kv-value" if "kv-latent" in need.figures else heads
         bytes_of_one = f"{token.value or 0.0:,.0f} B"
-        lines += [f"The KV cache of a token has {bytes_of_one} ({formula}: {token.source}).", ""]
+        lines += [
+            f"The KV cache of a token has {bytes_of_one}",
+            f"({formula}: {token.source}).",
+            "",
+        ]
     if (mttf := need.figures.get("mttf")) is not None:
         lines += [f"One fails every {(mttf.value or 0.0) / _HOUR:,.10g} h.", ""]
     wanted = {"needs": "from: storage, to: gpu", "checkpoint": "from: gpu, to: storage"}
@@ -196,10 +268,12 @@ def _gets(kind: Kind, feeding: Feeding, at_most: str) -> str:
 
 def _checkpointing(path: PathAnswer, costs: Checkpointing) -> Iterator[str]:
     at_least = "at least " * path.at_most
-    many = f"{costs.accelerators:,} accelerator{'s' * (costs.accelerators != 1)}"
+    one = "An accelerator"
+    if costs.accelerators > 1:
+        one = f"One of {costs.accelerators:,} accelerators"
     yield (
         f"{path.name} writes a checkpoint of {costs.model} in {at_least}"
-        f"{format_duration(costs.write)}. One of {many} fails every {long_words(costs.mtbf)} "
+        f"{format_duration(costs.write)}. {one} fails every {long_words(costs.mtbf)} "
         f"({(costs.mttf.value or 0.0) / _HOUR:,.10g} h for one, {costs.mttf.kind}), so the best is "
         f"one every {long_words(costs.interval)}, by Young's and Daly's rule: "
         f"{long_words(costs.lost)} a day are lost, {long_words(costs.writing)} writing and "

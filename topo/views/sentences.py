@@ -346,7 +346,8 @@ def _ladder_end(end: answers.LadderEnd) -> str:
     if end.why == "unlimited":
         return "nothing else in the file limits"
     if end.why == "own-limits":
-        return "the demands' own limits (workers, rate limits) are all that is left"
+        limits = [sentence(limit) for limit in end.own_limits]
+        return f"{listed(limits)} {'is' if len(limits) == 1 else 'are'} all that is left"
     return f"{' and '.join(_classes(end.resources))} cannot be bought apart from the GPU"
 
 
@@ -445,11 +446,20 @@ def at_once_sentence(together: AtOnce) -> str:
     if same:
         names = listed((name for name, _ in together.runs), most=_MOST)
         return f"{start}{names} are done at the same time: {done}."
-    clauses = [start + (f"{name} wins: " if together.result == "wins" else f"by {name}, ") + done]
-    for path, simulation in slower:
-        sharing = f", sharing {classes_of(simulation.bound)}" if simulation.bound else ""
-        clauses.append(f"by {path}, {_done(simulation)}{sharing}")
-    return "; ".join(clauses) + "."
+    (best_names, _), *others = together.alike
+    by = f"{name} wins: " if together.result == "wins" else f"by {listed(best_names)}, "
+    slower_words = (
+        f"by {listed(names)}, {_done(simulation)}{_stopped_together(simulation)}"
+        for names, simulation in others
+    )
+    return "; ".join((f"{start}{by}{done}", *slower_words)) + "."
+
+
+def _stopped_together(simulation: Simulation) -> str:
+    """Return what workloads share while several run, else what limits each."""
+    if simulation.shared:
+        return f", sharing {classes_of(simulation.shared)}"
+    return f", limited by {classes_of(simulation.bound)}" if simulation.bound else ""
 
 
 def _done(simulation: Simulation) -> str:

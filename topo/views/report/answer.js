@@ -152,7 +152,7 @@ export class LadderView {
   show() {
     const { model } = this, solved = model.solved();
     if (!solved) { byId("ladder").replaceChildren(); return; }
-    const { rungs, end, kept } = model.ladder(solved);
+    const { rungs, end, kept, own } = model.ladder(solved);
     const most = Math.max(...rungs.map((rung) => rung.rate));
     const words = (places) => listed([...model.byClass(places).values()].map((alike) => {
       const names = ranges(alike.map((place) => model.resources[place].resource));
@@ -160,7 +160,7 @@ export class LadderView {
     }));
     const why = {
       unlimited: "then nothing else in the file limits",
-      "own-limits": "then the demands' own limits (workers, rate limits) are all that is left",
+      "own-limits": `then ${own} is all that is left`,
       "not-for-sale": `${words(kept)} cannot be bought apart from the GPU`,
     }[end];
     byId("ladder").replaceChildren(...rungs.map((rung, at) => {

@@ -256,6 +256,8 @@ def _path(
 ) -> Document:
     answer = path.answer
     definition = answer.data_path
+    demands = answer.matrix.demands if answer.matrix else ()
+    model = next((demand.model for demand in demands), "")
     workers = OwnLimit(definition.workers, definition.stages == "serial", definition.near_end)
     pairs: dict[str, dict[str, float | None]] = {}
     for pair in path.pairs:
@@ -275,7 +277,7 @@ def _path(
         **keys_of(answer, *(() if path.usual else _OTHER_PATHS)),
         "usual": path.usual,
         "why": [cited(topology, reason) for reason in answer.reasons],
-        "limit_words": [sentence(OwnLimit()), sentence(workers)],
+        "limit_words": [sentence(OwnLimit(model=model)), sentence(workers)],
         **(ladder if path.usual else {}),
         "matrix": None if answer.matrix is None else _matrix(answer.matrix, table, matrices),
     }

@@ -160,9 +160,10 @@ export class Model {
 
   ladder(solved) {
     const forSale = (at) => this.page.classes[this.resources[solved.matrix.resources[at]].class].for_sale;
-    const { rungs, end, kept } = ladder(solved.system, solved.sizes, this.isLimit(solved.matrix), forSale);
+    const { rungs, end, kept, stops } = ladder(solved.system, solved.sizes, this.isLimit(solved.matrix), forSale);
     const places = (full) => full.map((at) => solved.matrix.resources[at]);
-    return { rungs: rungs.map((rung) => ({ ...rung, full: places(rung.full) })), end, kept: places(kept) };
+    const own = stops ? this.limitWords({ ...solved, stops, full: [] }, this.chosen) : "";
+    return { rungs: rungs.map((rung) => ({ ...rung, full: places(rung.full) })), end, kept: places(kept), own };
   }
 
   /** The names of the workloads that go on and on: nobody said how much they move. */

@@ -236,7 +236,8 @@ export function bound(solved, isLimit) {
 }
 
 /**
- * Climb the ladder: what binds, then what would bind next: {rungs: [{rate, time, full}], end, kept}.
+ * Climb the ladder: what binds, then what would bind next: {rungs: [{rate, time, full}], end, kept,
+ * stops}, `stops` where it ends by the demands' own limits.
  *
  * `isLimit` is of what is no part of the machine, `forSale` of what can be bought.
  */
@@ -246,7 +247,7 @@ export function ladder(system, sizes, isLimit, forSale) {
     const solved = answer({ ...system, capacities }, sizes);
     if (Number.isNaN(solved.startRate)) return { rungs, end: "unlimited", kept: [] };
     const full = bound(solved, isLimit);
-    if (!full.length) return { rungs, end: "own-limits", kept: [] };
+    if (!full.length) return { rungs, end: "own-limits", kept: [], stops: solved.stops };
     rungs.push({ rate: solved.rate, time: solved.time, full });
     const kept = full.filter((resource) => !forSale(resource));
     const raised = full.filter(forSale);

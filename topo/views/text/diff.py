@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FLAG, SLOT, quantity_of
@@ -32,6 +33,7 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
+    from topo.description.description import ModelNeed
     from topo.study.answers import PathAnswer
     from topo.study.diff import AnswerPair, Change, Diff, FieldChange
     from topo.study.inventory import Fact
@@ -82,7 +84,7 @@ def diff_page(diff: Diff) -> Iterator[Block]:
         elif workload_sentence(first) != workload_sentence(second):
             yield Text(f"Before it was {workload_sentence(first)}.")
         pairs = diff.pairs_of(workload)
-        yield _answers(pairs)
+        yield _answers(pairs, workload.need)
         yield Bullets(tuple(pair_sentence(pair) for pair in pairs if pair.before and pair.after))
     if diff.answers:
         yield basis_note(diff.basis)
@@ -147,13 +149,17 @@ def fact_words(key: str, fact: Fact) -> tuple[str, str]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _answers(pairs: Iterable[AnswerPair]) -> Table:
+def _answers(pairs: Iterable[AnswerPair], need: ModelNeed | None) -> Table:
     rows: list[Row] = []
     for pair in pairs:
-        sides = [_column(path) for path in (pair.before, pair.after)]
-        labels = [label for label in sides[0] if any(side[label] for side in sides)]
+        sides = [_column(path, need) for path in (pair.before, pair.after)]
+        labels = [
+            label
+            for label in dict.fromkeys(chain(*sides))
+            if any(side.get(label) for side in sides)
+        ]
         for place, label in enumerate(labels):
-            before, after = (side[label] or _NONE for side in sides)
+            before, after = (side.get(label) or _NONE for side in sides)
             change = ""
             if label == "rate" and pair.times_as_fast is not None:
                 change = "same" if pair.outcome == "same" else f"x {pair.times_as_fast:.3g}"
@@ -171,14 +177,20 @@ def _answers(pairs: Iterable[AnswerPair]) -> Table:
     return table(("by", "", wide("before"), wide("after"), right("")), rows)
 
 
-def _column(path: PathAnswer | None) -> dict[str, str]:
+def _column(path: PathAnswer | None, need: ModelNeed | None) -> dict[str, str]:
     if path is None:
-        return dict.fromkeys(("verdict", "rate", "time", "RAM traversals", "limited by"), "")
+        return {}
     refused = path.rate is None
+    of_need: dict[str, str] = {}
+    if need is not None:
+        from topo.views.needs import need_rows  # most workloads move nothing for a model
+
+        of_need = need_rows(path, need)
     return {
         "verdict": path.verdict,
         "rate": rate_words(path),
         "time": time_words(path),
+        **of_need,
         "RAM traversals": "" if refused else str(path.counts.ram_traversals),
         "limited by": "" if refused else limits_text(path),
     }

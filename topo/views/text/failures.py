@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from topo.phrases import listed
+from topo.study.needs import Feeding
 from topo.units import format_duration, format_rate, format_ratio
+from topo.views.needs import fed_words
 from topo.views.resources import classes_of
-from topo.views.sentences import ENDPOINT_WORDS
+from topo.views.sentences import ENDPOINT_WORDS, sentences
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
     Block,
@@ -50,7 +52,8 @@ def failures_page(failures: Failures, most: int) -> Iterator[Block]:
         return
     time = "" if answer.time is None else f", {format_duration(answer.time)}"
     bound = "at most " * answer.at_most
-    yield Text(f"With nothing failed: {bound}{format_rate(answer.rate)}{time}.")
+    fed = f", {fed_words(answer)} fed" if isinstance(answer.met, Feeding) else ""
+    yield Text(f"With nothing failed: {bound}{format_rate(answer.rate)}{time}{fed}.")
     losses = failures.losses
     harmless = [
         loss for loss in losses if not loss.stopped_count and loss.rate >= answer.rate * (1 - 1e-9)
@@ -63,6 +66,7 @@ def failures_page(failures: Failures, most: int) -> Iterator[Block]:
             right("of"),
             right("rate left"),
             right("of it"),
+            *([right("fed")] if isinstance(answer.met, Feeding) else []),
             *([right("time")] if answer.time is not None else []),
             wide("stops"),
             wide("limited by"),
@@ -104,10 +108,17 @@ def _row(loss: Loss, answer: PathAnswer) -> Row:
         counts,
         Cell("at most " * loss.at_most + format_rate(loss.rate)),
         format_ratio(loss.rate / answer.rate),
+        *([_fed(loss, answer.met)] if isinstance(answer.met, Feeding) else []),
         *([] if answer.time is None else [_time(loss)]),
         stops,
-        classes_of(loss.bound) if loss.bound else _NONE,
+        classes_of(loss.bound) or listed(sentences(loss.own_limits)) or _NONE,
     )
+
+
+def _fed(loss: Loss, feeding: Feeding) -> str:
+    if feeding.unknown == feeding.count:
+        return f"unknown of {feeding.count}"
+    return f"{'at most ' * loss.at_most}{loss.fed} of {feeding.count}"
 
 
 def _time(loss: Loss) -> str:

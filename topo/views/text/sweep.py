@@ -148,11 +148,15 @@ def _command(sweep: Sweep, best: Placed) -> Iterator[Block]:
     name, file = topology.name, topology.description.file
     words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
     question = sweep.asked_of(sweep.design(best.number))
-    if question.source or question.target:
-        ends = (("--from", question.source), ("--to", question.target))
-        words += [word for option, end in ends if end for word in (option, end)]
-    else:
-        words += ["--workload", best.outcome.workload]
+    of_question = {
+        "--needs": question.needs,
+        "--checkpoint": question.checkpoint,
+        "--from": question.source,
+        "--to": question.target,
+    }
+    named = [(option, word) for option, word in of_question.items() if word]
+    named = named or [("--workload", best.outcome.workload)]
+    words += [word for pair in named for word in pair]
     words += ["--via", best.outcome.via]
     if question.at != "theoretical":
         words += ["--at", question.at]

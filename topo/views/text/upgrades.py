@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.phrases import counted, listed
+from topo.study.needs import Checkpointing, Feeding
+from topo.views.needs import long_words
 from topo.views.sentences import upgrade_reason
 from topo.views.text.answers import at_least, basis_note, bound_words
 from topo.views.text.page import (
@@ -23,7 +26,6 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
-    from topo.study.needs import Feeding
     from topo.study.upgrade import Outcome, Upgrade, Upgrades
 
 _MOST_OVERRIDES: Final = 20  # in a command to copy
@@ -44,8 +46,7 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
         yield Text(f"No change alone gains anything{two}")
     priced = any(upgrade.cost is not None for upgrade in upgrades.ranked)
     columns: list[Column | str] = [right("")]
-    alone = ("rate", "feeds") if now.met else ("time",)
-    columns += [right(name) for name in (now.times if len(now.times) > 1 else alone)]
+    columns += [right(name) for name in (now.times if len(now.times) > 1 else _measures(now))]
     columns += [right("change"), *([right("cost")] if priced else [])]
     if rows:
         yield table(
@@ -55,7 +56,7 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
                 for number, (title, group) in enumerate(rows, start=1)
             ),
         )
-    if now.met and any(_beyond(group[0].outcome) for _, group in rows):
+    if isinstance(now.met, Feeding) and any(_beyond(group[0].outcome) for _, group in rows):
         here = f"{now.met.count} are here" if now.met.count > 1 else "one is here"
         yield Text(f"Feeds: how many like these have their share; {here}.", dim=True)
     number = len(upgrades.rows)
@@ -79,32 +80,38 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
         )
     best = upgrades.ranked[0] if upgrades.ranked else None
     if best is not None and best.outcome.time < now.time:
-        # for a built-in its name, else the file as given
-        name, file = upgrades.topology.name, upgrades.topology.description.file
-        words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
-        first, *others = upgrades.workloads
-        by_name = "--needs" if first.need and first.place is None else "--workload"
-        words += ["--together"] if others else [by_name, first.name]
-        words += ["--via", best.via or upgrades.via]
-        asked = upgrades.topology.description.overrides
-        stated = {key: value for key, value in asked.items() if isinstance(value, str)}
-        overrides = {**stated, **best.changes}
-        words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
-        advice = f"To see the first for yourself: {shlex.join(words)}"
-        if len(overrides) > _MOST_OVERRIDES:
-            advice = f"The first has {len(overrides)} overrides: --json names them."
-        yield Text(advice, hang=2)
+        yield Text(_to_see(upgrades, best), hang=2)
     if upgrades.rejected:
         yield Heading("Not possible")
         yield Bullets(tuple(f"{'; '.join(titles)}: {why}" for why, titles in upgrades.obstacles))
     yield basis_note(upgrades.basis)
 
 
+def _to_see(upgrades: Upgrades, best: Upgrade) -> str:
+    """Return the command that shows a change, or that it is too long to be copied."""
+    # for a built-in its name, else the file as given
+    name, file = upgrades.topology.name, upgrades.topology.description.file
+    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
+    first, *others = upgrades.workloads
+    by_name = f"--{first.need.asks}" if first.need and first.place is None else "--workload"
+    named = [by_name, first.name] if first.place or first.need else []
+    ends = [(f"--{side}", name) for side, name in upgrades.ends.items() if name]
+    words += ["--together"] if others else [*named, *chain(*ends)]
+    words += ["--via", best.via or upgrades.via]
+    asked = upgrades.topology.description.overrides
+    stated = {key: value for key, value in asked.items() if isinstance(value, str)}
+    overrides = {**stated, **best.changes}
+    if len(overrides) > _MOST_OVERRIDES:
+        return f"The first has {len(overrides)} overrides: --json names them."
+    words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
+    return f"To see the first for yourself: {shlex.join(words)}"
+
+
 def _upgrade_row(
     number: int, title: str, upgrade: Upgrade, upgrades: Upgrades, *, priced: bool
 ) -> Row:
     change = upgrade.outcome.time / upgrades.now.time - 1.0
-    if upgrade.outcome.met:
+    if upgrade.outcome.rate is not None:
         change = upgrades.now.time / upgrade.outcome.time - 1.0
     share = f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}"
     cost = "-" if upgrade.cost is None else f"{upgrade.cost:,.0f}"
@@ -118,8 +125,22 @@ def _upgrade_row(
     )
 
 
+def _measures(now: Outcome) -> tuple[str, ...]:
+    """Return what is said of one workload with each change, in a word each."""
+    if isinstance(now.met, Checkpointing):
+        return ("time", "lost a day")
+    if now.rate is None:
+        return ("time",)
+    return ("rate",) if now.met is None else ("rate", "feeds")
+
+
 def _as_it_is(now: Outcome) -> str:
     """Return the times as things are, or what all could get and whom that feeds."""
+    if isinstance(now.met, Checkpointing):
+        lost = "at least " * now.at_most + long_words(now.met.lost)
+        return f"{now.words}, {lost} lost a day"
+    if now.rate is not None and now.met is None:
+        return now.words
     if now.met is not None and now.met.unknown == now.met.count:
         return f"{now.words} in all, and how many that feeds is unknown"
     if now.met is not None:
@@ -134,7 +155,14 @@ def _as_it_is(now: Outcome) -> str:
 
 def _outcome(outcome: Outcome, now: Outcome) -> Iterator[str]:
     """Yield the times, or what all could get and how many accelerators that feeds, and more."""
-    if outcome.met is None or now.met is None:
+    if outcome.rate is not None and outcome.met is None:
+        yield outcome.words
+        return
+    if isinstance(outcome.met, Checkpointing):
+        yield outcome.words
+        yield "at least " * outcome.at_most + long_words(outcome.met.lost)
+        return
+    if outcome.met is None or not isinstance(now.met, Feeding):
         yield from (at_least(time, outcome) for time in outcome.times.values())
         return
     yield outcome.words
@@ -147,7 +175,7 @@ def _outcome(outcome: Outcome, now: Outcome) -> Iterator[str]:
 
 def _beyond(outcome: Outcome) -> bool:
     """Return whether more are fed than there are."""
-    return outcome.met is not None and _feeds(outcome.met) > outcome.met.count
+    return isinstance(outcome.met, Feeding) and _feeds(outcome.met) > outcome.met.count
 
 
 def _feeds(feeding: Feeding) -> int:
