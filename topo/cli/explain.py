@@ -63,10 +63,10 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         far = count(far_half) if far_half else None
         page = with_key(data_path_explained(path, count(path), far))
     elif (explained := page_of(word)) is not None and not (key and explained.word != key.word):
-        page = with_key(explained)
-        for asks in ASKS:
-            if page.word == asks:
-                page = replace(page, text=f"{page.text}\n\n{told_of_models(asks)}")
+        of_models = "".join(
+            f"\n\n{told_of_models(asks)}" for asks in ASKS if asks == explained.word
+        )
+        page = with_key(replace(explained, text=explained.text + of_models))
     elif word.lower() in needs():
         page = with_key(need_explained(needs()[word.lower()]))
     elif key is not None:
