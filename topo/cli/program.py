@@ -49,7 +49,7 @@ VERBS: dict[str, str] = {
     "export": "Write the machine for other programs.",
     "parts": "List the catalogue, or show a part with the source of each figure.",
     "schema": "Print the JSON Schema of topology files, for editors.",
-    "explain": "Explain a finding's code, a data path, a locality class or a word.",
+    "explain": "Explain a finding's code, a data path, a locality class, a key of files or a word.",
     "fmt": "Format topology files, keeping their comments.",
     "new": "Write a commented topology file to start from.",
     "completion": "Print what makes a shell complete verbs, options, machines and devices.",
