@@ -68,6 +68,7 @@ def test_a_wrong_kind_says_the_right_command():
     [
         (b"Machine (P#0 total=1)\n", "text of lstopo, not what `nccl` reads", "import lstopo x"),
         (b"GPU0 X OK\nGPU1 OK X\n", "topo -p2p, not what `nccl`", "topo import p2p x"),
+        (b"     MLU0  MLU1\nMLU0 SELF  MLK\n", "output of cnmon topo -m", "run `lspci -tv`"),
         (b"# note\nname: x\nlanes: 4\n", "a YAML file, not what `nccl` reads", "topo imports"),
         (b"topo: 1\nname: x\n", "a topology file of topo", "it needs no import"),
         (b"dear all", "no XML, so not what `nccl` reads", "topo imports"),

@@ -1,4 +1,4 @@
-"""Matrices of other vendors' tools: npu-smi, xpu-smi, mx-smi."""
+"""Matrices of other vendors' tools: npu-smi, xpu-smi, mx-smi, mthreads-gmi."""
 
 from __future__ import annotations
 
@@ -47,7 +47,14 @@ GPU0    X       MX      SYS
 GPU1    MX      X       SYS
 GPU2    SYS     SYS     X
 """
-TEXTS = {"npu-smi": NPU, "xpu-smi": INTEL, "mx-smi": METAX}
+MOORE = """\
+        GPU0    GPU1    GPU2    NIC0    CPU Affinity    NUMA Affinity
+GPU0     X      MT2     MT2     PIX     0-15            0
+GPU1    MT2      X      MT2     NODE    0-15            0
+GPU2    MT2     MT2      X      SYS     16-31           1
+NIC0    PIX     NODE    SYS      X
+"""
+TEXTS = {"npu-smi": NPU, "xpu-smi": INTEL, "mx-smi": METAX, "mthreads-gmi": MOORE}
 
 
 def cables(text):

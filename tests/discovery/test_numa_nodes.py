@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 
@@ -49,8 +51,21 @@ def lscpu(nodes, sockets, model=EPYC):
     )
 
 
+def lscpu_json(*arguments):
+    """The same as JSON: the fields of a group stand inside it."""
+    fields = [
+        {"field": f"{name.strip()}:", "data": data.strip() or None}
+        for name, _, data in (line.partition(":") for line in lscpu(*arguments).splitlines())
+    ]
+    return (
+        json.dumps({"lscpu": [*fields[:4], {"field": "NUMA:", "children": fields[4:]}]}, indent=3)
+        + "\n"
+    )
+
+
 PLAIN = {
     "numactl": numactl(2),
+    "JSON": lscpu_json(2, 2, XEON),
     "lscpu": lscpu(2, 2, XEON),
     "both": numactl(4, a_socket=2) + lscpu(4, 2),
 }
@@ -160,3 +175,7 @@ def test_a_family_that_the_first_source_names_is_not_lost_to_one_that_names_none
     machines = [discover(None, tree.tar(), "box"), discover(None, numactl(2).encode(), "numactl")]
     parts = {cpu.part for cpu in combined(machines).of_kind("cpu")}
     assert parts == {cpu.part for cpu in machines[0].of_kind("cpu")} != {"cpu-unknown"}
+
+
+def test_json_tells_what_the_text_does():
+    assert told(lscpu_json(4, 2, XEON)).devices == told(lscpu(4, 2, XEON)).devices

@@ -27,6 +27,8 @@ KINDS: Final = {
     "npu-smi": "topo.discovery.sources.nvidia_smi",
     "xpu-smi": "topo.discovery.sources.nvidia_smi",
     "mx-smi": "topo.discovery.sources.nvidia_smi",
+    "mthreads-gmi": "topo.discovery.sources.nvidia_smi",
+    "hl-smi": "topo.discovery.sources.hl_smi",
     "amd-smi": "topo.discovery.sources.amd_smi",
     "infragraph": "topo.discovery.sources.infragraph",
     "ibnetdiscover": "topo.discovery.sources.ibnetdiscover",
@@ -35,6 +37,7 @@ KINDS: Final = {
     "dmidecode": "topo.discovery.sources.dmidecode",
     "numactl": "topo.discovery.sources.numa_nodes",
     "nvme": "topo.discovery.sources.nvme_list",
+    "lsblk": "topo.discovery.sources.block_devices",
     "gpus": "topo.discovery.sources.gpu_list",
     "nvidia-smi-q": "topo.discovery.sources.nvidia_query",
     "nvlink": "topo.discovery.sources.nvlink_status",
@@ -108,7 +111,7 @@ _TEXTS: Final = (
         "output of amd-smi topology",
     ),
     (
-        rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:",
+        rb"(?m)^[ \t]*=+[ \t]*ROCm System Management|GPU\[\d+\]\s*:|\"\(Topology\) ",
         "rocm-smi",
         "output of rocm-smi",
     ),
@@ -133,6 +136,14 @@ _TEXTS: Final = (
         "output of nvme list",
     ),
     (
+        (
+            rb"(?m)^[ \t]*NAME[ \t]+(MAJ:MIN|[A-Z:-]+[ \t]+([A-Z:-]+[ \t]+)*(MODEL|SIZE|TRAN)"
+            rb"|MODEL|SIZE|TRAN)\b|^[ \t]*NAME=\"[\w/-]+\" "
+        ),
+        "lsblk",
+        "output of lsblk",
+    ),
+    (
         rb"(?m)^[ \t]*(NPU|Phy-ID)\d+[ \t]+((NPU|Phy-ID)\d|(X|SYS|P[HX]B|PIX|HCCS|SIO|UB|NA)\b)",
         "npu-smi",
         "output of npu-smi info -t topo",
@@ -146,6 +157,18 @@ _TEXTS: Final = (
         rb"(?m)^[ \t]*GPU\d+[ \t]+([A-Z]+[ \t]+)*MX\b",
         "mx-smi",
         "output of mx-smi topo -m",
+    ),
+    (
+        rb"(?m)^[ \t]*GPU\d+[ \t]+([A-Z]+[ \t]+)*MT\d{1,2}\b",
+        "mthreads-gmi",
+        "output of mthreads-gmi topo -m",
+    ),
+    (rb"(?m)^[ \t]*modID[ \t]+(CPU|NUMA) Affinity", "hl-smi", "output of hl-smi topo"),
+    (
+        rb"(?m)^[ \t]*MLU\d+[ \t]+((MLU\d+|X|SELF|MLK|MUL|CPU|SYS|PIX|PXB|PHB|NODE)\b[ \t]*)+",
+        "",
+        "output of cnmon topo -m (Cambricon), whose codes topo does not know",
+        "run `lspci -tv` and `lspci -vvv`",
     ),
     (rb"(?m)^[ \t]*(GPU|NIC|mlx)\w*[ \t]+.*\bX\b", "nvidia-smi", "output of nvidia-smi topo -m"),
     (rb"(?m)^[ \t]*(GPU\d+[ \t]+)+[^\n]*$", "nvidia-smi", "a matrix of nvidia-smi"),
@@ -236,6 +259,9 @@ _JSON: Final = (
     (b'"fio version"', "", "results of fio, for `topo measure`"),
     (b'_io_mean_MB_per_second"', "", "a summary of DLIO, for `topo measure`"),
     (b'"link_type"', "amd-smi", "JSON of amd-smi topology"),
+    (b'"(Topology) ', "rocm-smi", "JSON of rocm-smi"),
+    (b'"blockdevices"', "lsblk", "JSON of lsblk"),
+    (b'"lscpu"', "numactl", "JSON of lscpu"),
     (b'"properties"', "", "a cufile.json"),
     (b'"ModelNumber"', "nvme", "JSON of nvme list"),
     (b'"schema"', "", "a JSON document of topo"),

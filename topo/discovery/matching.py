@@ -21,7 +21,18 @@ from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass
 
 NCCL: Final = ("nccl", "nccl-log")
-MATRICES: Final = ("nvidia-smi", "rocm-smi", "amd-smi", "npu-smi", "xpu-smi", "mx-smi")
+MATRICES: Final = (
+    *(
+        "nvidia-smi",
+        "rocm-smi",
+        "amd-smi",
+        "npu-smi",
+        "xpu-smi",
+        "mx-smi",
+        "mthreads-gmi",
+        "hl-smi",
+    ),
+)
 _BY_ADDRESS: Final[tuple[Kind, ...]] = ("nvme", "hba", "pcie-switch", "cxl-memory")
 _RDMA_PARTS: Final = ("connectx", "bluefield", "efa")
 _PLACED: Final[tuple[Kind, ...]] = ("gpu", "nic", "dpu", "nvme")

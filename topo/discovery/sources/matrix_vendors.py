@@ -4,6 +4,7 @@ References
 ----------
 Outputs pasted in trackers and manuals; the legends that the tools print. MetaX: vLLM-MetaX's quick
 start. Huawei: ms-swift's and SGLang's pages on Ascend. Intel: the help of ``xpu-smi topology``.
+Moore Threads: a published study of eight S5000, for MT# alone.
 """
 
 from __future__ import annotations
@@ -84,7 +85,14 @@ _METAX: Final = Vendor(
     NVIDIA.names,
     {re.compile(r"MX"): "MetaXLink"},
 )
-_VENDORS: Final = (_HUAWEI, _INTEL, _METAX)
+_MOORE_THREADS: Final = Vendor(
+    "mthreads-gmi",
+    "mthreads-gmi topo -m",
+    "mthreads-gpu-unknown",
+    NVIDIA.names,
+    {re.compile(r"MT\d{1,2}"): "MTLinks, as many as it says"},
+)
+_VENDORS: Final = (_HUAWEI, _INTEL, _METAX, _MOORE_THREADS)
 # Their accelerators, also as Intel writes them: GPU 0/0.
 ACCELERATOR: Final = re.compile(r"(?:GPU|NPU|Phy-ID)\d{1,4}(?:/\d{1,2})?")
 _TILE: Final = re.compile(r"\bGPU (\d{1,4}/\d{1,2})\b")

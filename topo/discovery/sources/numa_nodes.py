@@ -1,4 +1,4 @@
-"""Text of ``numactl --hardware`` and ``lscpu``: NUMA nodes, their memory, sockets, the CPU's model.
+"""``numactl --hardware``, ``lscpu`` and its ``-J``: NUMA nodes, memory, sockets, the CPU's model.
 
 Which nodes are of one socket neither says by itself: the number of sockets is lscpu's, and what
 lies near to what is numactl's table of distances.
@@ -11,11 +11,11 @@ numactl, ``numactl.c``: ``hardware``. util-linux, ``sys-utils/lscpu.c``: ``print
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Any, Final
 
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import Package, hosts_of
 from topo.errors import ExchangeError, Finding
@@ -30,7 +30,7 @@ _ROW: Final = re.compile(rf"{_BEFORE}(\d{{1,4}}):((?:\s+\d{{1,5}})+)\s*")
 _KEY: Final = re.compile(
     rf"{_BEFORE}(Model name|Socket\(s\)|NUMA node\(s\)|NUMA node(\d{{1,4}}) CPU\(s\)):\s*(.*)"
 )
-_MOST_NODES, _MOST_SOCKETS = 128, 16
+_MOST_NODES, _MOST_SOCKETS, _DEEPEST = 128, 16, 16
 _SMALL: Final = re.compile(r"\d{1,3}")
 
 
@@ -56,7 +56,10 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if neither a node nor a CPU's model is told.
     """
-    told = _read(read_lines(data, name))
+    lines = read_lines(data, name)
+    if next((line.strip() for line in lines if line.strip()), "").startswith("{"):
+        lines = [*_fields(read_json(lines, name, "lscpu -J > cpus.json"))]
+    told = _read(lines)
     if not told.nodes and not told.model:
         message = f"`{name}` tells no NUMA node with CPUs, and no model of a CPU"
         help = "paste what `numactl --hardware` and `lscpu` write"
@@ -75,6 +78,17 @@ def read(data: bytes, name: str) -> Machine:
         left_out=tuple(f"node {node}" for node in bare),
         tells_only="its CPUs and NUMA nodes",
     )
+
+
+def _fields(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the fields of lscpu's JSON as its text has them, however deep they stand."""
+    if isinstance(value, dict):
+        field, data = value.get("field"), value.get("data")
+        if isinstance(field, str) and isinstance(data, str):
+            yield f"{field.rstrip(':')}: {data}"
+        value = [value.get("lscpu"), value.get("children")]
+    for inner in value if isinstance(value, list) and depth < _DEEPEST else []:
+        yield from _fields(inner, depth + 1)
 
 
 def _read(lines: Iterable[str]) -> _Told:

@@ -40,7 +40,7 @@ _DEEPEST, _MOST, _TERABYTE, _LARGEST = 12, 4096, 1e12, 1e18
 
 
 @dataclass(slots=True)
-class _Drive:
+class Drive:
     """What is told of a drive, by the name of its controller or of its namespaces' beginning."""
 
     model: str = ""
@@ -54,7 +54,7 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if none is in it, or the JSON is broken.
     """
-    drives: dict[str, _Drive] = {}
+    drives: dict[str, Drive] = {}
     lines = read_lines(data, name)
     if next((line.strip() for line in lines if line.strip()), "")[:1] in ("{", "["):
         _add_json(read_json(lines, name, "nvme list -o json > drives.json"), drives)
@@ -69,13 +69,13 @@ def read(data: bytes, name: str) -> Machine:
         kind="nvme",
         source="output of nvme list",
         file=name,
-        devices=tuple(_device(key, local[key]) for key in sorted(local, key=numbered)),
+        devices=tuple(drive_device(key, local[key]) for key in sorted(local, key=numbered)),
         left_out=tuple(key for key in drives if key not in local),
         tells_only="its drives",
     )
 
 
-def _read_tables(lines: Iterable[str], drives: dict[str, _Drive]) -> None:
+def _read_tables(lines: Iterable[str], drives: dict[str, Drive]) -> None:
     for line in lines:
         if match := _ROW.match(line):
             drive = _drive_of(match[1], drives)
@@ -90,18 +90,18 @@ def _read_tables(lines: Iterable[str], drives: dict[str, _Drive]) -> None:
                 drive.sizes.setdefault(space, 0.0)
 
 
-def _drive_of(name: str, drives: dict[str, _Drive]) -> _Drive:
+def _drive_of(name: str, drives: dict[str, Drive]) -> Drive:
     key = name.partition("/dev/")[2] or name
     match = _DRIVE.match(key)
     key = match[1] if match else key
-    return drives.setdefault(key, _Drive()) if len(drives) < _MOST else _Drive()
+    return drives.setdefault(key, Drive()) if len(drives) < _MOST else Drive()
 
 
 def _bytes(text: str) -> float:
     return float(text) if re.fullmatch(r"\d+(\.\d*)?", text) else 0.0
 
 
-def _add_size(drive: _Drive, space: str, size: float) -> None:
+def _add_size(drive: Drive, space: str, size: float) -> None:
     if not drive.sizes.get(space):
         drive.sizes[space] = size if 0 < size < _LARGEST else 0.0
 
@@ -109,7 +109,7 @@ def _add_size(drive: _Drive, space: str, size: float) -> None:
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def _add_json(root: Any, drives: dict[str, _Drive]) -> None:
+def _add_json(root: Any, drives: dict[str, Drive]) -> None:
     for table in list(_tables(root))[:_MOST]:
         device = _text(table, "DevicePath") or _text(table, "Controller")
         match = _DRIVE.fullmatch(device)
@@ -152,15 +152,23 @@ def _text(table: dict[str, Any], key: str) -> str:
 # --- drives ---------------------------------------------------------------------------------------
 
 
-def _device(key: str, drive: _Drive) -> DiscoveredDevice:
+def drive_device(key: str, drive: Drive, *, digits: int = 4) -> DiscoveredDevice:
+    """Return the device of a drive, called by its key where its namespaces have no names.
+
+    Its size is told in so many digits.
+    """
     size = sum(drive.sizes.values())
-    words = f"{size / _TERABYTE:.4g} TB" if size >= _TERABYTE else f"{size / 1e9:.4g} GB"
+    scale, unit = (_TERABYTE, "TB") if size >= _TERABYTE else (1e9, "GB")
     return DiscoveredDevice(
         f"drive {key}",
         "nvme",
         drive_named(drive.model, size) or "nvme-unknown",
         pci=(drive.address,) if drive.address else (),
         label=", ".join(sorted(drive.sizes, key=numbered)) or key,
-        facts=(("size", words),) if size else (),
+        facts=(("size", f"{_rounded(size / scale, digits):g} {unit}"),) if size else (),
         evidence=drive.model,
     )
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""Output of ``rocm-smi --showtopo``: which AMD GPUs are joined by xGMI, and their NUMA nodes.
+"""``rocm-smi --showtopo``, text or JSON: which AMD GPUs are joined by xGMI, and their NUMA nodes.
 
 References
 ----------
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -25,7 +25,12 @@ from topo.errors import ExchangeError, Finding
 _TITLE: Final = re.compile(r"\s*=*\s*(Weight|Hops|Link Type|Numa Nodes)\b", re.IGNORECASE)
 _HEADER: Final = re.compile(r"\s*(?:GPU\d{1,3}\s*)+")
 _ROW: Final = re.compile(r"\s*GPU(\d{1,3})\s+(\S.*)")
-_NODE: Final = re.compile(r"\s*GPU\[(\d{1,3})\]\s*:.*Numa Node:\s*(\d{1,4})", re.IGNORECASE)
+_NODE: Final = re.compile(r"\s*GPU ?\[?(\d{1,3})\]?\s*:.*Numa Node:\s*(\d{1,4})", re.IGNORECASE)
+_PAIR: Final = re.compile(
+    r"\(Topology\) (Weight|Hops|Link Type) between DRM devices (\d{1,3}) and (\d{1,3})",
+    re.IGNORECASE,
+)
+_CARD: Final = re.compile(r"card(\d{1,3})")
 _MOST: Final = 256
 _WEIGHT_OF_HOP: Final = 15  # Linux drivers/gpu/drm/amd/amdkfd/kfd_crat.h, KFD_CRAT_XGMI_WEIGHT
 
@@ -39,8 +44,15 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if there is no table of GPUs in it.
     """
-    cells, node_of = _tables(read_lines(data, name))
-    rows = {row for table in cells.values() for row, _ in table}
+    lines = read_lines(data, name)
+    begin = next((at for at, line in enumerate(lines) if line.lstrip().startswith("{")), None)
+    if begin is None:
+        cells, node_of = _tables(lines)
+    else:  # what the program warns of stands above, a prompt below
+        end = max(at for at, line in enumerate(lines, 1) if "}" in line or at == begin + 1)
+        whole = read_json(lines[begin:end], name, "rocm-smi --showtopo --json > topology.json")
+        cells, node_of = _of_json(whole)
+    rows = {number for table in cells.values() for pair in table for number in pair}
     numbers = sorted({*rows, *node_of})[:_MOST]
     if not numbers:
         message = f"`{name}` has no table of links between GPUs"
@@ -117,4 +129,21 @@ def _tables(lines: list[str]) -> tuple[_Cells, dict[int, int]]:
             table = cells.setdefault(section, {})
             for column, cell in zip(columns, row[2].split(), strict=False):
                 table.setdefault((int(row[1]), column), cell)
+    return cells, node_of
+
+
+def _of_json(root: Any) -> tuple[_Cells, dict[int, int]]:
+    """Return the cells of each section, and the GPUs' NUMA nodes."""
+    cells: _Cells = {}
+    node_of: dict[int, int] = {}
+    for name, values in root.items() if isinstance(root, dict) else ():
+        if not isinstance(values, dict):
+            continue
+        for key, value in values.items():
+            if pair := _PAIR.fullmatch(key):
+                table = cells.setdefault(pair[1].lower(), {})
+                table.setdefault((int(pair[2]), int(pair[3])), str(value)[:20])
+        node = str(values.get("(Topology) Numa Node", ""))
+        if (card := _CARD.fullmatch(name)) and re.fullmatch(r"\d{1,4}", node):
+            node_of[int(card[1])] = int(node)
     return cells, node_of
