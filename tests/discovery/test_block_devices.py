@@ -105,7 +105,8 @@ def test_a_drive_is_compared_by_its_name():
     row = f"NAME        MODEL{' ' * 22}   SIZE TRAN\nnvme0n1     {SAMSUNG}      7T nvme\n"
     found = import_together([machine, told(row)])
     messages = [each.message for each in found.findings if each.code == "sources-disagree"]
-    assert "nvme0: part nvme-gen4-3.84tb in box.tar, nvme-gen4-7.68tb in b.txt" in messages
+    assert messages == ["nvme0: size 3.841 TB in box.tar, 7.7 TB in b.txt"]
+    assert found.machine.of_kind("nvme")[0].part == "nvme-gen4-7.68tb"
 
 
 @pytest.mark.parametrize(

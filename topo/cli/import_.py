@@ -115,17 +115,17 @@ def command(
     KIND is nccl (NCCL's or RCCL's XML), nccl-log (a log of either), nvidia-smi (the text of
     `nvidia-smi topo -m`), hwloc (XML of lstopo), lstopo (its text), lspci (the text of
     `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive with a copy of /sys, or / for
-    this machine), rocm-smi (`--showtopo`), amd-smi (`topology`),
-    npu-smi, xpu-smi or mx-smi
-    (the matrices of Huawei, Intel and MetaX), redfish (JSON of a management controller), infragraph
+    this machine), rocm-smi (`--showtopo`), amd-smi (`topology`), npu-smi, xpu-smi, mx-smi or
+    mthreads-gmi (the matrices of Huawei, Intel, MetaX and Moore Threads), hl-smi (`topo`), redfish (JSON of a management controller), infragraph
     (YAML of hosts and the network between them) or ibnetdiscover (an InfiniBand fabric); without
     it, it is guessed from what stands in FILE. What the source does not know is `unknown`; a
     storage target is a guess unless --storage says which cards lead to it.
 
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo), dmidecode (memory modules, slots),
-    numactl (NUMA nodes and CPUs, by `numactl -H` or lscpu), nvme (drives, by `nvme list`),
-    gpus (what GPUs are, by nvidia-smi's table or `nvidia-smi -L`), ethtool (interfaces).
+    numactl (NUMA nodes and CPUs, by `numactl -H` or lscpu), nvme and lsblk (drives), gpus (what
+    GPUs are, by nvidia-smi's table or `nvidia-smi -L`), nvidia-smi-q (their links too), nvlink
+    (`nvidia-smi nvlink -s`), p2p (`nvidia-smi topo -p2p`), ethtool (interfaces).
     Of a text with several outputs in it, an issue or a log, each that is known is taken.
 
     Several FILEs, one a host, make a cluster, as does --node: OUT uses one machine file for each
