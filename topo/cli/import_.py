@@ -116,10 +116,11 @@ def command(
     `nvidia-smi topo -m`), hwloc (XML of lstopo), lstopo (its text), lspci (the text of
     `lspci -tv`, `-vvv` or `-nn`), sysfs (a folder or tar archive with a copy of /sys, or / for
     this machine), rocm-smi (`--showtopo`), amd-smi (`topology`), npu-smi, xpu-smi, mx-smi or
-    mthreads-gmi (the matrices of Huawei, Intel, MetaX and Moore Threads), hl-smi (`topo`), redfish (JSON of a management controller), infragraph
-    (YAML of hosts and the network between them) or ibnetdiscover (an InfiniBand fabric); without
-    it, it is guessed from what stands in FILE. What the source does not know is `unknown`; a
-    storage target is a guess unless --storage says which cards lead to it.
+    mthreads-gmi (the matrices of Huawei, Intel, MetaX and Moore Threads), hl-smi (`topo`), redfish
+    (JSON of a management controller), infragraph (YAML of hosts and the network between them) or
+    ibnetdiscover (an InfiniBand fabric); without it, it is guessed from what stands in FILE. What
+    the source does not know is `unknown`; a storage target is a guess unless --storage says which
+    cards lead to it.
 
     Facts of devices are laid beside one of these with --and: ibstat (ports of cards, by ibstat,
     ibstatus, ibdev2netdev or ibv_devinfo), dmidecode (memory modules, slots),
