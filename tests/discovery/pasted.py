@@ -92,4 +92,4 @@ def survives_import(data, *, kind=None):
         if not is_of_several_hosts(machine):
             build_topology(import_machine(machine).description)
 
-    survives(read)
+    survives(read, seconds=30)

@@ -80,6 +80,19 @@ def test_a_name_without_a_part_is_said():
     assert (finding.code, finding.message) == ("unknown-gpu", "topo has no part for Acme 9000")
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("NVIDIA H100 80GB H...", "h100-sxm-80gb"),
+        ("NVIDIA A100-SXM...", "gpu-unknown"),
+        ("NVIDIA ...", "gpu-unknown"),
+    ],
+)
+def test_a_name_that_is_cut_off_is_that_of_the_only_part_that_it_can_be(name, part):
+    first = told(TABLE.replace("NVIDIA H100 80GB HBM3", f"{name:21}")).devices[0]
+    assert (first.part, first.evidence) == (part, name)
+
+
 def test_gpus_of_a_matrix_get_their_part_and_their_links_a_generation():
     found = import_together([discover(None, smi(), "a.txt"), told(LIST)])
     assert "gpu[0-1]: h100-sxm-80gb" in found.yaml

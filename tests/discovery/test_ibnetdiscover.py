@@ -207,7 +207,10 @@ def test_hosts_are_in_the_order_of_their_numbers():
         ("2xHDR", "infiniband edr", False),
         ("4xEDR", "infiniband edr", False),
         ("4xFDR", "infiniband fdr", False),
-        ("4xSDR", "infiniband unknown", True),
+        ("4xSDR", "infiniband 8 Gb/s", False),
+        ("4xFDR10", "infiniband 40 Gb/s", False),
+        ("1xEDR", "infiniband 25 Gb/s", False),
+        ("4xZZZ", "infiniband unknown", True),
         ("", "infiniband unknown", True),
     ],
 )
@@ -215,6 +218,11 @@ def test_width_and_speed_are_a_cable(speed, cable, is_odd):
     machine = machine_of(fabric(speed=speed))
     assert machine.cables[0].cable == cable
     assert ("odd-link-speed" in codes(machine)) == is_odd
+
+
+def test_links_of_one_lane_are_said():
+    assert "narrow-link" in codes(machine_of(fabric(speed="1xNDR")))
+    assert "narrow-link" not in codes(machine_of(fabric(speed="2xNDR")))
 
 
 def test_ports_of_one_image_are_one_card():

@@ -78,6 +78,7 @@ def test_npus_are_joined_in_pairs_and_parted_by_sockets():
     topology = build_topology(imported.description)
     assert locality(topology, "gpu0", "gpu2") == "SYS"
     assert {gpu.part.name for gpu in topology.of_kind("gpu")} == {"ascend-unknown"}
+    assert imported.machine.title() == "4 NPUs, 2 NUMA nodes"
 
 
 def test_dies_of_a_module_are_joined_and_all_lead_to_the_switch():

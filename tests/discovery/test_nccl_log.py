@@ -65,6 +65,15 @@ def codes(imported):
     return [finding.code for finding in imported.findings]
 
 
+def test_a_log_of_many_ranks_is_read_line_by_line():
+    line = "node7:411:902 [0] NCCL INFO Channel 00/0 : 0 -> 1 via P2P/CUMEM/read\n"
+    text = log(graph())
+    large = text + line * (9 * 2**20 // len(line)) + text
+    assert shape(import_text(None, large.encode(), "x")) == shape(
+        import_text(None, text.encode(), "x")
+    )
+
+
 # --- what a graph tells ---------------------------------------------------------------------------
 
 

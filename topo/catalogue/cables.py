@@ -161,7 +161,10 @@ def _take_medium(words: list[str], media: Table[str, Medium]) -> tuple[str, list
     lower = [word.lower() for word in words]
     for length in (2, 1):
         name = " ".join(lower[:length])
-        if len(words) >= length and name in media:
+        # A family with generations has its own name for a stated rate: `infiniband 25 Gb/s`.
+        has_rate = bool(words[1:]) and (words[1][0].isdigit() or lower[1] == "unknown")
+        is_family = length == 1 and any(other.startswith(f"{name} ") for other in media)
+        if len(words) >= length and name in media and (has_rate or not is_family):
             return name, words[length:]
     if not words:
         raise UnitError("not-a-cable", "a count without a cable", f"write one: {_EXAMPLES}")

@@ -98,16 +98,28 @@ def part_named(text: str, *, ports: int = 1) -> str:
 def gpu_named(name: str) -> str:
     """Return the part of a GPU by what its driver calls it, ``""`` where that is not listed.
 
+    A name that a table has cut off, with dots at its end, is that of the only part that it can be.
+
     Examples
     --------
     >>> gpu_named("NVIDIA H100 80GB HBM3"), gpu_named("Tesla V100-SXM2-16GB"), gpu_named("Acme")
     ('h100-sxm-80gb', 'v100-sxm-16gb', '')
+    >>> gpu_named("NVIDIA H100 80GB H..."), gpu_named("Tesla V100-SXM2-...")
+    ('h100-sxm-80gb', '')
     """
     plain = " ".join(name.lower().replace("-", " ").split()).removeprefix("nvidia ")
-    names = dict(pci_table("names")) | dict(pci_table("driver-names"))
+    names = {
+        word: part
+        for word, part in (dict(pci_table("names")) | dict(pci_table("driver-names"))).items()
+        if catalogue().parts[part].kind == "gpu"
+    }
+    beginning = plain.rstrip(".\u2026 ")
     words = (plain, f"tesla {plain}", plain.removeprefix("tesla "))
-    part = next((names[word] for word in words if word in names), "")
-    return part if part and catalogue().parts[part].kind == "gpu" else ""
+    if beginning != plain:
+        cut = tuple(word.rstrip(".\u2026 ") for word in words)
+        parts = {part for word, part in names.items() if beginning and word.startswith(cut)}
+        return parts.pop() if len(parts) == 1 else ""
+    return next((names[word] for word in words if word in names), "")
 
 
 def drive_named(model: str, size: float | None) -> str:

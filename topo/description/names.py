@@ -139,19 +139,20 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
         texts = ranges(names)
         return texts[:most] + (["..."] if len(texts) > most else [])
     runs: list[list[str]] = []
-    expected = ("", -1)
+    expected, width = "", 0
     for name in names:
         stem, number = stem_of(name)
-        if number >= 0 and (stem, number) == expected:
+        if name == expected:
             runs[-1].append(name)
         else:
             runs.append([name])
-        expected = (stem, number + 1 if number >= 0 else -1)
+            width = len(name) - len(stem)
+        expected = f"{stem}{number + 1:0{width}d}" if number >= 0 else ""
     texts = []
     for run in runs:
         if len(run) > 2:  # noqa: PLR2004
-            stem, first = stem_of(run[0])
-            texts.append(f"{stem}[{first}-{stem_of(run[-1])[1]}]")
+            stem = stem_of(run[0])[0]
+            texts.append(f"{stem}[{run[0].removeprefix(stem)}-{run[-1].removeprefix(stem)}]")
         else:
             texts += run
     return texts[:most] + (["..."] if len(texts) > most else [])

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.errors import ExchangeError, Finding, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
 
 _LARGEST_TEXT: Final = 8 * 2**20
 _LONGEST_LINE: Final = 100_000
+_BEGINNING: Final = 65536
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]")
 _QUOTE: Final = re.compile(r"(?m)^(?: {0,3}> ?){1,9}")
 _LARGEST_XML: Final = 16 * 2**20
@@ -55,9 +57,36 @@ def read_lines(data: bytes, name: str) -> list[str]:
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     lines = unquoted(text).split("\n")
     if any(len(line) > _LONGEST_LINE for line in lines):
-        message = f"`{name}` has a line of more than {_LONGEST_LINE} characters"
-        raise ExchangeError(Finding("import-too-big", message))
+        raise _too_long(name)
     return lines
+
+
+def lines_of_log(data: bytes, name: str) -> Iterator[str]:
+    """Yield the lines of a text of any size that may be one file, as `read_lines` returns them.
+
+    Each line is decoded as it is asked for, so a large log takes little more room than its bytes.
+    Whether it is quoted is told by its beginning.
+
+    Raises
+    ------
+    ExchangeError
+        As `read_lines` does, but for the size: of UTF-16 there is a limit.
+    """
+    if len(data) <= _LARGEST_TEXT or data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from read_lines(data, name)
+        return
+    begin = data[:_BEGINNING].decode("utf-8-sig", "replace")
+    is_quoted = unquoted(begin) != begin
+    for piece in BytesIO(data):
+        if len(piece) > _LONGEST_LINE:
+            raise _too_long(name)
+        for line in read_lines(piece.rstrip(b"\r\n"), name):
+            yield _QUOTE.sub("", line) if is_quoted else line
+
+
+def _too_long(name: str) -> ExchangeError:
+    message = f"`{name}` has a line of more than {_LONGEST_LINE} characters"
+    return ExchangeError(Finding("import-too-big", message))
 
 
 def unquoted(text: str) -> str:

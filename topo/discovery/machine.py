@@ -17,6 +17,7 @@ from topo.records import dataclass
 NUMA_LINK: Final = "numa-link"  # whatever joins NUMA nodes, in a medium of the file's own
 GPU_LINK: Final = "gpu-link"  # links between GPUs that the catalogue does not know
 _LONGEST: Final = 100
+_NOUNS: Final = {"ascend": "NPU", "gaudi": "accelerator"}  # what others call a GPU, by their part
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +208,10 @@ class Machine:
 
     def title(self) -> str:
         """Return one line for headings: what the machine has."""
+        gpus = self.of_kind("gpu")
+        nouns = {_NOUNS.get(gpu.part.partition("-")[0], "GPU") for gpu in gpus}
         counts = (
-            (len(self.of_kind("gpu")), "GPU"),
+            (len(gpus), nouns.pop() if len(nouns) == 1 else "GPU"),
             (len(self.of_kind("nic", "dpu")), "network card"),
             (len(self.of_kind("nvme")), "drive"),
             (len(self.of_kind("memory")) or len(self.of_kind("cpu")), "NUMA node"),

@@ -300,8 +300,11 @@ def _gigabits(speed: str) -> float | None:
 
 
 def _cable(speed: str) -> str:
-    """Return the cable of ``4xNDR``; two lanes of HDR are a cable of their rate."""
-    return f"infiniband {_MEDIA.get(speed) or _BY_RATE.get(_gigabits(speed) or 0.0, 'unknown')}"
+    """Return the cable of ``4xNDR``; what has no name is a cable of its rate."""
+    rate = _gigabits(speed)
+    if rate is None:
+        return "infiniband unknown"
+    return f"infiniband {_MEDIA.get(speed) or _BY_RATE.get(rate) or f'{rate:g} Gb/s'}"
 
 
 # --- what is odd ----------------------------------------------------------------------------------
@@ -320,6 +323,16 @@ def _findings(
         message = f"links have a speed that no cable here has: {and_more([*odd], _NAMED)}"
         help = "they are `unknown` in the YAML, and no limit: is a cable bad?"
         yield Finding("odd-link-speed", message, severity="warning", help=help)
+    single = dict.fromkeys(
+        f"{node.name or key} port {port}: {speed}"
+        for key, node in nodes.items()
+        for port, (_, _, speed) in node.links.items()
+        if speed.startswith("1x") and node.sort == "S"
+    )
+    if single:
+        message = f"links have one lane where cables have four: {and_more([*single], _NAMED)}"
+        help = "is a cable bad, or not all of it plugged in?"
+        yield Finding("narrow-link", message, severity="warning", help=help)
     if left_out:
         message = (
             f"{len(left_out)} routers, cards inside switches and switches alone were left out: "

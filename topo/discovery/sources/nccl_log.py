@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import AMD, processor, vendor_name
 from topo.catalogue.parts import catalogue
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import lines_of_log
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -61,7 +61,7 @@ _Found = tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...]]
 
 def read(data: bytes, name: str) -> Machine:
     """Read a log; an `ExchangeError` if there is no graph in it."""
-    log = read_log(read_lines(data, name))
+    log = read_log(lines_of_log(data, name))
     if not log.graphs:
         message = f"`{name}` has no graph of NCCL: no line `CPU/0` with what hangs on it"
         raise ExchangeError(Finding("nothing-there", message, help=_HELP))
