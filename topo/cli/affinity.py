@@ -45,9 +45,16 @@ class _Tool(click.ParamType[str]):
     "tool",
     metavar="TOOL",
     type=_Tool(),
+    shell_complete=lambda _ctx, _option, begun: [tool for tool in _TOOLS if tool.startswith(begun)],
     help=f"Write what makes a tool choose so: {', '.join(_TOOLS)}.",
 )
-@click.option("--gpu", metavar="GPU", default="", help="With --as: for this GPU's process alone.")
+@click.option(
+    "--gpu",
+    metavar="GPU",
+    default="",
+    help="With --as: for this GPU's process alone.",
+    shell_complete=verb.completes("devices"),
+)
 @click.option(
     "-o", "--output", metavar="OUT", help="With --as: write there, not to standard output."
 )

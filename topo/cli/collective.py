@@ -32,7 +32,13 @@ def _size(_ctx: click.Context, option: click.Parameter, text: str) -> float:
 )
 @verb.asks_machine
 @click.argument("kind", metavar="[COLLECTIVE]", type=click.Choice(COLLECTIVES), required=False)
-@click.option("--over", metavar="DEVICES", default="", help="The GPUs: all unless said.")
+@click.option(
+    "--over",
+    metavar="DEVICES",
+    default="",
+    help="The GPUs: all unless said.",
+    shell_complete=verb.completes("devices"),
+)
 @click.option(
     "--size",
     default="1 GB",
@@ -40,13 +46,20 @@ def _size(_ctx: click.Context, option: click.Parameter, text: str) -> float:
     callback=_size,
     help="Bytes, as nccl-tests counts them.",
 )
-@click.option("--root", metavar="DEVICE", default="", help="Of broadcast and reduce: first GPU.")
+@click.option(
+    "--root",
+    metavar="DEVICE",
+    default="",
+    help="Of broadcast and reduce: first GPU.",
+    shell_complete=verb.completes("devices"),
+)
 @click.option(
     "--via",
     metavar="PATH",
     multiple=True,
     callback=lambda _ctx, _option, values: verb.lists(values),
     help="Data path to ask about: peer-nvlink, ... (repeatable, or a,b).",
+    shell_complete=verb.completes("data paths"),
 )
 @partial(verb.asks_how, at="achievable")
 @verb.asks_markdown

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from pathlib import Path
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
@@ -10,6 +13,8 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 from topo.cli import verb
 
 _SHELLS = ("bash", "zsh", "fish")
+_MOST_OFFERED: Final = 2000  # devices, where Tab is pressed
+_NOT_PLAIN: Final = re.compile(r"([^\w%+,./:=@-])")
 
 
 @verb.command("topo completion bash", "topo completion fish")
@@ -29,6 +34,61 @@ def command(shell: str, as_json: bool) -> int:
     return verb.put_text(script)
 
 
+def offers(what: str, file: str, begun: str) -> list[CompletionItem]:
+    """Return what may stand for a word that is begun, of the machine in `file`; files if nothing.
+
+    Parameters
+    ----------
+    what
+        ``machines``, ``devices``, ``workloads``, ``data paths``, ``parts``, ``words`` (that are
+        explained), ``sources`` (kinds of them, and files), or of models: ``needs``, ...
+    file, begun
+        The machine that is asked about, and what of the word is typed.
+    """
+    # Of several, a,b, the last is begun.
+    before, comma, begun = begun.rpartition(",")
+    names: list[str] = []
+    with suppress(Exception):  # a file with mistakes has no names to offer
+        names = _offered_names(what, file)
+    return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(begun)]
+
+
+def _offered_names(what: str, file: str) -> list[str]:
+    if what in ("machines", "sources"):
+        from topo.description.locating import builtin_names
+        from topo.discovery.file_kinds import KINDS
+
+        here = sorted(path.name for path in Path().iterdir() if path.is_file())
+        if what == "sources":
+            return [*KINDS, *here]
+        return [*builtin_names(), *(name for name in here if name.endswith((".yaml", ".yml")))]
+    if what in ("needs", "checkpoint"):
+        from topo.catalogue.needs import needs
+        from topo.description.needs import serves
+
+        return [name for name, need in needs().items() if serves(need, what)]
+    if what in ("data paths", "parts", "words"):
+        from topo.catalogue.needs import needs
+        from topo.catalogue.parts import catalogue
+        from topo.description.data_paths import built_in_files
+        from topo.views.explain import pages
+
+        models, paths = list(needs()), list(built_in_files())
+        return {
+            "data paths": paths,
+            "parts": [*catalogue().parts, *catalogue().media, *models],
+            "words": [*pages(), *paths, *models],
+        }[what]
+    if file in ("", "-"):
+        return []
+    from topo.topology.build import load
+
+    topology = load(file)
+    if what == "workloads":
+        return [workload.name for workload in topology.description.workloads]
+    return list(topology.devices)[:_MOST_OFFERED]
+
+
 def answer(instruction: str, program: click.Command) -> int:
     """Print what a shell asks for by the variable, ``bash_complete``; 1 for what none asks."""
     shell, _, asked = instruction.partition("_")
@@ -40,14 +100,36 @@ def answer(instruction: str, program: click.Command) -> int:
 
 
 def _of(shell: str, program: click.Command) -> ShellComplete:
-    """Return click's own way with a shell; where nothing else is offered, files are."""
+    """Return click's own way with a shell, less what goes wrong there in a real one.
+
+    Where nothing else is offered, files are.
+    """
     kind = get_completion_class(shell)
     assert kind is not None
+    script = kind.source_template
+    # Values have commas, a,b, and so have descriptions; and blanks, which bash has escaped.
+    for as_it_is, better in (('split ","', 'split --max 1 ","'), ("read type", "read -r type")):
+        script = script.replace(as_it_is, better)
 
-    class OrFiles(kind):  # type: ignore[misc, valid-type]
+    class Completion(kind):  # type: ignore[misc, valid-type]
+        source_template = script
+
+        def get_completion_args(self) -> tuple[list[str], str]:
+            words, begun = super().get_completion_args()
+            return [word for word in words if word != "="], begun  # bash: `--at`, `=`, `measured`
+
         def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
             offered: list[CompletionItem] = super().get_completions(args, incomplete)
+            option, equals, _ = incomplete.partition("=")
+            if equals and option.startswith("--"):  # one word, which what is offered replaces
+                return [CompletionItem(f"{option}={item.value}") for item in offered]
             is_option = incomplete.startswith("-")
             return offered or [CompletionItem(incomplete, type="file")] * (not is_option)
 
-    return OrFiles(program, {}, "topo", verb.COMPLETION_VARIABLE)
+        def format_completion(self, item: CompletionItem) -> str:
+            if shell == "bash" and item.type == "plain":  # which takes it as it would be typed
+                item = CompletionItem(_NOT_PLAIN.sub(r"\\\1", item.value))
+            text: str = super().format_completion(item)
+            return text
+
+    return Completion(program, {}, "topo", verb.COMPLETION_VARIABLE)

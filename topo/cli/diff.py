@@ -24,7 +24,9 @@ _FAILING = ("slower", "refused", "changed")
     "topo diff gds-textbook gds-textbook --fail-on slower --json",
 )
 @verb.asks_machine
-@click.argument("other", metavar="[OTHER]", required=False)
+@click.argument(
+    "other", metavar="[OTHER]", required=False, shell_complete=verb.completes("machines")
+)
 @verb.asks_question
 @verb.asks_how
 @click.option(

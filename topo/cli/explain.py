@@ -19,7 +19,7 @@ from topo.errors import Finding, UnknownNameError
     "topo explain RAM traversal",
     "topo explain kv-cache",
 )
-@click.argument("words", metavar="WORD...", nargs=-1)
+@click.argument("words", metavar="WORD...", nargs=-1, shell_complete=verb.completes("words"))
 @verb.asks_json
 def command(words: tuple[str, ...], as_json: bool) -> int:
     """Explain a finding's code, a data path, a locality class, a key of files or a word.

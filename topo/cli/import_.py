@@ -61,7 +61,9 @@ class _Import(click.Command):
     "topo import --host -o this-host.yaml --bundle this-host.tar.gz",
     cls=_Import,
 )
-@click.argument("words", metavar="[KIND] FILE...", nargs=-1)
+@click.argument(
+    "words", metavar="[KIND] FILE...", nargs=-1, shell_complete=verb.completes("sources")
+)
 @click.option(
     "--storage",
     metavar="NIC",

@@ -36,7 +36,7 @@ _KINDS = (
     "topo measure server.yaml gdsio.txt --storage storage --gpus gpu2 --date 2026-11-29",
     "topo measure server.yaml --host --dry-run",
 )
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=verb.completes("machines"))
 @click.argument("result", metavar="[RESULT]", required=False)
 @click.option("--host", is_flag=True, help="Measure this very host, which FILE describes.")
 @click.option(
@@ -69,14 +69,25 @@ _KINDS = (
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
 @click.option("--date", metavar="DAY", default="", help="When it was measured: 2026-11-29.")
 @click.option(
-    "--gpus", metavar="GPU", multiple=True, help="RESULT's GPUs in its order (repeatable, or a,b)."
+    "--gpus",
+    metavar="GPU",
+    multiple=True,
+    help="RESULT's GPUs in its order (repeatable, or a,b).",
+    shell_complete=verb.completes("devices"),
 )
-@click.option("--nic", metavar="NIC", default="", help="The card that was measured.")
+@click.option(
+    "--nic",
+    metavar="NIC",
+    default="",
+    help="The card that was measured.",
+    shell_complete=verb.completes("devices"),
+)
 @click.option(
     "--storage",
     metavar="DEVICE",
     multiple=True,
     help="The storage that was measured (repeatable, or a,b).",
+    shell_complete=verb.completes("devices"),
 )
 @verb.asks_json
 def command(

@@ -23,6 +23,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
     "--like",
     metavar="MACHINE",
     help="Copy a built-in machine (topo parts --machines), comments and all.",
+    shell_complete=verb.completes("machines"),
 )
 @click.option("-o", "--output", metavar="FILE", help="Write there; an existing file stays.")
 @verb.asks_json

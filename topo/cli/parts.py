@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "topo parts unet3d",
     "topo parts --machines",
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=verb.completes("parts"))
 @click.option(
     "--machines", is_flag=True, help="List the machines that topo ships, by what they are."
 )

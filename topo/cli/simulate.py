@@ -19,6 +19,7 @@ from topo.files import spare_inputs
     metavar="PATH",
     multiple=True,
     help="Data path of all, or of one: direct, load=direct,checkpoint=legacy.",
+    shell_complete=verb.completes("data paths"),
 )
 @verb.asks_how
 @verb.draws_timeline

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, get_args
 
 import click
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _Verb: TypeAlias = Callable[..., int]
 COMPLETION_VARIABLE = "_TOPO_COMPLETE"  # by which a shell asks what may come next
-_MOST_OFFERED = 2000  # devices, where Tab is pressed
 _PATIENCE = 1.0  # seconds without a word
 THEMES = ("light", "dark")
 RULES = ("nvidia-smi", "nccl", "gds")
@@ -195,56 +194,12 @@ def completes(what: str) -> _Complete:
 
     def offered(context: click.Context, _parameter: click.Parameter, begun: str) -> list[Any]:
         # While an option waits for its value, click leaves the words before it where they were.
+        from topo.cli.completion import offers
+
         file = context.params.get("file") or next(iter(context.args), "")
         return offers(what, file if isinstance(file, str) else file[0], begun)
 
     return offered
-
-
-def offers(what: str, file: str, begun: str) -> list[Any]:
-    """Return what may stand for a word that is begun, of the machine in `file`; files if nothing.
-
-    Parameters
-    ----------
-    what
-        ``machines``, ``devices``, ``workloads``, ``data paths``, or of models: ``needs``, ...
-    file, begun
-        The machine that is asked about, and what of the word is typed.
-    """
-    from click.shell_completion import CompletionItem
-
-    # Of several, a,b, the last is begun.
-    before, comma, begun = begun.rpartition(",")
-    names: list[str] = []
-    with suppress(Exception):  # a file with mistakes has no names to offer
-        names = _offered_names(what, file)
-    return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(begun)]
-
-
-def _offered_names(what: str, file: str) -> list[str]:
-    if what == "machines":
-        from topo.description.locating import builtin_names
-
-        files = (path for path in Path().iterdir() if path.is_file())
-        here = sorted(path.name for path in files if path.suffix in (".yaml", ".yml"))
-        return [*builtin_names(), *here]
-    if what == "data paths":
-        from topo.description.data_paths import built_in_files
-
-        return list(built_in_files())
-    if what in ("needs", "checkpoint"):
-        from topo.catalogue.needs import needs
-        from topo.description.needs import serves
-
-        return [name for name, need in needs().items() if serves(need, what)]
-    if file in ("", "-"):
-        return []
-    from topo.topology.build import load
-
-    topology = load(file)
-    if what == "workloads":
-        return [workload.name for workload in topology.description.workloads]
-    return list(topology.devices)[:_MOST_OFFERED]
 
 
 def asks_machine(verb: _Verb, *, required: bool = True, many: bool = False) -> _Verb:
