@@ -75,6 +75,39 @@ def test_a_yaml_block_loads(text):
     assert loads(text).devices
 
 
+def asked():
+    """Return the commands of README's tables of questions, with files that ship with topo."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|[^|]*\| (`topo .*) \|$", text, re.MULTILINE)
+    commands = []
+    for first, *others in (re.findall(r"`([^`]+)`", row) for row in rows):
+        for words in (first, *others):
+            commands.append(words if words.startswith("topo ") else f"{first} {words}")
+    return commands
+
+
+@pytest.mark.parametrize("command", asked())
+def test_a_question_of_the_readme_is_a_command(command, tmp_path, monkeypatch, capsys):
+    if re.search("--host|RESULT|import|cufile|pptx|sweep|[.]{3}", command):
+        verb = command.split()[1]
+        assert main([verb, "--help"]) == 0
+        options = re.findall(r" (--[a-z-]+)", command)
+        assert all(option in capsys.readouterr().out for option in options[:1])
+        return
+    machine = "pod-32" if "node0" in command else "gds-textbook"
+    for placeholder, real in (
+        ("-o FILE", "-o picture"),
+        ("FILE...", machine),
+        ("FILE", machine),
+        ("A B", "gds-textbook gds-loses"),
+        ("KIND", "mermaid"),
+        ("WORD", "bottleneck"),
+    ):
+        command = command.replace(placeholder, real)
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0, capsys.readouterr().err
+
+
 def test_a_wrong_session_would_be_noticed():
     assert not matches("rate 100 GB/s\n", "rate 101 GB/s\n")
     assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
