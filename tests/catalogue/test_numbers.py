@@ -52,10 +52,11 @@ def test_pcie_5_x16_exactly():
 @pytest.mark.parametrize(
     ("name", "efficiency", "kind"),
     [
-        ("pcie 3", 0.89, "measured"),
+        ("pcie 3", 0.84, "guess"),
         ("pcie 4", 0.88, "guess"),
         ("pcie 5", 0.89, "guess"),
-        ("nvlink 2", 20 / 25, "guess"),
+        ("nvlink 1", 73.06 / 80, "measured"),
+        ("nvlink 2", 143.71 / 150, "measured"),
         ("nvlink 3", 270 / 300, "measured"),
         ("nvlink 4", 375 / 450, "measured"),
         ("nvlink 5", 40.1 / 50, "guess"),
