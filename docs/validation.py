@@ -7,6 +7,7 @@ asks topo about every case of `tests/validation/cases/` and writes the page anew
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +126,11 @@ class Judged:
         return all({resource.kind, resource.name} & stated for resource in named)
 
     @property
+    def counts(self) -> bool:
+        """Whether it is counted: not where topo is right because the case's source told it."""
+        return not (self.states_itself and self.miss <= NEAR and self.right_bottleneck)
+
+    @property
     def binds_words(self) -> str:
         """The classes of what topo names, or that only the question's own workers limit it."""
         kinds: dict[str, dict[str, Resource]] = {}
@@ -143,14 +149,14 @@ class Judged:
 
     @property
     def states_itself(self) -> bool:
-        """Whether a figure that binds comes from the case's own source: then it tells nothing."""
+        """Whether a figure that binds in topo's answer comes from the case's own source."""
         figures = [
             figure
             for resource in self.achievable.bound
             for figure in (resource.capacity.at("achievable"), resource.capacity.theoretical)
         ]
-        page = self.case.source.split(",")[0]
-        return any(page in figure.source for figure in figures)
+        page = re.escape(self.case.source.split(",")[0])  # and no page below it
+        return any(re.search(rf"{page}(?![\w/])", figure.source) for figure in figures)
 
 
 def read_cases(folder: Path = CASES) -> tuple[Case, ...]:
@@ -239,8 +245,8 @@ class Tally:
 
     @classmethod
     def of(cls, sort: str, judged: Iterable[Judged]) -> Tally:
-        """Count the cases of a sort; those that a figure of their own source binds do not count."""
-        counted = [each for each in judged if each.case.sort == sort and not each.states_itself]
+        """Count the cases of a sort that count."""
+        counted = [each for each in judged if each.case.sort == sort and each.counts]
         return cls(
             sort,
             len(counted),

