@@ -290,3 +290,59 @@ def ragged(data):
     lines = data.decode().expandtabs(1).splitlines()
     quoted = ["$ ./a.out | tee log", "```", *(f"\x1b[0;32m{line}\x1b[0m" for line in lines), "```"]
     return "\r\n".join(f"> {line}" for line in quoted).encode()
+
+
+# --- JSON and CSV of those that print text too --------------------------------------------------
+
+
+def perftest_json(rate, *, size=65536, gbits=True, test="RDMA_Write_BW_Test", client=True, **info):
+    """Return perftest's JSON with a rate in GB/s, which it writes in Gb/sec or MB/sec."""
+    told = {
+        "test": test,
+        "Device": "mlx5_0",
+        "Link_type": "IB",
+        **({"TX_depth": 128} if client else {}),
+    }
+    average = round(rate * 8, 2) if gbits else round(rate * 1e9 / 2**20, 2)
+    results = {"MsgSize": size, "n_iterations": 5000, "BW_peak": 0.0, "BW_average": average}
+    results["MsgRate"] = round(rate * 1e9 / size / 1e6, 6)
+    return json.dumps({"test_info": told | info, "results": results}, indent=1).encode()
+
+
+def ior_json(*, write=None, read=5600.0, options="-r -t 1m", nodes=1, size="1 MiB", best=True):
+    """Return IOR's JSON with its best rates in MiB/s, or with those of each repetition alone."""
+    rates = {way: rate for way, rate in (("write", write), ("read", read)) if rate}
+    test = {
+        "TestID": 0,
+        "Options": {"api": "POSIX", "nodes": nodes, "tasks": 8, "xfersize": size},
+        "Results": [[{"access": way, "bwMiB": rate}] for way, rate in rates.items()],
+    }
+    if best:
+        test["max"] = {f"{way}MiB": rate for way, rate in rates.items()}
+    root = {"Version": "4.1.0", "Command line": f"ior -O summaryFormat=JSON {options}"}
+    return json.dumps({**root, "tests": [test]}, indent=1).encode()
+
+
+def elbencho_csv(*phases, command="", mixed=""):
+    """Return elbencho's CSV with `(phase, last)` in MiB/s."""
+    columns = "ISO date,threads,operation,time ms [first],time ms [last],MiB/s [first],MiB/s [last]"
+    lines = [f"{columns},rwmix read MiB/s [last],version,command"]
+    lines += [
+        f"2026-11-02T10:00:00.000+0000,4,{phase},4201,4322,1,{last},{mixed},3.0,{command}"
+        for phase, last in phases
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def nccl_json(busbw, *, program="all_reduce_perf", ranks=8, factor=1.75, root=-1):
+    """Return nccl-tests' JSON of one process with so many GPUs, the rate in GB/s."""
+    side = {"time": 1.0, "alg_bw": busbw / factor, "bus_bw": busbw, "nwrong": 0.0}
+    device = {"rank": 0, "group": 0, "hostname": "box", "device": 0, "device_hex": "0000:10:00"}
+    row = {"size": 1 << 30, "count": 1 << 28, "type": "float", "redop": "sum", "root": f"{root:6}"}
+    document = {
+        "version": 1,
+        "args": [f"./build/{program}", "-J", "run.json"],
+        "config": {"nthreads": 1, "ngpus": ranks, "devices": [device]},
+        "results": [row | {"out_of_place": side, "in_place": None}],
+    }
+    return json.dumps(document, indent=1).encode()

@@ -14,14 +14,18 @@ from tests.measuring.results import (
     bandwidth_test,
     dlio,
     elbencho,
+    elbencho_csv,
     fio,
     fio_text,
     gdsio,
     ior,
+    ior_json,
+    nccl_json,
     nvbandwidth,
     nvbandwidth_text,
     p2p_test,
     perftest,
+    perftest_json,
     rocm_bandwidth_test,
     transferbench,
 )
@@ -62,6 +66,12 @@ SAMPLES = [
     dlio(train_io_mean_MB_per_second=5000.0, save_checkpoint_io_mean_GB_per_second=3.5),
     b"$ ib_write_bw -d mlx5_0 10.0.0.1\n #bytes" + perftest(380).partition(b" #bytes")[2],
     perftest(380) + perftest(300, above="$ ib_write_bw --use_cuda=0"),
+    perftest_json(47.5),
+    ior_json(write=4000.0, options="-w -r --posix.odirect"),
+    elbencho_csv(("READ", 6500), command='"elbencho" "--direct" "/dev/nvme0n1"'),
+    nccl_json(300),
+    TRANSFER.replace(b"Transfer 00", b"Transfer 0").replace(b"G0 -> G000", b"D0 -> G000"),
+    ior(write="4000.50") + fio(({"filename": "/dev/nvme0n1"}, {"read": 6e9})) + perftest(380),
 ]
 LIMIT_S = 5
 

@@ -102,8 +102,10 @@ Max Read:  5600.00 MiB/sec (5872.03 MB/sec)
 """
     assert lines(of_drive(old)) == {("nvme0", "cpu0"): pytest.approx(5600 * MIB, rel=1e-5)}
     assert "a rate of 4 hosts" in refused(old.replace(b"(8 per", b"(2 per"))
-    json = b'IOR-4.0.0: MPI Coordinated Test of Parallel I/O\n{"summary": [{"bwMaxMIB": 312.4}]}'
-    assert "without summaryFormat=JSON" in refused(json)
+    json = b"""{"Command line": "ior -O summaryFormat=JSON --posix.odirect", "summary": [
+{"operation": "read", "bwMaxMIB": 5600.0, "numTasks": 8, "tasksPerNode": 8}]}"""
+    assert lines(of_drive(json)) == {("nvme0", "cpu0"): pytest.approx(5600 * MIB, rel=1e-5)}
+    assert "a rate of 4 hosts" in refused(json.replace(b'Node": 8', b'Node": 2'))
 
 
 def test_mdtest_is_named():

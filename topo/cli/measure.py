@@ -63,7 +63,7 @@ _KINDS = (
     "--kind",
     type=click.Choice(_KINDS),
     metavar="PROGRAM",
-    help="Of RESULT; told by its content if absent.",
+    help="The only one to read of RESULT; all that its content shows if absent.",
 )
 @click.option("-o", "--output", metavar="OUT", help="Write there and leave FILE as it is.")
 @click.option("--dry-run", is_flag=True, help="Write nothing.")
@@ -111,9 +111,10 @@ def command(
 
     RESULT is what one of these printed: nvbandwidth, p2pBandwidthLatencyTest, bandwidthTest,
     rocm-bandwidth-test, TransferBench; fio, gdsio, ior, elbencho, DLIO (summary.json); perftest
-    (ib_write_bw); nccl-tests or rccl-tests (all_reduce_perf). Its rates become `measured:` lines of
-    FILE, whose comments and layout stay; a rate for a pair that is there replaces it. Then `topo
-    compare FILE --at measured` uses them. The busbw of a collective is compared only.
+    (ib_write_bw); nccl-tests or rccl-tests (all_reduce_perf); or several one after the other. Its
+    rates become `measured:` lines of FILE, whose comments and layout stay; a rate for a pair that
+    is there replaces it. Then `topo compare FILE --at measured` uses them. The busbw of a
+    collective is compared only.
 
     With --host this host is measured, in place of a RESULT: pinned and pageable copies of each
     NVIDIA GPU both ways, each pair of GPUs, all at once, copies by cores, and reads of what --read
@@ -174,7 +175,7 @@ def command(
     return verb.put_page(page, findings)
 
 
-def _read(result: str, kind: str | None) -> Results:
+def _read(result: str, kind: str | None) -> tuple[Results, ...]:
     """Return what a result file tells."""
     from topo.description.locating import read_file
     from topo.measuring.result_files import read_results

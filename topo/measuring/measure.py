@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE
 from topo.description.locating import read_file
@@ -22,7 +22,8 @@ from topo.measuring.collectives import collective_readings
 from topo.measuring.concurrent import concurrent_readings
 from topo.measuring.mapping import Mapper, measured_lines
 from topo.measuring.result_files import read_results
-from topo.phrases import and_more, listed
+from topo.measuring.results import Results
+from topo.phrases import and_more, counted, listed
 from topo.records import dataclass
 from topo.study.prediction import Predictor, Reading, Sample, read_samples
 from topo.topology.locality import socket_of
@@ -30,9 +31,6 @@ from topo.topology.topology import Topology
 from topo.units import format_rate, format_ratio
 from topo.views.resources import limited_by
 from topo.views.sentences import measured_ends
-
-if TYPE_CHECKING:
-    from topo.measuring.results import Results
 
 _OTHER = "another result for the same ends is used: copy engine before kernel, then the fastest"
 
@@ -44,7 +42,7 @@ class Measured:
     Parameters
     ----------
     kind
-        The program: one of `topo.measuring.result_files.READERS`.
+        The program: one of `topo.measuring.result_files.READERS`, or several: ``fio, gdsio``.
     readings
         Every rate of the file beside what was expected, with why it is not written where it is
         not.
@@ -90,7 +88,8 @@ def measure(
     name
         What messages call the result; its path by default.
     kind
-        The program: one of `topo.measuring.result_files.READERS`; told by the content when `None`.
+        The program, one of `topo.measuring.result_files.READERS`; all that the content shows when
+        `None`.
     gpus
         The file's GPUs in its order; by PCI address when empty, as the driver numbers them.
     nic, storage
@@ -122,7 +121,7 @@ def measure(
 
 def laid_over(
     topology: Topology,
-    results: Results,
+    results: Results | Sequence[Results],
     *,
     gpus: Sequence[str] = (),
     nic: str = "",
@@ -131,18 +130,23 @@ def laid_over(
 ) -> Measured:
     """Lay results over the topology of the machine that was measured.
 
-    Parameters are those of `measure`; `results` are what a reader or the probe of a host gave.
+    Parameters are those of `measure`; `results` are what readers or the probe of a host gave, each
+    of one program.
 
     Raises
     ------
     ExchangeError, UnknownNameError
         As `measure`.
     """
+    of_programs = (results,) if isinstance(results, Results) else tuple(results)
     predictor = Predictor(topology)
-    mapper = Mapper(topology, results, predictor, gpus=gpus, nic=nic, storage=storage)
+    mappers = [
+        Mapper(topology, of_program, predictor, gpus=gpus, nic=nic, storage=storage)
+        for of_program in of_programs
+    ]
     readings: list[Reading] = []
     lines: dict[tuple[str, str], MeasuredLine] = {}  # of several for one pair of ends the last
-    for reading in read_samples(topology, _samples(results, mapper)):
+    for reading in read_samples(topology, _samples(of_programs, mappers)):
         sample = reading.sample
         if not sample.unwritten:
             written = measured_lines(topology, predictor, sample, date=date)
@@ -150,29 +154,51 @@ def laid_over(
             if not written:
                 sample = replace(sample, unwritten="no single pair or link stands for it")
         readings.append(replace(reading, sample=sample))
-    together, nowhere = collective_readings(topology, results.collectives, mapper.chosen_gpus)
-    at_once, not_here = concurrent_readings(topology, results.concurrent, mapper)
-    readings += [*together, *at_once]
-    mapper.unmapped += [*nowhere, *not_here]
+    unmapped: list[str] = []
+    for of_program, mapper in zip(of_programs, mappers, strict=True):
+        together, nowhere = collective_readings(
+            topology, of_program.collectives, mapper.chosen_gpus
+        )
+        at_once, not_here = concurrent_readings(topology, of_program.concurrent, mapper)
+        readings += [*together, *at_once]
+        unmapped += [*mapper.unmapped, *nowhere, *not_here]
     findings = (
-        *mapper.findings,
+        *_several_programs(of_programs),
+        *dict.fromkeys(finding for mapper in mappers for finding in mapper.findings),
         *discrepancies(topology, readings),
         *_core_copies(topology, readings),
-        *_notes(topology, tuple(lines.values()), mapper.unmapped),
+        *_notes(topology, tuple(lines.values()), unmapped),
     )
     return Measured(
-        results.kind,
+        ", ".join(dict.fromkeys(of_program.kind for of_program in of_programs)),
         topology,
         tuple(readings),
         tuple(lines.values()),
-        tuple(mapper.unmapped),
+        tuple(unmapped),
         findings,
     )
 
 
-def _samples(results: Results, mapper: Mapper) -> tuple[Sample, ...]:
+def _several_programs(of_programs: Sequence[Results]) -> Iterator[Finding]:
+    """Yield what each of several programs, or runs, gave."""
+    if len(of_programs) > 1:
+        rates = (
+            (of_program.kind, len(of_program.results) + len(of_program.collectives))
+            for of_program in of_programs
+        )
+        words = listed([f"{kind} ({counted(count, 'rate')})" for kind, count in rates])
+        help = "one of them alone: `--kind PROGRAM`"
+        yield Finding("several-programs", f"the text has {words}", severity="note", help=help)
+
+
+def _samples(of_programs: Sequence[Results], mappers: Sequence[Mapper]) -> tuple[Sample, ...]:
     """Return the samples in the file's order; of equal ends one is to be written."""
-    pairs = [(result, sample) for result in results.results if (sample := mapper.sample(result))]
+    pairs = [
+        (result, sample)
+        for of_program, mapper in zip(of_programs, mappers, strict=True)
+        for result in of_program.results
+        if (sample := mapper.sample(result))
+    ]
     ranks: dict[tuple[object, ...], tuple[int, float]] = {}
     best: dict[tuple[object, ...], Sample] = {}
     for result, sample in pairs:

@@ -8,9 +8,10 @@ GPUDirect Storage Benchmarking and Configuration Guide; https://github.com/linux
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from topo.discovery.file_kinds import file_kind
 from topo.errors import ExchangeError, Finding
@@ -28,9 +29,8 @@ from topo.measuring.readers import (
     rocm_bandwidth_test,
     transferbench,
 )
-
-if TYPE_CHECKING:
-    from topo.measuring.results import Results
+from topo.measuring.results import Results
+from topo.phrases import listed
 
 LARGEST: Final = 16 * 2**20
 READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
@@ -48,6 +48,8 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     dlio.PROGRAM: dlio.read,
 }
 _HEAD: Final = 1 << 18
+_SEVERAL, _MOST_PIECES = 2, 64
+_OBJECT: Final = re.compile(r"(?m)^[ \t>]*\{")
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARKS: Final = (
     ("nvbandwidth", nvbandwidth.MARK),
@@ -61,15 +63,25 @@ _MARKS: Final = (
     (ior.PROGRAM, ior.MARK),
     (elbencho.PROGRAM, elbencho.MARK),
     (dlio.PROGRAM, dlio.MARK),
-    ("perftest", rb"#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n"),
+    (
+        "perftest",
+        rb'#bytes\s+#iterations\s+BW peak|\b(BW|Latency)[ \t]+Test[ \t]*\r?\n|"test_info"\s*:\s*\{',
+    ),
 )
 _ASK_AGAIN: Final = (
     (ior.MDTEST_MARK, "output of mdtest: files a second, no bandwidth", "run `ior -w -r -t 1m`"),
 )
 
 
-def read_results(kind: str | None, data: bytes, name: str) -> Results:
-    """Read a result file, which has to be of `kind` if that is given.
+def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...]:
+    """Read a result file: the results of each program that printed into it, and of each JSON.
+
+    Parameters
+    ----------
+    kind
+        The only program that is to be read, if given.
+    data, name
+        The file, and what messages call it.
 
     Raises
     ------
@@ -79,20 +91,70 @@ def read_results(kind: str | None, data: bytes, name: str) -> Results:
     if len(data) > LARGEST:
         message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
         raise ExchangeError(Finding("import-too-big", message))
-    head = _COLOUR.sub(b"", data[:_HEAD].replace(b"\x00", b""))
-    marked = [known for known, mark in _MARKS if re.search(mark, head)]
-    if marked and (kind is None or kind in marked):
-        results = READERS[kind or marked[0]](data, name)
-        if not results.results and not results.collectives:
-            message = f"`{name}` has no rate between two devices, and none of a collective"
-            raise ExchangeError(Finding("no-results", message, notes=results.left_out[:8]))
-        return results
-    if marked:
-        message = f"`{name}` has results of {marked[0]}, not of {kind}"
+    marked = _marked(data)
+    if not marked:
+        for mark, words, advice in _ASK_AGAIN:
+            if re.search(mark, _head(data)):
+                raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
+        message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
+        help = f"topo reads results of {', '.join(READERS)}"
+        raise ExchangeError(Finding("wrong-kind", message, help=help))
+    if kind is not None and kind not in marked:
+        message = f"`{name}` has results of {listed(marked)}, not of {kind}"
         raise ExchangeError(Finding("wrong-kind", message, help=f"write `--kind {marked[0]}`"))
-    for mark, words, advice in _ASK_AGAIN:
-        if re.search(mark, head):
-            raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
-    message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
-    help = f"topo reads results of {', '.join(READERS)}"
-    raise ExchangeError(Finding("wrong-kind", message, help=help))
+    pieces = [piece for piece in _pieces(data) if kind in (None, piece[0])]
+    if len(pieces) < _SEVERAL:
+        pieces = [(kind or marked[0], data)]
+    results: list[Results] = []
+    for program, piece in pieces:
+        try:
+            results.append(READERS[program](piece, name))
+        except ExchangeError as error:
+            if len(pieces) < _SEVERAL:
+                raise
+            results.append(Results(program, left_out=(f"{program}: {error.findings[0].message}",)))
+    if not any(of_program.results or of_program.collectives for of_program in results):
+        message = f"`{name}` has no rate between two devices, and none of a collective"
+        left_out = [sentence for of_program in results for sentence in of_program.left_out]
+        raise ExchangeError(Finding("no-results", message, notes=tuple(left_out[:8])))
+    return tuple(
+        of_program
+        for of_program in results
+        if of_program.results or of_program.collectives or of_program.left_out
+    )
+
+
+def _head(data: bytes) -> bytes:
+    return _COLOUR.sub(b"", data[:_HEAD].replace(b"\x00", b""))
+
+
+def _marked(data: bytes) -> list[str]:
+    """Return the programs whose marks a text has: the surest first."""
+    head = _head(data)
+    return [program for program, mark in _MARKS if re.search(mark, head)]
+
+
+def _pieces(data: bytes) -> list[tuple[str, bytes]]:
+    """Return each JSON document, and the text around them for each program with a mark in it."""
+    text = data.decode("utf-8-sig", "replace")
+    decoder = json.JSONDecoder()
+    pieces: list[tuple[str, bytes]] = []
+    around: list[str] = []
+    at, failures = 0, 0
+    for begin in _OBJECT.finditer(text):
+        start = begin.end() - 1
+        if start < at or len(pieces) > _MOST_PIECES or failures > _MOST_PIECES:
+            continue
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            failures += 1
+            continue
+        document = text[start:end].encode()
+        if programs := _marked(document):
+            pieces.append((programs[0], document))
+            around.append(text[at:start])
+            at = end
+    around.append(text[at:])
+    rest = "\n".join(around).encode()
+    return [*((program, rest) for program in _marked(rest)), *pieces]

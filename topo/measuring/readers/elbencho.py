@@ -1,4 +1,4 @@
-"""elbencho: writes and reads between storage and RAM, or GPUs, by its text or its result file.
+"""elbencho: writes and reads between storage and RAM, or GPUs: its text, result file or CSV.
 
 The column ``LAST DONE`` counts all bytes over the time until the last worker was done; the command
 line, which the result file has, tells whether O_DIRECT and which GPUs were used.
@@ -26,10 +26,14 @@ from topo.measuring.results import (
     number,
     of_whole_path,
     read_pasted,
+    small_text,
 )
 
 PROGRAM: Final = "elbencho"
-MARK: Final = rb"\bOPERATION +RESULT TYPE +FIRST DONE +LAST DONE\b"
+MARK: Final = (
+    rb"\bOPERATION +RESULT TYPE +FIRST DONE +LAST DONE\b"
+    rb"|\boperation,time ms \[first\],time ms \[last\],"
+)
 _HEADER: Final = re.compile(r"\bOPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE\b")
 _COMMAND: Final = re.compile(r"(?:.*\bCOMMAND LINE:|.*?(?:^|[\s/$#\"])elbencho)\s(.*-\w.*)")
 _DAY: Final = re.compile(r"\bISO DATE(?: start)?\s*: (\d{4}-\d\d-\d\d)T")
@@ -48,8 +52,25 @@ def read(data: bytes, name: str) -> Results:
     results: list[Result] = []
     left_out: dict[str, None] = {}
     command, date, phase = "", "", ""
+    columns: list[str] = []
     for line in read_pasted(data, name):
-        if match := _HEADER.search(line):
+        cells = line.split(",")
+        if "MiB/s [last]" in cells:
+            columns = cells
+        elif columns and len(cells) == len(columns):
+            row = dict(zip(columns, cells, strict=True))
+            way, rate = row.get("operation", "").lower(), number(row["MiB/s [last]"])
+            date = row.get("ISO date", "").partition("T")[0]
+            if rate is None or way not in ("read", "write"):
+                left_out[f"elbencho {small_text(way) or 'phase'}: no reads or writes of data"] = (
+                    None
+                )
+            elif number(row.get("rwmix read MiB/s [last]")):
+                left_out[f"elbencho {way}: reads and writes at once"] = None
+            else:
+                of_row = row.get("command", "").replace('"', " ")
+                results.append(_result(way, rate * _UNITS["MiB/s"], of_row))
+        elif match := _HEADER.search(line):
             phase = ""
         elif match := _DAY.search(line):
             date = match[1]
@@ -66,7 +87,12 @@ def read(data: bytes, name: str) -> Results:
                 left_out[f"elbencho {phase.lower() or 'phase'}: no reads or writes of data"] = None
             else:
                 results.append(_result(phase.lower(), rate * _UNITS[match[2]], command))
-    return Results(PROGRAM, tuple(results), left_out=tuple(left_out), date=date)
+    return Results(
+        PROGRAM,
+        tuple(results),
+        left_out=tuple(left_out),
+        date=date if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else "",
+    )
 
 
 def _result(way: str, rate: float, command: str) -> Result:

@@ -1,4 +1,4 @@
-"""The table of nccl-tests and rccl-tests: which collective it is, over which GPUs, and its rates.
+"""nccl-tests and rccl-tests, their table or the JSON of ``-J``: which collective, its GPUs, rates.
 
 A table does not say of which program it is: that is told by a command line above it, where somebody
 kept it, else by how the bus bandwidth follows from the algorithm bandwidth, by `redop` and `root`.
@@ -13,10 +13,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from topo.description.description import ROOTED, Collective
-from topo.measuring.results import CollectiveRun, Rank, Results
+from topo.measuring.results import (
+    CollectiveRun,
+    Rank,
+    Results,
+    number,
+    objects,
+    read_json,
+    small_text,
+)
 from topo.records import dataclass
 
 _PROGRAMS: Final[Mapping[str, Collective]] = {
@@ -37,15 +45,20 @@ _RANK: Final = re.compile(
 _LARGE: Final = 1 << 20  # bytes: below, latency is measured
 _MOST: Final = 1e6  # GB/s: beyond, a number is damaged
 _MOST_ROWS: Final = 100_000
+_MOST_GPUS: Final = 4096
 _GIGA: Final = 1e9
 _FEWER: Final = 1.25  # times the ranks that are listed, from where the rates tell of more
 _NEAR: Final = 0.03  # of a ratio of two rates that are written with two digits
-MARK: Final = rb"\bsize[ \t]+count[ \t]+type\b[^\n]*\balgbw[ \t]+busbw\b"
+MARK: Final = rb'\bsize[ \t]+count[ \t]+type\b[^\n]*\balgbw[ \t]+busbw\b|"bus_bw"\s*:'
 
 
-def read(data: bytes, _name: str) -> Results:
-    """Read the tables of a text."""
-    return Results("nccl-tests", collectives=read_runs(data.decode("utf-8-sig", "replace")))
+def read(data: bytes, name: str) -> Results:
+    """Read the tables of a text, or one run of JSON."""
+    text = data.decode("utf-8-sig", "replace")
+    runs = read_runs(text)
+    if not runs and '"bus_bw"' in text:
+        runs = _runs_of_json(read_json(data, name))
+    return Results("nccl-tests", collectives=runs)
 
 
 def read_runs(text: str) -> tuple[CollectiveRun, ...]:
@@ -88,6 +101,57 @@ def read_runs(text: str) -> tuple[CollectiveRun, ...]:
     return tuple(runs)
 
 
+def _runs_of_json(root: dict[str, Any]) -> tuple[CollectiveRun, ...]:
+    """Return the run of a JSON document, none where it has no row.
+
+    Of each process it lists the first GPU alone; those after it have the numbers that follow.
+    """
+    config = root.get("config")
+    config = config if isinstance(config, dict) else {}
+    each = int(min(number(config.get("nthreads")) or 1, _MOST_GPUS))
+    each *= int(min(number(config.get("ngpus")) or 1, _MOST_GPUS))
+    ranks = tuple(
+        Rank(
+            small_text(device.get("hostname")),
+            first + at,
+            small_text(device.get("device_hex"), most=16) if at == 0 else "",
+        )
+        for device in objects(config.get("devices"))
+        if isinstance(first := device.get("device"), int) and 0 <= first < _MOST_GPUS
+        for at in range(min(each, _MOST_GPUS))
+    )[:_MOST_GPUS]
+    rows = [row for each in objects(root.get("results")) if (row := _row_of_json(each)) is not None]
+    arguments = root.get("args")
+    first_argument = arguments[0] if isinstance(arguments, list) and arguments else ""
+    program = _PROGRAM.search(small_text(first_argument, most=400))
+    return (_run(program[1] if program else "", ranks, rows),) if rows else ()
+
+
+def _row_of_json(result: dict[str, Any]) -> _Row | None:
+    sides = [result.get(key) for key in ("out_of_place", "in_place")]
+    pairs = [
+        (rate, bus)
+        for side in sides
+        if isinstance(side, dict)
+        if (rate := _in_range(side.get("alg_bw"))) and (bus := _in_range(side.get("bus_bw")))
+    ]
+    size = number(result.get("size"))
+    if not pairs or not size:
+        return None
+    root = str(result.get("root", "")).strip()
+    return _Row(
+        int(size),
+        small_text(result.get("redop")).strip(),
+        int(root) if re.fullmatch(r"-?\d{1,6}", root) else -1,
+        *max(pairs, key=lambda pair: pair[1]),
+    )
+
+
+def _in_range(value: object) -> float:
+    rate = number(value) or 0.0
+    return rate if rate < _MOST else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """One row: in place or out of place, whichever is faster, in GB/s."""
@@ -115,8 +179,8 @@ def _row(columns: list[str], line: str) -> _Row | None:
     named = dict(zip(columns, words, strict=True))
     root = named.get("root", "-1")
     algorithm_rate, bus_rate = max(pairs, key=lambda pair: pair[1])
-    number = int(root) if re.fullmatch(r"-?\d{1,6}", root) else -1
-    return _Row(int(words[0]), named.get("redop", ""), number, algorithm_rate, bus_rate)
+    root_rank = int(root) if re.fullmatch(r"-?\d{1,6}", root) else -1
+    return _Row(int(words[0]), named.get("redop", ""), root_rank, algorithm_rate, bus_rate)
 
 
 def _number(text: str) -> float | None:

@@ -1,16 +1,27 @@
 """perftest (`ib_write_bw` and its like): between a card and RAM, or a GPU's memory.
 
 ``MB/sec`` there means MiB/s: the program divides by 2**20. Data of a write or a send leaves the
-client; the server's output begins by waiting for it. Two-way tests print the sum.
+client; the server's output begins by waiting for it. Two-way tests print the sum. The JSON of
+``--out_json`` does not say its unit: messages a second times their size tell it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from topo.discovery.foreign import read_lines
-from topo.measuring.results import BOTH_SUMMED, RAM, End, Result, Results, gpu, number, small_text
+from topo.measuring.results import (
+    BOTH_SUMMED,
+    RAM,
+    End,
+    Result,
+    Results,
+    gpu,
+    number,
+    read_json,
+    small_text,
+)
 
 _TITLE: Final = re.compile(
     r"(?m)^[ \t]*((?:RDMA_Write|RDMA_Read|Send|Atomic\w*|Raw\w*|Write\w*)[\w ]*?)"
@@ -27,6 +38,9 @@ _GPU: Final = re.compile(
 _GPU_ADDRESS: Final = re.compile(r"--use_cuda_bus_id[= ]([0-9a-fA-F:.]{5,16})")
 _WAITING: Final = "Waiting for client to connect"
 _NETWORK_UNITS: Final = {"Gb/sec": 1.25e8, "MB/sec": 2.0**20, "MiB/sec": 2.0**20, "GB/sec": 1e9}
+_JSON: Final = re.compile(r'"test_info"\s*:\s*\{')
+_NEAR: Final = 0.03  # of two rates that are written with two digits
+_MOST_GPUS: Final = 1000
 _SMALL_MESSAGE: Final = 64 * 2**10
 _SMALL: Final = "messages below 64 KiB: operations a second, not bandwidth"
 _NO_HEAD: Final = "which test it was, and so which way, stands in the head that is cut off"
@@ -38,6 +52,11 @@ _FLAGS: Final = ("-a", "-b", "-e", "-F", "-N", "-O", "-R", "-z", "--report_gbits
 def read(data: bytes, name: str) -> Results:
     """Read what perftest's bandwidth tests print."""
     text = "\n".join(read_lines(data, name))
+    if _JSON.search(text):
+        of_json = _of_json(read_json(data, name))
+        if isinstance(of_json, str):
+            return Results("perftest", left_out=(of_json,))
+        return Results("perftest", (of_json,))
     titles = list(_TITLE.finditer(text))
     if not titles and _TABLE.search(text):
         return _headless(text)
@@ -57,6 +76,43 @@ def read(data: bytes, name: str) -> Results:
         else:
             results.append(result)
     return Results("perftest", tuple(results), left_out=tuple(left_out))
+
+
+def _of_json(root: dict[str, Any]) -> Result | str:
+    """Return the rate of one test, or why it has none."""
+    info, results = (root.get(key) for key in ("test_info", "results"))
+    if not isinstance(info, dict) or not isinstance(results, dict):
+        return "perftest: JSON without a test or its results"
+    title = small_text(info.get("test"))
+    test = f"perftest {title.replace('_', ' ')}"
+    size, rate = number(results.get("MsgSize")), number(results.get("BW_average"))
+    messages = number(results.get("MsgRate"))
+    if rate is None or size is None:
+        return f"{test}: no bandwidth"
+    units = [
+        unit
+        for unit in (_NETWORK_UNITS["Gb/sec"], _NETWORK_UNITS["MB/sec"])
+        if messages is not None and abs(rate * unit - messages * 1e6 * size) < _NEAR * rate * unit
+    ]
+    if not units:
+        return f"{test}: in which unit its average is cannot be told"
+    memory = RAM
+    device = info.get("cuda_device")
+    if isinstance(device, int) and 0 <= device < _MOST_GPUS:
+        memory = gpu(device)
+    elif "ON" in (info.get("Use_ROCm_memory"), info.get("Use_MUSA_memory")):
+        memory = End("gpu")
+    card, both = End("card", name=small_text(info.get("Device"))), "Bidirectional" in title
+    is_client = "TX_depth" in info  # which a server alone does not have
+    sends = ("Read" in title) != is_client
+    return Result(
+        test,
+        *((memory, card) if sends else (card, memory)),
+        rate * units[0],
+        via="" if memory is RAM else "nic-direct",
+        both=both,
+        unwritten=_SMALL if size < _SMALL_MESSAGE else BOTH_SUMMED if both else "",
+    )
 
 
 def _headless(text: str) -> Results:

@@ -20,6 +20,7 @@ from topo.measuring.results import (
     BOTH_SUMMED,
     DIAGONAL,
     OTHER_WAY_BUSY,
+    RAM,
     SMALL,
     SMALL_BLOCKS,
     End,
@@ -35,7 +36,7 @@ from topo.measuring.results import (
 PROGRAM: Final = "TransferBench"
 MARK: Final = (
     rb"directional copy peak bandwidth GB/s \[\w+ read / \w+ write\]"
-    rb"|\bTransfer \d{2,4} +\|? *[\d.]+ GB/s|\bTransferBench v\d"
+    rb"|\bTransfer \d{1,4} *(?:\||,|\xe2\x94\x82)? *[\d.]+ GB/s|\bTransferBench v\d"
 )
 _TITLE: Final = re.compile(
     r"\b(?P<ways>Uni|Bi)directional copy peak bandwidth GB/s "
@@ -53,13 +54,17 @@ _LISTED: Final = re.compile(
 )
 _TEST: Final = re.compile(r"\s*(?:-+ )?Test (\d{1,6})\b.*")
 _TRANSFER: Final = re.compile(
-    r"\bTransfer (\d{2,6})\b[\s|]*([\d.]{1,12})\s*GB/s[\s|]*[\d.]{1,14}\s*ms[\s|]*"
+    r"\bTransfer (\d{1,6})\b[\s|]*([\d.]{1,12})\s*GB/s[\s|]*[\d.]{1,14}\s*ms[\s|]*"
     r"(\d{1,16})\s*bytes[\s|]*\(?([A-Z][A-Z0-9]{0,40})\s*->\s*([A-Z][\d:.]{1,20})\s*->\s*([A-Z][A-Z0-9]{0,40})"
 )
 _MEMORY: Final = re.compile(r"([A-Z])(\d{1,3})")
-_RAM: Final = "CBUH"  # pinned, fine-grained, pageable: by the letter
+# Memories by their letters; releases that write single digits have further ones. P is pinned RAM
+# near the GPU of its number, H pageable RAM.
+_RAM: Final = "CBUH"
+_NEWER_RAM: Final = "CBDHP"
+_NEAR_A_GPU: Final = "P"
 _GPU: Final = "GF"
-_PAGEABLE: Final = "U"
+_PAGEABLE: Final = "UH"
 _GIGA: Final = 1e9
 _BY_CORES: Final = "copies by CPU cores: what these reach is no rate of a link"
 _SEVERAL: Final = "one of several transfers at once"
@@ -161,13 +166,14 @@ def _of_transfers(lines: list[str], left_out: dict[str, None]) -> Iterator[Resul
 
 def _transfer(match: re.Match[str], *, several: bool) -> Result | str:
     rate, (source, mover, target) = number(match[2]), match.group(4, 5, 6)
+    rams = _NEWER_RAM if len(match[1]) == 1 else _RAM
     ends: list[End] = []
     for text in (source, target):
         memory = _MEMORY.fullmatch(text)
         if memory and memory[1] in _GPU:
             ends.append(gpu(int(memory[2])))
-        elif memory and memory[1] in _RAM:
-            ends.append(ram(int(memory[2])))
+        elif memory and memory[1] in rams:
+            ends.append(RAM if memory[1] == _NEAR_A_GPU else ram(int(memory[2])))
     words = small_text(f"{source} -> {mover} -> {target}")
     if rate is None or len(ends) < len(("source", "target")):
         return f"transfer {words}: no copy between one memory and another"
@@ -178,7 +184,7 @@ def _transfer(match: re.Match[str], *, several: bool) -> Result | str:
     why = SMALL_BLOCKS if int(match[3]) < SMALL else ""
     if several:
         why = _SEVERAL
-    elif _PAGEABLE in (source[0], target[0]):
+    elif any(end.kind == "ram" for end in ends) and {source[0], target[0]} & {*_PAGEABLE}:
         why = "memory that is not pinned"
     return Result(
         f"{PROGRAM} {words}",
