@@ -56,6 +56,11 @@ def test_what_is_allowed_or_not_asked_for_is_no_fact():
         assert not any(gpu.facts for gpu in machine.devices)
 
 
+def test_a_single_gpu_is_no_mistake():
+    machine = discover("p2p", matrix("X").encode(), "p.txt")
+    assert [(gpu.id, gpu.facts) for gpu in machine.devices] == [("gpu 0", ())]
+
+
 def test_gpus_that_support_none_have_none():
     found = import_together([discover(None, smi(), "a.txt"), told(NONE)])
     assert "gpu[0-1]: {part: gpu-unknown, fabric: unknown, p2p: no}  # p2p from p.txt" in found.yaml

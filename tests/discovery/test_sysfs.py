@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.discovery.trees import Sysfs, sysfs_box, with_target
-from topo.discovery.importing import discover, discover_folder, import_machine, import_text
+from topo.discovery.importing import (
+    discover,
+    discover_folder,
+    import_machine,
+    import_text,
+    import_together,
+)
 from topo.discovery.sources.config_space import config_links
 from topo.discovery.sources.file_tree import Archive, Folder
 from topo.errors import ExchangeError
@@ -130,6 +136,33 @@ def test_memory_of_gpus_is_none_of_the_host():
 
 
 # --- storage over a network ---------------------------------------------------------------------
+
+
+def test_a_node_that_tells_less_than_the_host_is_not_believed():
+    # a virtual machine whose memory is set up as it is used: its node knows of the first part
+    tree = Sysfs()
+    tree.node(0, "0-3", 4_549_632)
+    tree.put("proc/meminfo", "MemTotal:       131981020 kB\nMemFree: 1 kB")
+    machine = discover("sysfs", tree.tar(), "x.tar.gz")
+    (memory,) = machine.of_kind("memory")
+    assert dict(memory.facts)["size"] == "135.1 GB"
+    assert memory.evidence == "the host tells its size, and its NUMA nodes 4.659 GB"
+    numactl = b"available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 4443 MB\n"
+    both = import_together([machine, discover(None, numactl, "numactl -H")])
+    assert [found.code for found in both.findings if found.code == "sources-disagree"] == []
+    tree.node(1, "4-7", 4_549_632)  # which of two has how much is not told
+    machine = discover("sysfs", tree.tar(), "x.tar.gz")
+    assert [memory.facts for memory in machine.of_kind("memory")] == [(), ()]
+
+
+def test_memory_of_others_in_the_hosts_is_no_doubt():
+    # Grace: what the host has in all is with its GPUs' memory
+    tree = Sysfs()
+    tree.node(0, "0-3", 500_000_000)
+    tree.put("sys/devices/system/node/node1/cpulist", "")
+    tree.put("proc/meminfo", "MemTotal:       600000000 kB")
+    (memory,) = discover("sysfs", tree.tar(), "x.tar.gz").of_kind("memory")
+    assert (dict(memory.facts)["size"], memory.evidence) == ("512 GB", "")
 
 
 @pytest.mark.parametrize(

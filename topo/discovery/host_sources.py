@@ -21,7 +21,7 @@ from topo.records import dataclass
 _ENDING: Final = ".txt"
 _NUMBER: Final = re.compile(r"^\d\d\+")
 _MOST_TEXTS: Final = 64
-_Reader = Callable[[None, bytes, str], Machine]
+_Reader = Callable[[str | None, bytes, str], Machine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def machine_of(
             used[text.command] = "topo does not read it"
             continue
         try:
-            machine = read(None, text.data, text.command)
+            machine = read(kind.importer, text.data, text.command)  # nobody wrote around it
             whole = combined([*machines, machine])
             grave = [found for found in whole.findings if found.severity == "error"]
             if grave and machines:

@@ -425,7 +425,9 @@ def _of_devices(pair: _Devices, sources: tuple[_Source, _Source]) -> Iterator[Di
             yield Difference("NUMA node", ids, first_text, second_text)
     facts = dict(first.facts), dict(second.facts)
     for key in _COMPARED:
-        if key in facts[0] and key in facts[1] and _values_differ(facts[0][key], facts[1][key]):
+        if key not in facts[0] or key not in facts[1] or facts[1][key] in first.evidence:
+            continue  # or the first source says itself who tells something else
+        if _values_differ(facts[0][key], facts[1][key]):
             yield Difference(key, ids, facts[0][key], facts[1][key])
     if _apart(first.rdma, second.rdma):
         yield Difference("RDMA name", ids, ", ".join(first.rdma), ", ".join(second.rdma))

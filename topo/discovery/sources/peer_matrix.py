@@ -36,9 +36,11 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if there is none.
     """
-    codes = _codes(read_lines(data, name))
-    numbers = sorted({number for pair in codes for number in pair})
-    if not codes:
+    lines = list(read_lines(data, name))
+    codes = _codes(lines)
+    rows = [int(match[1]) for line in lines if (match := _ROW.fullmatch(line))]
+    numbers = sorted({*rows, *(number for pair in codes for number in pair)})
+    if not numbers:
         message = f"`{name}` has no matrix of GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi topo -p2p r`"))
     unable = [

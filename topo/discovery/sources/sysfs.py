@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final
 
@@ -51,6 +52,7 @@ _GPU_NODE: Final = re.compile(r"Node:\s*(\d{1,4})\b")
 _ROOT: Final = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})", re.IGNORECASE)
 _RATE: Final = re.compile(r"(\d{1,8}(?:\.\d{0,7})?) Gb/sec")
 _ACTIVE: Final = re.compile(r"4:|ACTIVE")
+_MORE: Final = 1.1  # of what the nodes tell, from which the host's word for its memory counts
 _MOST_CPUS: Final = 8192
 _MOST_GIDS: Final = 64
 _SECTOR: Final = 512  # bytes
@@ -161,11 +163,15 @@ def read_processors(tree: FileTree) -> Processors:
         path = f"{_NODES}/node{number}"
         cpus = _listed(tree.text(f"{path}/cpulist")) or _masked(tree.text(f"{path}/cpumap"))
         if cpus:
-            memory = _MEMORY.search(tree.text(f"{path}/meminfo"))
-            nodes[number] = int(memory[1]) * 1024 if memory else None
+            nodes[number] = _bytes(tree.text(f"{path}/meminfo"))
             node_of |= dict.fromkeys(cpus, number)
         elif number not in gpu_nodes:
             bare.append(number)
+    whole = _bytes(tree.text("/proc/meminfo"))
+    told = sum(size or 0 for size in nodes.values())
+    is_more = bool(whole and not bare and not gpu_nodes and whole > _MORE * told)
+    if is_more:  # a virtual machine's nodes may tell what is set up so far, and not all
+        nodes = dict.fromkeys(nodes, whole if len(nodes) == 1 else None)
     packages: dict[str, set[int]] = {}
     for cpu in _numbered(tree.names(_CPUS), "cpu"):
         package = tree.text(f"{_CPUS}/cpu{cpu}/topology/physical_package_id")
@@ -174,8 +180,20 @@ def read_processors(tree: FileTree) -> Processors:
     model = _MODEL.search(tree.text("/proc/cpuinfo"))
     sockets = [Package(frozenset(overlapped)) for overlapped in packages.values()]
     hosts = hosts_of(nodes, sockets, model[1].strip() if model else "")
+    if is_more and told:
+        evidence = f"the host tells its size, and its NUMA nodes {told / 1e9:.4g} GB"
+        devices = (
+            replace(device, evidence=evidence) if device.kind == "memory" else device
+            for device in hosts.devices
+        )
+        hosts = replace(hosts, devices=tuple(devices))
     addresses = tuple(address for gpu in gpus if (address := read_address(gpu)))
     return Processors(hosts, node_of, tuple(sorted(gpu_nodes)), tuple(bare), addresses)
+
+
+def _bytes(meminfo: str) -> int | None:
+    match = _MEMORY.search(meminfo)
+    return int(match[1]) * 1024 if match else None
 
 
 def _numbered(names: list[str], stem: str) -> list[int]:
