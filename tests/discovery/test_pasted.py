@@ -9,9 +9,11 @@ from hypothesis import given
 
 from tests.discovery.issues import CHECK, COLLECT_ENV, ISSUES, LEGEND, MATRIX, PORTS, TRACKER
 from tests.discovery.pasted import hostile, survives
+from tests.discovery.test_combine import nccl
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_mutations import damaged
-from topo.discovery.importing import discover, import_text
+from tests.discovery.test_numa_nodes import numactl
+from topo.discovery.importing import discover, import_text, import_together
 from topo.discovery.pasted import blocks_of
 from topo.errors import ExchangeError
 from topo.topology.build import build_topology
@@ -152,7 +154,7 @@ def test_facts_alone_are_no_machine():
         f"My ports:\n\n{PORTS}\n\n```\n$ numactl -H\navailable: 1 nodes (0)\nnode 0 cpus: 0\n```\n"
     )
     with pytest.raises(ExchangeError) as refused:
-        discover(None, text.encode(), "issue.txt")
+        import_text(None, text.encode(), "issue.txt")
     (finding,) = refused.value.findings
     assert finding.code == "facts-only"
     assert "the ports of network cards and its CPUs and NUMA nodes" in finding.message
@@ -221,3 +223,13 @@ def test_very_many_lines(line):
 @given(data=damaged([text.encode() for text in ISSUES.values()]))
 def test_damaged(data):
     survives(lambda: import_text(None, data, "issue.txt"))
+
+
+def test_several_facts_of_one_text_are_laid_beside_a_machine():
+    facts = f"$ ibstat\n{PORTS}\n$ numactl -H\n{numactl(2)}\nThat is all.\n".encode()
+    with pytest.raises(ExchangeError, match="tells the ports of network cards and its CPUs"):
+        import_text(None, facts, "f.txt")
+    machine = discover(None, nccl(), "a.xml")
+    found = import_together([machine, discover(None, facts, "f.txt")])
+    assert "picked-out" in {finding.code for finding in found.findings}
+    assert "# Combined with f.txt lines" in found.yaml

@@ -55,9 +55,10 @@ def combined(machines: Sequence[Machine]) -> Machine:
     ExchangeError
         If none tells the machine.
     """
-    result, *further = sorted(machines, key=lambda machine: bool(machine.tells_only))
+    sources = [source for machine in machines for source in (machine, *machine.further)]
+    result, *further = sorted(sources, key=lambda source: bool(source.tells_only))
     if result.tells_only:
-        raise alone(machines)
+        raise alone(sources)
     for machine in further:
         lead = f"{len(result.together) + 2}: "  # makes ids that no other machine's devices have
         renamed = replace(

@@ -6,6 +6,7 @@ the machine, and its facts are fitted to the devices that are there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,13 +17,14 @@ from topo.discovery.pci import card_of
 from topo.errors import ExchangeError, Finding
 from topo.phrases import listed
 
+_LINES: Final = re.compile(r" lines? [\d-]+\Z")  # of a text, where a source stands
 _SHARED: Final = ("channels", "size")  # facts of a socket's memory that its nodes share
 
 
 def alone(machines: Sequence[Machine]) -> ExchangeError:
     """Return what is said where no source tells the machine that these facts are of."""
     told = listed(list(dict.fromkeys(machine.tells_only for machine in machines)))
-    names = list(dict.fromkeys(machine.file for machine in machines))
+    names = list(dict.fromkeys(_LINES.sub("", machine.file) for machine in machines))
     files = listed([f"`{name}`" for name in names])
     beside = " ".join(f"--and {name}" for name in names)
     tells = "tells" if len(names) == 1 else "tell"

@@ -158,7 +158,7 @@ def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
     from topo.discovery.facts_only import alone
 
     if machine.tells_only:
-        raise alone([machine])
+        raise alone([machine, *machine.further])
     if is_of_several_hosts(machine) and machine.kind != "infragraph":  # which names all devices
         message = f"`{machine.file}` is of several hosts, each of which has a file of its own"
         help = f"say where: `topo import {machine.file} -o cluster.yaml`"

@@ -187,6 +187,8 @@ class Machine:
         What the board calls the slots at PCI addresses: ``("0000:17:00.0", "SLOT3")``.
     gpu_links
         NVLinks of GPUs, where the source tells them and not which devices they join.
+    further
+        Other sources of the same text, where all of them tell facts only.
     """
 
     kind: str
@@ -205,6 +207,7 @@ class Machine:
     tells_only: str = ""
     slots: tuple[tuple[str, str], ...] = ()
     gpu_links: tuple[GpuLinks, ...] = ()
+    further: tuple[Machine, ...] = ()
 
     def title(self) -> str:
         """Return one line for headings: what the machine has."""

@@ -15,7 +15,6 @@ from textwrap import dedent
 from typing import Final
 
 from topo.discovery.combine import combined
-from topo.discovery.facts_only import alone
 from topo.discovery.file_kinds import KINDS, FileKind, file_kind, line_marks
 from topo.discovery.foreign import read_lines
 from topo.discovery.machine import Machine
@@ -235,10 +234,10 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
     read
         Reads one source of a given kind: `discover`.
 
-    Raises
-    ------
-    ExchangeError
-        If several sources were found that tell facts only, and not what machine these are of.
+    Returns
+    -------
+    Machine or None
+        With others beside it where all that was found tells facts only.
     """
     whole = file_kind(data)
     if len(data) > _LARGEST or not whole.may_have_others:
@@ -262,8 +261,10 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
         return None
     told.sort(key=lambda source: _order(source[1]))
     (_, machine), *further = told
-    if machine.tells_only and further:
-        raise alone([replace(source, file=name) for _, source in told])
+    if machine.tells_only:
+        said = _said([block for block, _ in told], skipped)
+        findings = (*machine.findings, *said)
+        return replace(machine, findings=findings, further=tuple(source for _, source in further))
     taken = [told[0][0]]
     for block, source in further:
         try:
