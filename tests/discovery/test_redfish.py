@@ -297,6 +297,52 @@ def test_processors_that_are_gpus_stand_where_no_pcie_device_does():
     assert machine.of_kind("gpu")[0].link.cable == "pcie 5 x16"
 
 
+def nvlinks(owner, count, *, down=0, gbps=212.496):
+    return [
+        resource(
+            "Port",
+            f"{ROOT}/{owner}/Ports/NVLink_{at}",
+            PortProtocol="NVLink",
+            LinkStatus="LinkUp" if at < count else "LinkDown",
+            CurrentSpeedGbps=gbps,
+        )
+        for at in range(count + down)
+    ]
+
+
+def hgx(*counts, switch=True):
+    gpus = [
+        resource(
+            "Processor",
+            f"{ROOT}/Systems/HGX/Processors/GPU{at}",
+            ProcessorType="GPU",
+            Manufacturer="NVIDIA",
+            Model="H200 SXM 141GB",
+        )
+        for at in range(len(counts))
+    ]
+    ports = [
+        port
+        for at, count in enumerate(counts)
+        for port in nvlinks(f"Systems/HGX/Processors/GPU{at}", count, down=18 - count)
+    ]
+    ports += nvlinks("Fabrics/HGX_NVLinkFabric_0/Switches/NVSwitch_0", 2) if switch else []
+    return [*gpus, *PROCESSORS, *ports]
+
+
+def test_nvlinks_that_are_up_lead_to_the_switches():
+    imported = read(hgx(18, 18, 17))
+    cables = {cable.a[-4:]: cable.cable for cable in imported.machine.cables}
+    assert cables == {"GPU0": "18x nvlink 4", "GPU1": "18x nvlink 4", "GPU2": "17x nvlink 4"}
+    assert "nvswitch0" in imported.yaml
+
+
+def test_nvlinks_without_switches_are_counted_and_lead_nowhere():
+    machine = read(hgx(4, 4, switch=False)).machine
+    assert [links.active for links in machine.gpu_links] == [4, 4]
+    assert not machine.cables
+
+
 def test_devices_of_a_system_are_those_of_its_chassis():
     again = json.loads(json.dumps(DEVICES).replace(CHASSIS, SYSTEM))
     machine = read([*DEVICES, *again]).machine

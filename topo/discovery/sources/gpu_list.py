@@ -1,7 +1,7 @@
 """What GPUs are, by number: ``nvidia-smi``'s table, ``-L`` and ``--query-gpu``, `collect_env`.
 
-The table and some queries have PCI addresses too. The table cuts long names off, and such a name
-is none.
+The table and some queries have PCI addresses too. The table cuts long names off: such a name is
+that of the only part that it can be, else none.
 """
 
 from __future__ import annotations

@@ -16,9 +16,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from topo.catalogue.cables import LANES
-from topo.catalogue.identities import processor_named, vendor_named
+from topo.catalogue.identities import nvlink_of_rate, processor_named, vendor_named
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, DiscoveredPart, Machine
+from topo.discovery.machine import (
+    DiscoveredCable,
+    DiscoveredDevice,
+    DiscoveredLink,
+    DiscoveredPart,
+    GpuLinks,
+    Machine,
+    bundle,
+)
 from topo.discovery.numa import cpu_part
 from topo.discovery.pci import Function, HostBridge, LinkSpeed, kind_of, read_address
 from topo.discovery.pci_tree import devices_of
@@ -37,6 +45,7 @@ _CLASSES: Final = {  # where a function has no code: the beginning of it
     "ProcessingAccelerators": "12",
 }
 _GPUS: Final = ("GPU", "Accelerator")
+_UP: Final = ("LinkUp", "Linked", "Up")
 _ROOT: Final = "/redfish/v1/"
 _MEBIBYTE: Final = 2**20
 _MOST_CPUS: Final = 16
@@ -86,17 +95,21 @@ def read(data: bytes, name: str) -> Machine:
         )
         help = "`?$expand=*($levels=3)` gives them within; or put their documents into the file"
         findings.append(Finding("not-expanded", message, severity="note", help=help))
-    cables = {processor_named(cpu.evidence)[1] for cpu in cpus}
+    links, switch, nvlinks = _nvlinks(there, devices)
+    socket_cables = {processor_named(cpu.evidence)[1] for cpu in cpus}
     return Machine(
         kind="redfish",
         source="Redfish resources",
         file=name,
-        devices=devices,
+        devices=(*devices, *switch),
+        cables=nvlinks,
         parts=parts,
-        socket_cable=cables.pop() if len(cables) == 1 else "",
+        socket_cable=socket_cables.pop() if len(socket_cables) == 1 else "",
         notes=("A management controller knows slots and links; it numbers no NUMA nodes.",),
         left_out=tree.left_out,
         findings=(*findings, *tree.findings),
+        fabric_known=bool(nvlinks),
+        gpu_links=links,
     )
 
 
@@ -369,6 +382,45 @@ def _drive_size(resources: Resources, functions: Sequence[Resource]) -> int | No
         if own & {*drive.links("Links", "PCIeFunctions")} or drive.address in of_functions:
             return int(drive.number("CapacityBytes")) or None
     return None
+
+
+# --- NVLinks --------------------------------------------------------------------------------------
+
+
+def _nvlinks(
+    resources: Resources, devices: Sequence[DiscoveredDevice]
+) -> tuple[tuple[GpuLinks, ...], tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...]]:
+    """Return each GPU's NVLinks that are up, and an NVSwitch with cables where ports have one."""
+    rates: dict[str, list[float]] = {}  # Gb/s of the ports that are up, by whose they are
+    for port in _of(resources, "Port"):
+        owner, _, name = port.address.rpartition("/Ports/")
+        is_nvlink = port.text("PortProtocol") == "NVLink" or name.startswith("NVLink")
+        if is_nvlink and port.text("LinkStatus") in _UP:
+            rates.setdefault(owner, []).append(port.number("CurrentSpeedGbps"))
+    gpus = [device.id for device in devices if device.kind == "gpu"]
+    links = []
+    for processor in _of(resources, "Processor"):
+        speeds = rates.get(processor.address)
+        places = (processor.address, *processor.links("Links", "PCIeDevice"))
+        beginnings = tuple(f"{place.removeprefix(_ROOT)}/" for place in places)
+        gpu = next((id_ for id_ in gpus if f"{id_}/".startswith(beginnings)), "")
+        if speeds and gpu:
+            links.append(GpuLinks(gpu, len(speeds), nvlink_of_rate(max(speeds) * 1e9 / 8)))
+    if not any("/Switches/" in owner for owner in rates):
+        return tuple(links), (), ()
+    switch = DiscoveredDevice(
+        "nvswitch", "nvswitch", "nvswitch-unknown", evidence="switches with NVLinks, taken as one"
+    )
+    cables = tuple(
+        DiscoveredCable(
+            each.gpu,
+            switch.id,
+            bundle(each.active, each.medium or "nvlink unknown"),
+            f"{each.active} NVLinks up",
+        )
+        for each in links
+    )
+    return tuple(links), (switch,) if cables else (), cables
 
 
 # --- what is told without a PCIe device -----------------------------------------------------------
