@@ -17,7 +17,11 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 import topo
+from topo.catalogue.cables import parse_cable
+from topo.catalogue.parts import catalogue
 from topo.description.description import Basis
+from topo.host.link_rules import packet_share
+from topo.host.problems import grouped
 from topo.topology.topology import Resource, Topology
 from topo.units import format_rate, parse_rate
 from topo.views.resources import class_words
@@ -261,6 +265,11 @@ def page(judged: Iterable[Judged]) -> str:
     judged = tuple(judged)
     by_name = {each.case.name: each for each in judged}
     sources = sorted({each.case.source for each in judged})
+    media = catalogue().media
+    pcie = {
+        name: (parse_cable(f"{name} x16", media).rate.value, media[name].efficiency)
+        for name in ("pcie 3", "pcie 4", "pcie 5")
+    }
     orders = [
         (slower, by_name[name], order_holds(slower, by_name[name]))
         for slower in judged
@@ -278,7 +287,11 @@ def page(judged: Iterable[Judged]) -> str:
             tallies=[Tally.of(sort, judged) for sort in SORTS],
             sources=sources,
             orders=orders,
-            near=NEAR,
+            assumptions=grouped(
+                {each.case.title: each.case.assumed for each in judged if each.case.assumed}
+            ),
+            pcie=pcie,
+            payloads={payload: packet_share(payload) for payload in (128, 256, 512)},
         ).rstrip()
         + "\n"
     )

@@ -196,6 +196,20 @@ def _has_superchip(topology: Topology) -> bool:
 # --- packets --------------------------------------------------------------------------------------
 
 
+def packet_share(payload: int) -> float:
+    """Return how much of a PCIe packet with so many bytes of payload is payload, up to PCIe 5.
+
+    Each has 24 bytes beside: framing and sequence number 4, head with a 64-bit address 16, LCRC 4
+    (PCI Express Base Specification, sections 2.2 and 3.6).
+
+    Examples
+    --------
+    >>> round(packet_share(256), 3)
+    0.914
+    """
+    return payload / (payload + _HEAD)
+
+
 def payload(setup: Setup) -> Checked:
     """How much of each packet is payload, and how much a card asks for at once."""
     small: dict[str, str] = {}
@@ -220,7 +234,7 @@ def payload(setup: Setup) -> Checked:
             target = f"{link.name}.rate"
             shares[device] = (
                 (target, _exact(rate * now.now / (now.now + _HEAD))),
-                (target, _exact(rate * best / (best + _HEAD))),
+                (target, _exact(rate * packet_share(best))),
             )
         ports = setup.topology[device].part.ports
         port_rate = ports.rate.value if ports is not None and ports.rate is not None else None
