@@ -210,6 +210,34 @@ def test_between_servers_the_cards_bind_a_ring():
     assert ways == {(False, "peer-nvlink"), (True, "peer-rdma")}
 
 
+P5_PAIR = """
+topo: 1
+name: pair
+devices:
+  node[0-1]: {use: aws-p5}
+  leaf: {part: network-switch-unknown, ports: 64x ethernet 100 Gb/s}
+links:
+  - node.nic -- leaf: ethernet 100 Gb/s
+"""
+
+
+def test_a_bound_of_several_servers_lets_the_switches_of_each_reduce():
+    def bound(kind):
+        asked = {"over": "node.gpu", "at": "achievable"}
+        return collective(built(P5_PAIR), kind, **asked).workloads[0].bound
+
+    # Two such servers had 479 GB/s, by trees that each server's NVSwitches reduce for: the smol
+    # training playbook. Each server's cards send its sum and get the other's: 32 x 12.25 GB/s.
+    assert bound("all-reduce").bus_rate / GB == pytest.approx(
+        32 * 12.5 * 0.98039 * 15 / 8, rel=1e-4
+    )
+    assert {resource.kind for resource in bound("all-reduce").resources} == {"network-port"}
+    # What switches do not reduce keeps its bound, 81 GB/s there: half goes to the other server.
+    assert bound("all-to-all").bus_rate / GB == pytest.approx(
+        32 * 12.5 * 0.98039 / 8 * 2 * 15 / 16, rel=1e-4
+    )
+
+
 def test_from_a_card_that_is_far_nccl_goes_through_ram_by_itself():
     def far(machine, **asked):
         answer = collective(machine, "all-reduce", **asked).workloads[0]

@@ -256,12 +256,18 @@ def _reducing(topology: Topology, workload: Workload) -> tuple[str, ...]:
         return ()
     if _in_switch_factor(len(gpus)) >= bus_factor("all-reduce", len(gpus)):
         return ()
-    if any(topology.settings_of(name).nvlink_sharp != "on" for name in gpus):
+    if not all(reduces_in_switches(topology, name) for name in gpus):
         return ()
     joined = {frozenset(step.target for step in _to_switches(topology, name)) for name in gpus}
     (switches, *others) = joined
-    able = all(topology[name].part.figure("sharp") for name in switches)
-    return tuple(sorted(switches)) if able and not others else ()
+    return () if others else tuple(sorted(switches))
+
+
+def reduces_in_switches(topology: Topology, gpu: str) -> bool:
+    """Whether a GPU's switches reduce: their part can, and the file says that they do."""
+    switches = [topology[step.target] for step in _to_switches(topology, gpu)]
+    is_on = topology.settings_of(gpu).nvlink_sharp == "on"
+    return is_on and bool(switches) and all(switch.part.figure("sharp") for switch in switches)
 
 
 def _to_switches(topology: Topology, gpu: str) -> list[Step]:

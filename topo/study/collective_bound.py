@@ -11,7 +11,8 @@ of nccl-tests) takes at least, whatever the algorithm:
 * an all-to-all: ``a (n - a) / n S`` over the less of the two;
 * a broadcast: S over what enters a part without the root; a reduce the same over what leaves it.
 
-Switches that reduce need no `k - 1` messages: with NVLink SHARP the parts do not count together.
+Switches that reduce need no `k - 1` messages: with NVLink SHARP the parts of a server do not count
+together, and servers do.
 
 References
 ----------
@@ -26,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import UnboundedError
+from topo.flows.collectives import reduces_in_switches
 from topo.records import dataclass
 from topo.routes.search import passes_gpu_fabric, passes_host
 from topo.solve.mincut import min_cut
@@ -68,9 +70,12 @@ def collective_bound(
     """
     cuts = _Cuts(topology, laid.gpus, basis)
     partings = [[cuts.part(gpus) for gpus in parts] for parts in _partings(topology, laid.gpus)]
+    numbers = host_numbers(topology)
+    servers = {numbers[name] for name in laid.gpus}
+    in_switches = any(reduces_in_switches(topology, name) for name in laid.gpus)
     bounds: list[CollectiveBound] = []
     for parts in partings:
-        if laid.name == "all-reduce" and not laid.in_switch:
+        if laid.name == "all-reduce" and (not in_switches or len(parts) == len(servers)):
             bounds += _together(parts)
         bounds += _one_by_one(laid, parts, root)
     least = min((bound.rate for bound in bounds), default=math.inf)
