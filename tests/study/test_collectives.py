@@ -223,8 +223,8 @@ links:
 
 def test_a_bound_of_several_servers_lets_the_switches_of_each_reduce():
     def bound(kind):
-        asked = {"over": "node.gpu", "at": "achievable"}
-        return collective(built(P5_PAIR), kind, **asked).workloads[0].bound
+        answer = collective(built(P5_PAIR), kind, over="node.gpu", at="achievable")
+        return answer.workloads[0].bound
 
     # Two such servers had 479 GB/s, by trees that each server's NVSwitches reduce for: the smol
     # training playbook. Each server's cards send its sum and get the other's: 32 x 12.25 GB/s.
