@@ -272,6 +272,8 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     ('x86',)
     >>> near_names("connectx-7-dul-port", ["connectx-7", "connectx-7-dual-port"])
     ('connectx-7-dual-port',)
+    >>> near_names("rma", ["rdma", "ram"])
+    ('ram',)
     >>> near_names("banana", ["connectx-7"])
     ()
     """
@@ -281,6 +283,13 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     wanted = _hyphenated(name)
     if wanted in plain:
         return (plain[wanted],)
+    swapped = (
+        f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}"
+        for at in range(len(wanted) - 1)
+    )
+    for candidate in swapped:  # the commonest slip, and of a short name the letters look far apart
+        if candidate in plain:
+            return (plain[candidate],)
     if len(wanted) >= _SHORTEST:
         starts = [
             key

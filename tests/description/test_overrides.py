@@ -194,6 +194,7 @@ def test_a_change_meets_the_rules_of_a_file(key, value, code, says):
     [
         ("slot9.part", "no device slot9; slot1 and slot2 exist", ""),
         ("laod.read", "no device laod", "did you mean `load`?"),
+        ("gup.hbm", "no device gup", "did you mean `gpu`?"),
         ("legcy.workers", "no device legcy, and no workload or data path", "`legacy`"),
         ("slot1", "not something that one value", "`slot1.key=value`"),
         ("load", "not something that one value", "`load.key=value`"),

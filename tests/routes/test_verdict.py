@@ -46,6 +46,11 @@ def test_a_gpu_without_peer_to_peer_refuses_and_falls_back():
     assert route.verdict == "refused"
     assert reason(route, "no-peer-to-peer").text == "accel has no PCIe peer-to-peer"
     assert route.subflows == ()
+
+
+def test_a_gpu_that_alone_is_without_peer_to_peer_is_named():
+    route = laid(built(ONE_SOCKET, {"gpu0.p2p": "no"}), "direct")
+    assert reason(route, "no-peer-to-peer").text == "`p2p: no` is stated of gpu0"
     assert route.use == {}
     assert route.data_path.falls_back_to == "compat"
 

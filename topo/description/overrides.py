@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingOf
 from dataclasses import field, replace
+from itertools import chain
 from typing import Final
 
 from topo.catalogue.fields import FIELDS
 from topo.description.description import Override
-from topo.description.names import Names
+from topo.description.names import Names, stem_of
 from topo.description.python_values import node_of
 from topo.document.nodes import Mapping, Node, Scalar, Sequence
 from topo.document.parse import parse
@@ -267,7 +268,9 @@ def _section_change(change: Change, entries: MappingOf[str, tuple[str, ...]]) ->
 
 
 def _unknown(change: Change, names: Names, entries: MappingOf[str, tuple[str, ...]]) -> Finding:
-    words = [*names, *entries["fabrics"], *entries["workloads"], *entries["data-paths"], *_SECTIONS]
+    stems = dict.fromkeys(stem_of(name)[0] for name in names)
+    sections = (entries[section] for section in ("fabrics", "workloads", "data-paths"))
+    words = [*names, *stems, *chain(*sections), *_SECTIONS]
     target = change.target
     if not change.keys and target in words:
         message = f"`{target}` is not something that one value can stand for"

@@ -113,7 +113,12 @@ def _peer_to_peer(gpu: Device) -> Reason | None:
     if allowed:
         return None
     fact = f"{gpu.part.name} has no PCIe peer-to-peer"
-    return Reason("no-peer-to-peer", "refused", fact, gpu.place)
+    about: tuple[str, ...] = ()
+    source = gpu.part.sources.get("p2p", "")
+    own = gpu.part.place is None and gpu.place and source.startswith(f"{gpu.place.file}:")
+    if source == "--set" or own:  # others of the part may have it
+        fact, about = "`p2p: no` is stated of", (gpu.name,)
+    return Reason("no-peer-to-peer", "refused", fact, gpu.place, about)
 
 
 def _controller_memory(topology: Topology, drives: Sequence[str]) -> Reason | None:
