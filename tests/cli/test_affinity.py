@@ -78,7 +78,11 @@ def test_settings_say_what_they_are_worth(topo):
     words = " ".join(line.removeprefix("# ") for line in done.out.splitlines())
     assert "400 GB/s with this, 200 GB/s to at most 400 GB/s by default" in words
     worth = topo("affinity", "dgx-h100", "--as", "nixl", "--json").document["servers"][0]["worth"]
-    assert worth["settings"] == {"rate_bytes_per_s": 400_000_000_000, "at_most": False}
+    assert "Limited by the cards' chips." in words
+    assert worth["settings"]["rate_bytes_per_s"] == 400_000_000_000
+    assert worth["settings"]["at_most"] is False
+    full = [each["resource"] for each in worth["settings"]["bottlenecks"]]
+    assert full == [f"nic{number}/chip" for number in range(8)]
     assert worth["by_itself"]["slowest"]["rate_bytes_per_s"] == 200_000_000_000
     assert worth["same"] is False
 

@@ -147,11 +147,12 @@ def expanded(hosts):
 @pytest.mark.parametrize(
     ("machine", "tool", "gpu"),
     [
-        *(("dgx-a100", tool, "") for tool in TOOLS if tool != "slurm-topology"),
+        *(("dgx-a100", tool, "") for tool in TOOLS if not tool.startswith("slurm-topology")),
         ("dgx-h100", "dra", "gpu3"),
         ("dgx-h100", "ucx", "gpu3"),
         ("pod-32", "slurm", ""),
         ("pod-32", "slurm-topology", ""),
+        ("pod-32", "slurm-topology-yaml", ""),
         ("workstation-4gpu", "slurm", ""),
     ],
 )
@@ -349,6 +350,17 @@ def test_switches_are_a_tree_in_which_each_node_is_once():
     assert len(names) == len(set(names))
     assert len(set(names) - set(below)) == 1  # one root
     assert sorted(below) == sorted(set(below))
+
+
+def test_both_forms_of_the_tree_say_the_same():
+    (topology,) = yaml.safe_load(settings("pod-32", "slurm-topology-yaml").text)
+    assert (topology["topology"], topology["cluster_default"]) == ("pod-32", True)
+    lines = [
+        {"SwitchName": switch["switch"]}
+        | ({"Nodes": switch["nodes"]} if "nodes" in switch else {"Switches": switch["children"]})
+        for switch in topology["tree"]["switches"]
+    ]
+    assert lines == records(settings("pod-32", "slurm-topology").text)
 
 
 def test_one_server_of_many_alike():

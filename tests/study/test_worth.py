@@ -60,7 +60,7 @@ def test_a_range_is_sorted_and_holds_what_may_come_about_with_the_settings(tool)
     for name in ("dgx-h100", "dgx-a100", "gds-textbook", "kv-cache", "l40s-two-switches"):
         worth = advice(only(topo.load(name)), tool).worth
         if worth is None:
-            assert tool == "slurm-topology" or (tool, name) == ("slurm", "gds-textbook")
+            assert "slurm-topology" in tool or (tool, name) == ("slurm", "gds-textbook")
             continue
         assert 0 < worth.slowest.rate <= worth.fastest.rate
         # a tool may come to choose the same by itself

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from topo.exports.configuration import Configuration
     from topo.study.affinity import Affinities
 
-_TOOLS = ("nccl", "ucx", "nixl", "mooncake", "slurm", "slurm-topology", "dra", "numactl")
+_TOOLS = (
+    *("nccl", "ucx", "nixl", "mooncake"),
+    *("slurm", "slurm-topology", "slurm-topology-yaml", "dra", "numactl"),
+)
 
 
 class _Tool(click.ParamType[str]):

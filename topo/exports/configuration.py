@@ -14,6 +14,7 @@ from topo.phrases import counted, listed, shortened, visible
 from topo.records import dataclass
 from topo.topology.topology import Topology
 from topo.units import format_rate
+from topo.views.resources import classes_of
 
 if TYPE_CHECKING:
     from topo.study.processes import Process, Server
@@ -29,6 +30,7 @@ _NAMES: Final[Mapping[Tool, str]] = {
     "mooncake": "Mooncake",
     "slurm": "Slurm's gres.conf",
     "slurm-topology": "Slurm's topology.conf",
+    "slurm-topology-yaml": "Slurm's topology.yaml",
     "dra": "Kubernetes",
     "numactl": "numactl",
 }
@@ -103,8 +105,19 @@ def worth_words(configuration: Configuration) -> str:
     with_them = "with this" if _names_a_card(configuration) else "with the cards named"
     return (
         f"{gpus}, {ends} to GPU by {listed(worth.via)}: {_rate(worth.settings)} {with_them}, "
-        f"{_default(worth)} by default: {_BY_ITSELF[configuration.tool]}."
+        f"{_default(worth)} by default: {_BY_ITSELF[configuration.tool]}.{_limits(worth)}"
     )
+
+
+def _limits(worth: Worth) -> str:
+    """Return what stops all with the settings, and without them where that is something else."""
+    with_them, by_itself = (classes_of(each.bound) for each in (worth.settings, worth.slowest))
+    if not with_them:
+        return ""
+    if worth.is_same or not by_itself or by_itself == with_them:
+        return f" Limited by {with_them}."
+    slowest = "" if worth.is_known else ", at the slowest,"
+    return f" Limited by {with_them}; by default{slowest} by {by_itself}."
 
 
 def _names_a_card(configuration: Configuration) -> bool:

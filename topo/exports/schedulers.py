@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.errors import Finding
 from topo.exports.configuration import (
@@ -195,7 +195,21 @@ def _word(name: str) -> str:
 # --- Slurm: topology.conf -------------------------------------------------------------------------
 
 
-def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
+_TREES_ALONE: Final = (
+    "# A switch here is what hangs together up to its tier: Slurm knows trees alone."
+)
+
+
+class _Switch(NamedTuple):
+    """A switch of Slurm's tree: its nodes, or the switches that it stands above, as a host list."""
+
+    name: str
+    hosts: str
+    is_above: bool
+    stands_for: str
+
+
+def _switch_tree(configurations: Sequence[Configuration]) -> list[_Switch]:
     """Write the switches that nodes hang on as a tree.
 
     Slurm knows trees alone, and a node hangs on one switch there. So switches that share nodes, as
@@ -213,12 +227,11 @@ def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
     network = _carrying(topology, configurations, nodes_of_card)
     if network is None:
         raise nothing_to_set(
-            "slurm-topology",
+            first.tool,
             "no network switch joins servers here",
             "`fabrics:` makes leaves and spines, and `use:` servers of a file",
         )
-    lines = [*heading(configurations)]
-    lines.append("# A switch here is what hangs together up to its tier: Slurm knows trees alone.")
+    tree: list[_Switch] = []
     below: dict[frozenset[str], str] = {}
     joined: list[str] = []
     for tier in network.tiers:
@@ -234,13 +247,32 @@ def _switch_tree(configurations: Sequence[Configuration]) -> Exported:
                 continue
             name = _switch_name(here or switches)
             named[nodes] = name
-            if below:
-                lines.append(f"SwitchName={name} Switches={host_list(children)}")
-            else:
-                lines.append(f"SwitchName={name} Nodes={host_list(sorted_names(nodes))}")
-            if len(here) > 1:
-                lines.append(f"# {name} stands for {comment(shortened(here))}.")
+            stands_for = f"# {name} stands for {comment(shortened(here))}." if len(here) > 1 else ""
+            hosts = host_list(children if below else sorted_names(nodes))
+            tree.append(_Switch(name, hosts, bool(below), stands_for))
         below = named
+    return tree
+
+
+def _topology_conf(configurations: Sequence[Configuration]) -> Exported:
+    """Write topology.conf: a line a switch."""
+    lines = [*heading(configurations), _TREES_ALONE]
+    for switch in _switch_tree(configurations):
+        key = "Switches" if switch.is_above else "Nodes"
+        lines.append(f"SwitchName={switch.name} {key}={switch.hosts}")
+        lines += [switch.stands_for] * bool(switch.stands_for)
+    return Exported(text_of(lines))
+
+
+def _topology_yaml(configurations: Sequence[Configuration]) -> Exported:
+    """Write topology.yaml, which Slurm from 25.05 on reads before topology.conf: one topology."""
+    name = re.sub(r"[^\w.-]", "-", configurations[0].topology.name) or "tree"
+    lines = [*heading(configurations), _TREES_ALONE]
+    lines += [f"- topology: {name}", "  cluster_default: true", "  tree:", "    switches:"]
+    for switch in _switch_tree(configurations):
+        key = "children" if switch.is_above else "nodes"
+        lines += [f"      - switch: {switch.name}", f"        {key}: {switch.hosts}"]
+        lines += [f"        {switch.stands_for}"] * bool(switch.stands_for)
     return Exported(text_of(lines))
 
 
@@ -423,6 +455,7 @@ def _unmatched(
 
 WRITERS: Final[Mapping[Tool, Callable[[Sequence[Configuration]], Exported]]] = {
     "slurm": _gres,
-    "slurm-topology": _switch_tree,
+    "slurm-topology": _topology_conf,
+    "slurm-topology-yaml": _topology_yaml,
     "dra": _claims,
 }

@@ -115,7 +115,7 @@ def _peer_to_peer(gpu: Device) -> Reason | None:
     fact = f"{gpu.part.name} has no PCIe peer-to-peer"
     about: tuple[str, ...] = ()
     source = gpu.part.sources.get("p2p", "")
-    own = gpu.part.place is None and gpu.place and source.startswith(f"{gpu.place.file}:")
+    own = gpu.part.place is None and source.startswith(f"{gpu.place.file}:")
     if source == "--set" or own:  # others of the part may have it
         fact, about = "`p2p: no` is stated of", (gpu.name,)
     return Reason("no-peer-to-peer", "refused", fact, gpu.place, about)

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from topo.datapaths.registry import data_path
 from topo.flows.demands import Demand, use_matrix, worker_limit
@@ -34,22 +34,23 @@ from topo.study.answer import shared
 from topo.topology.locality import locality as class_of
 from topo.topology.locality import numa_nodes, rank, socket_of
 from topo.topology.rules import TYPES, Path, farthest_peers, nccl_matrix
-from topo.topology.topology import Topology
+from topo.topology.topology import Resource, Topology
 
 if TYPE_CHECKING:
     from topo.study.processes import Process, Server
 
-Tool = Literal["nccl", "ucx", "nixl", "mooncake", "slurm", "slurm-topology", "dra", "numactl"]
-TOOLS: Final[tuple[Tool, ...]] = (
+Tool = Literal[
     "nccl",
     "ucx",
     "nixl",
     "mooncake",
     "slurm",
     "slurm-topology",
+    "slurm-topology-yaml",
     "dra",
     "numactl",
-)
+]
+TOOLS: Final[tuple[Tool, ...]] = get_args(Tool)
 ATTRIBUTES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("PIX", "PXB", "PHB"), "pcieRoot"),
     "NODE": "numaNode",
@@ -65,10 +66,14 @@ _FARTHEST_GDR: Final = "P2C"  # NCCL's GPUDirect RDMA by itself; PXB without C2C
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Bytes/s of all GPUs together by some data path; at most where something is unknown."""
+    """Bytes/s of all GPUs together by some data path; at most where something is unknown.
+
+    `bound` are the full resources that stop them.
+    """
 
     rate: float
     at_most: bool = False
+    bound: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ def advice(server: Server, tool: Tool) -> Advice:
     if tool == "nccl":
         gdr, p2p = machine.gdr_level(), machine.p2p_level()
         return Advice(machine.of_nccl(gdr) if own else None, gdr, p2p)
-    if tool == "slurm-topology" or not own:
+    if tool in ("slurm-topology", "slurm-topology-yaml") or not own:
         return Advice(None)
     if tool in ("ucx", "nixl"):
         others = (machine.first_cards(own), machine.two_rails(own))
@@ -203,7 +208,9 @@ class _Machine:
         allocation = shared(matrix.system)
         unknown = bool(matrix.unknowns(allocation.loads))
         via = tuple(dict.fromkeys(route.data_path.name for route in laid))
-        return Throughput(sum(allocation.rates), unknown), via
+        full = sorted({stop for stops in allocation.stops for stop in stops})
+        bound = tuple(matrix.resources[place] for place in full)
+        return Throughput(sum(allocation.rates), unknown, bound), via
 
     def by_cards(
         self, cards: Mapping[str, Sequence[str]], names: Sequence[str] = _DIRECT

@@ -576,7 +576,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         lambda worth: {"by_itself": {"slowest": worth.slowest, "fastest": worth.fastest}},
         "is_same:same",
     ),
-    "Throughput": ("rate at_most",),
+    "Throughput": ("rate at_most bound:bottlenecks",),
     "Process": ("gpu number cards nearness:near cpu? numa:numa_nodes",),
     "Choice": ("purpose:for device rdma *nearness shared_with as_near",),
     "Nearness": ("label:near links rate at_most",),
