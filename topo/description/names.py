@@ -142,7 +142,7 @@ def ranged(names: Iterable[str], most: int = 12) -> list[str]:
     expected, width = "", 0
     for name in names:
         stem, number = stem_of(name)
-        if name == expected:
+        if runs and name == expected:
             runs[-1].append(name)
         else:
             runs.append([name])
