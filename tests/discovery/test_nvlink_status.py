@@ -141,7 +141,16 @@ def test_a_guess_of_a_part_gives_way():
     assert "16x nvlink 4" in found.yaml
 
 
-def test_links_that_nccl_knows_stay():
+def test_one_gpu_of_several_is_no_fabric():
+    switches = (
+        b"c0:00.0 Bridge: NVIDIA Corporation GH100 [H100 NVSwitch] (rev a1)\n\tNUMA node: 0\n"
+    )
+    found = import_together([discover(None, TREE + switches, "l.txt"), told(up(1, 16))])
+    assert "guessed-nvlinks" in codes(found)
+    assert "18x nvlink 4" in found.yaml
+
+
+def test_links_of_gpus_without_any_source_of_links():
     found = import_together([discover(None, nccl(), "a.xml"), told(STATUS)])
     assert links_of(found) == ["- gpu0 -- gpu1: 4x nvlink 4  # 4 NVLinks up; from nvlink.txt"]
 

@@ -73,6 +73,7 @@ SAMPLES = [
     TRANSFER.replace(b"Transfer 00", b"Transfer 0").replace(b"G0 -> G000", b"D0 -> G000"),
     ior(write="4000.50") + fio(({"filename": "/dev/nvme0n1"}, {"read": 6e9})) + perftest(380),
 ]
+DOCUMENTS = [sample for sample in SAMPLES if sample.startswith(b"{")]
 LIMIT_S = 5
 
 
@@ -110,7 +111,7 @@ VALUES = st.recursive(
 
 @given(data=st.data())
 def test_odd_values_in_json(data):
-    document = json.loads(data.draw(st.sampled_from([SAMPLES[0], SAMPLES[2]])))
+    document = json.loads(data.draw(st.sampled_from(DOCUMENTS)))
 
     def odd(node):
         if data.draw(st.integers(0, 9)) == 0:

@@ -36,10 +36,10 @@ def with_ends_of_links(source: Machine, machine: Machine, matches: Matches) -> M
     matches
         Which GPU is which; gets the pair of NVSwitches, where both have one.
     """
-    active = [links for links in source.gpu_links if links.active]
+    first_of = {second: first for first, second in reversed(matches.pairs)}
+    active = [links for links in source.gpu_links if links.active and links.gpu in first_of]
     if not active:
         return source
-    first_of = {second: first for first, second in reversed(matches.pairs)}
     address_of = {gpu.id: gpu.pci for gpu in machine.of_kind("gpu")}
     gpu_at = {
         address: links.gpu
@@ -54,8 +54,8 @@ def with_ends_of_links(source: Machine, machine: Machine, matches: Matches) -> M
         cables = [*_by_address(active, gpu_at, switch.id)]
     elif shown:
         cables = [_cable(links, switch.id, links.active) for links in active]
-    elif len(active) == _PAIR == len(machine.of_kind("gpu")) and (
-        active[0].active == active[1].active
+    elif (
+        len(active) == _PAIR == len(machine.of_kind("gpu")) and active[0].active == active[1].active
     ):
         cables = [_cable(active[0], active[1].gpu, active[0].active)]
     else:

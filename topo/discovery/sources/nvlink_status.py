@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -106,13 +106,13 @@ def _links(number: int, gpu: _Gpu) -> GpuLinks:
     return GpuLinks(f"gpu {number}", active, medium, tuple(sorted(counts.items())))
 
 
-def _findings(links: tuple[GpuLinks, ...]) -> Iterable[Finding]:
+def _findings(links_of_gpus: Sequence[GpuLinks]) -> Iterator[Finding]:
     """Yield that GPUs have fewer links up than others."""
-    most = max(each.active for each in links)
+    most = max(links.active for links in links_of_gpus)
     fewer: dict[int, list[int]] = {}
-    for each in links:
-        if each.active < most:
-            fewer.setdefault(each.active, []).append(int(each.gpu.removeprefix("gpu ")))
+    for links in links_of_gpus:
+        if links.active < most:
+            fewer.setdefault(links.active, []).append(int(links.gpu.removeprefix("gpu ")))
     for active, numbers in sorted(fewer.items()):
         message = (
             f"{counted(active, 'NVLink')} of GPU {number_ranges(numbers)} up, {most} of others"

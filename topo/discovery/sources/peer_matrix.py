@@ -84,7 +84,7 @@ def _codes(lines: Iterable[str]) -> _Codes:
 def _findings(codes: Mapping[tuple[int, int], str]) -> Iterator[Finding]:
     """Yield what is not allowed, by its reason."""
     for code, reason in _REASONS.items():
-        pairs = sorted({tuple(sorted(pair)) for pair, found in codes.items() if found == code})
+        pairs = sorted({tuple(sorted(pair)) for pair in codes if codes[pair] == code})
         if not pairs:
             continue
         numbers = sorted({number for pair in pairs for number in pair})
