@@ -164,6 +164,12 @@ def test_all_programs_of_a_text_are_read():
     assert sum("another result" in why for why in unwritten(measured)) == 1
 
 
+def test_a_program_far_below_another_is_read():
+    noise = b"a line of a log that says nothing\n" * 20_000
+    data = ior(read="", write="9000", options="-w --posix.odirect") + noise + fio(READ, direct="1")
+    assert of_drive(data).kind == "ior, fio"
+
+
 def test_one_of_them_alone():
     data = fio(READ, direct="1") + b"\n" + ior(read="", write="9000", options="-w --posix.odirect")
     assert of_drive(data, kind="ior").kind == "ior"

@@ -47,7 +47,6 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     elbencho.PROGRAM: elbencho.read,
     dlio.PROGRAM: dlio.read,
 }
-_HEAD: Final = 1 << 18
 _SEVERAL, _MOST_PIECES = 2, 64
 _OBJECT: Final = re.compile(r"(?m)^[ \t>]*\{")
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -94,7 +93,7 @@ def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...
     marked = _marked(data)
     if not marked:
         for mark, words, advice in _ASK_AGAIN:
-            if re.search(mark, _head(data)):
+            if re.search(mark, data):
                 raise ExchangeError(Finding("wrong-kind", f"`{name}` is {words}", help=advice))
         message = f"`{name}` is {file_kind(data).words}, and has no results that topo reads"
         help = f"topo reads results of {', '.join(READERS)}"
@@ -124,14 +123,10 @@ def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...
     )
 
 
-def _head(data: bytes) -> bytes:
-    return _COLOUR.sub(b"", data[:_HEAD].replace(b"\x00", b""))
-
-
 def _marked(data: bytes) -> list[str]:
     """Return the programs whose marks a text has: the surest first."""
-    head = _head(data)
-    return [program for program, mark in _MARKS if re.search(mark, head)]
+    plain = _COLOUR.sub(b"", data.replace(b"\x00", b""))
+    return [program for program, mark in _MARKS if re.search(mark, plain)]
 
 
 def _pieces(data: bytes) -> list[tuple[str, bytes]]:
