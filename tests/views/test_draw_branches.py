@@ -174,6 +174,16 @@ def test_a_mesh_that_binds_has_one_label():
     assert "gpu0 -> gpu1 +11 64 GB/s" in texts(picture)
 
 
+def test_a_mesh_of_unlike_links_says_how_many_are_how_fast():
+    text = GPU_MESH.replace(
+        "gpu -- gpu all to all: xgmi 32 GT/s",
+        "gpu[0,2] -- gpu[1,3]: 4x xgmi 50 GB/s\n  - gpu[0-1] -- gpu[2-3]: xgmi 50 GB/s",
+    )
+    shown_texts = texts(draw(build_topology(loads(text))))
+    assert "GPU to GPU: 2 x 200 GB/s, 2 x 50 GB/s" in shown_texts
+    assert "xGMI" in shown_texts
+
+
 def test_a_link_that_binds_and_is_drawn_without_a_label_gets_its_alarm():
     text = "topo: 1\nname: ring\ndevices:\n  cpu[0-3]: xeon-8480c\nlinks:\n"
     text += "  - cpu -- cpu all to all: upi 16 GT/s\n"

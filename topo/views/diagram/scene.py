@@ -374,18 +374,25 @@ def _figures(topology: Topology, device: Device, basis: Basis) -> Iterator[str]:
 
 def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...]:
     """Return the lines of the bar that stands for links without a switch."""
-    words = wire_lines(topology, replace(mesh.wires[0], count=1), basis)
+    links: Counter[tuple[str, str]] = Counter()  # how many are what, at which rate
+    for wire in mesh.wires:
+        what, rate, *_ = wire_lines(topology, replace(wire, count=1), basis)
+        links[what.text, rate.text] += wire.count
     joined = [(link.a.device, link.b.device) for wire in mesh.wires for link in wire.links]
     devices = {device for ends in joined for device in ends}
-    links = sum(wire.count for wire in mesh.wires)
     pairs = {frozenset(ends) for ends in joined}
     full = len(pairs) == len(devices) * (len(devices) - 1) // 2 and len(devices) > 2  # noqa: PLR2004
     noun = mesh.kind.upper()
     shape = f"every {noun} to every other" if full else f"{noun} to {noun}"
-    rate = words[-1].text
-    many = f"{links} links, {rate}" if rate == _UNKNOWN else f"{links} x {rate}"
+    many = ", ".join(
+        f"{count} links, {rate}" if rate == _UNKNOWN else f"{count} x {rate}"
+        for (_, rate), count in links.items()
+    )
+    (what, _), *others = links
+    if others:
+        what = _FAMILIES.get(mesh.wires[0].links[0].cable.medium.partition(" ")[0], what)
     return (
-        Line(words[0].text.split(" ")[0] if full else words[0].text, _NAME, bold=True),
+        Line(what.split(" ")[0] if full else what, _NAME, bold=True),
         Line(f"{shape}: {many}", tone="soft"),
     )
 
