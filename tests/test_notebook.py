@@ -122,6 +122,8 @@ def test_the_document_of_an_answer_is_what_the_verb_prints(name, capsys):
     verbs: dict[str, Any] = {"show": lambda machine: machine, "compare": topo.compare}
     if len(machine.devices) < 100:
         verbs |= {verb: ask for verb, ask in QUESTIONS.items() if verb != "upgrade"}
+    if not machine.of_kind("gpu"):
+        verbs.pop("sweep", None)  # WORDS varies a GPU
     for verb, ask in verbs.items():
         assert main([verb, name, *WORDS.get(verb, ()), "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)

@@ -60,7 +60,7 @@ def test_the_dies_of_the_mi250x_node_are_joined_and_near_as_rccls_file_has_it():
     assert len(named) == len(at)
     for one, other in combinations(named, 2):
         shown = locality(ours, one, other)
-        # The bridge above each die is left out: under one half of a switch a pair is PIX here.
+        # Bridges above dies are left out, halves of a switch are one: what is under it is PIX.
         expected = locality(told, named[one], named[other])
         assert shown == expected or (shown, expected) == ("PIX", "PXB")
 

@@ -33,12 +33,18 @@ from topo.views.diagram.sheet import WIDEST, Sheet, arranged, draw, legend_rows,
 MACHINES = sorted(
     path.stem
     for path in (Path(__file__).parents[2] / "topologies").glob("*.yaml")
-    if "use:" not in path.read_text(encoding="utf-8")
+    if not re.search(r"^[^#]*use:", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
-WITH_STORAGE = [
+
+
+def kinds_of(name):
+    return {device.kind for device in load(name).devices}
+
+
+WITH_STORAGE = [  # and GPUs that read from there
     name
     for name in MACHINES
-    if any(device.kind in ("storage", "nvme") for device in load(name).devices)
+    if {"gpu"} < {kind for kind in kinds_of(name) if kind in ("gpu", "storage", "nvme")}
 ]
 
 SMALL = """

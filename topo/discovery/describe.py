@@ -416,7 +416,8 @@ def completed(machine: Machine, storage: Sequence[str] = ()) -> tuple[Machine, t
         if not place.numa or {*place.numa} & {*cpu.numa}
     ]
     cards = _storage_cards(machine, names, storage)
-    is_cabled = machine.kind == "ibnetdiscover"  # which has a link for each port
+    # ibnetdiscover has a link for each port; who tells switches tells what is cabled to them.
+    is_cabled = machine.kind == "ibnetdiscover" or bool(machine.of_kind("network-switch"))
     if not storage and (machine.of_kind("nvme", "storage") or "" not in hosts or is_cabled):
         cards = []
     for card in cards:
