@@ -583,7 +583,9 @@ def _wire_ends(grouping: Grouping, zones: Zones, ranks: Mapping[str, int], wire:
         sides = ("right", "left") if steps > 0 else ("left", "right")
         return WireEnds(wire.key, a, b, *sides)
     if ranks[a] == ranks[b]:
-        return WireEnds(wire.key, a, b, "top", "top", aside=True)
+        # A link of a mesh that failed: above the GPUs stand the labels of their other links.
+        side: Side = "bottom" if wire.failed and wire.layer == "gpu" else "top"
+        return WireEnds(wire.key, a, b, side, side, aside=True)
     tree = zones.parent.get(a) == b or zones.parent.get(b) == a
     aside = not tree and not {*_NETWORK, "nvswitch"} & grouping.kinds(wire)
     sides = ("top", "bottom") if ranks[a] > ranks[b] else ("bottom", "top")
