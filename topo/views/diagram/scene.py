@@ -376,8 +376,8 @@ def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...
     """Return the lines of the bar that stands for links without a switch."""
     links: Counter[tuple[str, str]] = Counter()  # how many are what, at which rate
     for wire in mesh.wires:
-        what, rate, *_ = wire_lines(topology, replace(wire, count=1), basis)
-        links[what.text, rate.text] += wire.count
+        name, speed, *_ = wire_lines(topology, replace(wire, count=1), basis)
+        links[name.text, speed.text] += wire.count
     joined = [(link.a.device, link.b.device) for wire in mesh.wires for link in wire.links]
     devices = {device for ends in joined for device in ends}
     pairs = {frozenset(ends) for ends in joined}
