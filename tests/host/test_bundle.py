@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.discovery.trees import sysfs_box, with_target
+from tests.host.made_up import config as config_with
 from topo.discovery.importing import discover, import_machine
-from topo.discovery.sources.config_space import config_links, config_redirects, without_identity
+from topo.discovery.sources.config_space import (
+    config_largest_window,
+    config_links,
+    config_redirects,
+    without_identity,
+)
 from topo.discovery.sources.file_tree import Folder
 from topo.host.bundle import stand_ins_for
 from topo.host.gathering import HostCommand
@@ -26,6 +32,7 @@ PLANTED = (
     *("b83fd2000a1b2c3d", "b83f:d200:0a1b:2c3d", "b8-3f-d2-00-0a-1b-2c-3d", "b8:3f:d2:0a:1b:2c"),
     *("b83fd20a1b2c", "10.77.12.9", "10.77.12.1", "192.168.44.5", "090C4D0A", "0a4d:0c01"),
     *("2001:db8:77::5", "4c4c4544-0042-3510", "GPU-8f7d1c3a-1111", "MT2231X01234", "9876543210"),
+    *("kbuild3", "fm01.example-bank", "jdoe", "RACK42-U7", "303041423939", "10-77-12-99"),
     *("nqn.2014-08.com.bank", "eui.0025384b21f4a6e1", "0025384b21f4a6e1", "deadbeefcafe0042"),
 )
 
@@ -37,6 +44,7 @@ Memory Device
 \tUUID: 4c4c4544-0042-3510-8051-b5c04f4e3133
 \tSpeed: 4800 MT/s
 Slot on gpu07.zurich.example-bank.com, seen by mmueller
+/home/jdoe/dmi: fm01.example-bank.com (ip-10-77-12-99.ec2.internal) does not answer
 """
 NVME = """\
 Node                  SN                   Model                    Namespace Usage
@@ -56,6 +64,8 @@ LSPCI = """\
 \tCapabilities: [48] Vital Product Data
 \t\t[SN] Serial number: MT2231X01234
 \t\t[V3] Vendor specific: deadbeefcafe0042
+\t\t[Y0] System specific: RACK42-U7
+\t\t[FN] Unknown: 303041423939
 \t\t[PN] Part number: MCX653105A
 \tGPU UUID GPU-8f7d1c3a-1111-2222-3333-444455556666, eui.0025384b21f4a6e1
 """
@@ -76,6 +86,7 @@ def planted_tree():
     tree.put(f"{drive}/serial", "S6EVNA0R501234      ")
     tree.link("sys/class/nvme/nvme0", f"../../{drive.removeprefix('sys/')}")
     tree.put(f"{card}/config", planted_config())
+    tree.put("proc/driver/nvidia/version", "NVRM version: Open Kernel Module (root@kbuild3.lab)")
     return tree
 
 
@@ -185,7 +196,7 @@ def test_every_text_is_in_it_also_of_kinds_that_nothing_reads(gathered):
     assert {
         f"host/texts/{name}.txt" for name in ("04+ibstat", "03+nvme+list", "05+lspci+-D")
     } <= names
-    assert "nvidia-smi topo -m: failed: no driver on name1" in told
+    assert "nvidia-smi topo -m: failed: no driver on name" in told
 
 
 def test_an_unpacked_bundle_reads_the_same(gathered, tmp_path):
@@ -215,6 +226,8 @@ def test_a_config_space_keeps_what_is_read_of_it():
     assert config_links(kept) == config_links(config)
     assert config_redirects(kept) is config_redirects(config) is True
     assert len(kept) == len(config)
+    gpu = config_with(windows=[256, 2**17])
+    assert config_largest_window(without_identity(gpu)) == config_largest_window(gpu) == 2**37
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 100, 255, 256, 257, 300, 4095])
@@ -273,6 +286,46 @@ def test_addresses_of_one_network_stay_so():
 )
 def test_what_tells_nothing_stays(text):
     assert StandIns(["localhost", "node", "x"], ["123"]).replaced(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "identity"),
+    [
+        ("Release Build  (builder@kbuild3.corp.example)", "builder@kbuild3"),
+        ("/Users/jdoe/x: denied", "jdoe"),
+        ("\t[YA] Asset tag: A-0099123", "0099123"),
+        ("SN: S6EVNB0R777777", "777777"),
+        ('{"SerialNumber":"S6EVNB0R888888","ModelNumber":"X"}', "888888"),
+        ('{"id":"4c4c454400423510805ab5c04f4e3133"}', "4c4c4544"),
+        ("Base MAC: b83fd20a1b2d", "b83fd20a1b2d"),
+        ("mac-address b83f.d20a.1b2e", "b83f.d20a"),
+        ("Base GUID: b83fd203000a1b2c", "b83fd203000a1b2c"),
+        ("WWPN = 10000090FA1B2C3D", "10000090fa1b2c3d"),
+        ("traddr=[2001:db8:77::9]:4420", "db8:77"),
+        ("fe80::ba3f:d2ff:fe0a:1b2c%ib0", "ba3f:d2ff"),
+        ("inet6 2001:DB8:77::AB/64", "77::ab"),
+        ("traddr=nn-0x20014000a1b2c3d4:pn-0x21014000a1b2c3d4", "4000a1b2c3d4"),
+        ("nqn.2014.08.org.nvmexpress:144d144dS6EVNA0R501234   SAMSUNG", "s6evna0r501234"),
+        ("/dev/nvme1 vol0abcd1234ef567890 Amazon Elastic Block Store", "0abcd1234ef567890"),
+        ("Chassis Serial Number : 1652826071981", "1652826071981"),
+        ("Unique ID: 0x8a1b2c3d4e5f6071", "8a1b2c3d4e5f6071"),
+    ],
+)
+def test_what_tells_by_its_form_goes(text, identity):
+    assert identity in text.lower()
+    assert identity not in StandIns().replaced(text).lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GPU 0: NVIDIA H100 80GB HBM3, mlx5_0 on dgx",
+        "Model name: Intel(R) Xeon(R) Gold 6248R CPU@3.00GHz",
+        "firmware 2039.1002.0028, hash 00000000000000000000000000000000",
+    ],
+)
+def test_a_host_called_by_what_it_is_tells_nothing(text):
+    assert StandIns(["h100", "mlx5", "dgx", "xeon"], ["Not Specified"]).replaced(text) == text
 
 
 def test_a_known_name_is_replaced_as_a_word():

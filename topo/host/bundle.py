@@ -52,9 +52,9 @@ def stand_ins_for(tree: FileTree) -> StandIns:
         The host's files.
     """
     names = [tree.text(path) for path in _NAMES]
-    names += [name.partition(".")[0] for name in names] + [
-        name.partition(".")[2] for name in names if "." in name
-    ]
+    for name in names[:]:  # and its first word, and each domain that it is in
+        labels = name.split(".")
+        names += [labels[0], *(".".join(labels[at:]) for at in range(1, len(labels) - 1))]
     names += [os.environ.get(word, "") for word in _USERS]
     if hasattr(os, "getuid"):
         import pwd
@@ -64,9 +64,10 @@ def stand_ins_for(tree: FileTree) -> StandIns:
     serials = [tree.text(path) for path in _SERIALS]
     for folder, members in _SERIALS_OF:
         serials += [
-            tree.text(f"{folder}/{name}/{member}")
+            value
             for name in tree.names(folder)
             for member in members
+            if (value := tree.text(f"{folder}/{name}/{member}")) != name
         ]
     return StandIns(names, serials)
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
+
+from topo.catalogue.parts import catalogue
 
 _SHORTEST_NAME: Final = 3  # a shorter word is everywhere
 _SHORTEST_SERIAL: Final = 6  # where no label says that it is one
@@ -18,6 +21,7 @@ _ORDINARY: Final = frozenset(
     (
         *("localhost", "localdomain", "host", "node", "server", "system", "linux", "memory"),
         *("gpu", "cpu", "nic", "nvidia", "mellanox", "intel", "amd", "none", "unknown", "default"),
+        *("dgx", "hgx", "mlx4", "mlx5", "local", "slot", "pcie", "nvme"),
         *("root", "user", "admin", "ubuntu", "debian", "centos", "rocky", "fedora"),
     )
 )
@@ -26,6 +30,14 @@ _LONGEST_LINE: Final = 4096  # characters; no tool's text for people has longer 
 _FORMS: Final = re.compile(
     r"""
     (?P<nqn> \b (?:nqn|iqn)\. [^\s,;"']+ )
+    | (?P<login> (?<![\w.+-]) [a-z_][\w.+-]* @ (?!\d) [\w.-]* )  # who built it, and where
+    | (?P<home> (?: (?<=/home/) | (?<=/users/) ) [^/\s:"',]+ )
+    | (?P<dashed> (?<=\bip-) \d{1,3} (?:-\d{1,3}){3} )  # ip-10-0-0-5.ec2.internal
+    | (?P<cloud> \b (?:i|eni|vol) -? (?=0) ) (?P<resource> [0-9a-f]{17} ) \b
+    | (?P<label> \b (?:mac|guid|ww[pn]?n|wwnn|uid) \b [^\w\n]{1,4} )
+        (?P<labelled> [0-9a-f]{12,16} ) (?![0-9a-z])
+    | (?P<dotted> (?<![\w.]) [0-9a-f]{4} (?:\.[0-9a-f]{4}){2} (?![\w.]) )  # a MAC, by switches
+    | (?P<hash> (?<![0-9a-z]) [0-9a-f]{32,64} (?![0-9a-z]) )
     | (?P<uuid> [0-9a-f]{8} (?:-[0-9a-f]{4}){3} -[0-9a-f]{12} )
     | (?P<bytes> (?<![\w:-]) [0-9a-f]{2} (?P<mark>[:-])  # a MAC or GUID: 00:15:.., 00-15-..
         (?:[0-9a-f]{2} (?P=mark)){4,18} [0-9a-f]{2} (?![\w-] | :[0-9a-f]) )
@@ -40,9 +52,13 @@ _FORMS: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LABELLED: Final = re.compile(
-    r"(?im)^(.*?(?:\bserial(?:[ _-]?(?:number|no\.?|num))?|\bS/N|\[SN\][^:\n]*|\[V.\][^:\n]*"
+    r"(?im)^(.*?(?:\bserial(?:[ _-]?(?:number|no\.?|num))?|\bS/?N|\[(?:SN|[VY].)\][^:\n]*"
+    r"|\[\w\w\] Unknown"
     r"|\basset[ _-]?tag|\bservice[ _-]?tag|\bhost[ _-]?name|\bnode description|\bnodedesc"
     r"|\bsys(?:tem)?[ _-]?name)\"?[ \t]*[:=]+[ \t]*\"?)([^\s\"][^\"\n]*?)(\"?,?[ \t\r]*)$"
+)
+_QUOTED: Final = re.compile(
+    r"(?i)(\"[\w -]*(?:serial|asset[ _-]?tag|host[ _-]?name)[\w -]*\"\s*:\s*\")([^\"\n]+)(\")"
 )
 _EMPTY_VALUE: Final = re.compile(
     r"(?i)(not )?(specified|available|supported|present|provided|applicable)|n/?a|none|unknown|"
@@ -72,7 +88,7 @@ class StandIns:
         known += [
             (serial.strip(), "serial")
             for serial in serials
-            if len(serial.strip()) >= _SHORTEST_SERIAL
+            if len(serial.strip()) >= _SHORTEST_SERIAL and _is_serial(serial)
         ]
         self._sort_of = {text.lower(): sort for text, sort in known}
         for text, sort in sorted(self._sort_of.items()):
@@ -88,6 +104,7 @@ class StandIns:
             line if len(line) <= _LONGEST_LINE else f"({len(line)} characters)" for line in lines
         )
         text = _LABELLED.sub(self._labelled, self._with_columns(text))
+        text = _QUOTED.sub(self._labelled, text)
         if self._sort_of:
             text = self._known.sub(lambda match: self._word(match[0]), text)
         return _FORMS.sub(self._formed, text)
@@ -133,18 +150,41 @@ class StandIns:
         return self._of("serial", value, lambda number: f"serial{number}")
 
     def _formed(self, match: re.Match[str]) -> str:
-        if match["prefix"] is not None:
-            return match["prefix"] + self._plain(match["address"])
-        if match["bytes"] is not None:
-            return self._by_bytes(match[0], match["mark"])
-        text = match[0]
-        if match["nqn"] is not None:
-            return self._of("nqn", text, _nqn)
-        if match["uuid"] is not None:
-            return self._of("uuid", text.lower(), _uuid)
-        if match["guid"] is not None:
-            return self._guid(text)
-        return self._ipv6(text) if match["ipv6"] is not None else self._ipv4(text)
+        """Return what takes the place of a value that is told by its form, the last group's."""
+        form, text = match.lastgroup or "", match[0]
+        if form in _BY_NUMBER:
+            return self._of(form, text.lower(), _BY_NUMBER[form])
+        if form == "bytes":
+            return self._by_bytes(text, match["mark"])
+        if form in ("address", "labelled", "resource"):  # behind what stays
+            before = text.removesuffix(match[form])
+            if form != "resource":
+                return before + self._plain(match[form])
+            return before + self._of("cloud", match[form].lower(), lambda at: f"{at:017x}")
+        forms = {
+            "dashed": self._dashed,
+            "dotted": self._dotted,
+            "hash": self._hash,
+            "guid": self._guid,
+            "ipv6": self._ipv6,
+            "ipv4": self._ipv4,
+        }
+        return forms[form](text)
+
+    def _dashed(self, text: str) -> str:
+        return self._ipv4(text.replace("-", ".")).replace(".", "-")
+
+    def _dotted(self, text: str) -> str:
+        digits = text.replace(".", "")
+        if digits.isdecimal():  # a version
+            return text
+        plain = self._plain(digits)
+        return ".".join(plain[at : at + 4] for at in (0, 4, 8))
+
+    def _hash(self, text: str) -> str:
+        if len({*text}) == 1:  # nobody's
+            return text
+        return self._of("hash", text.lower(), lambda at: f"{at:x}").rjust(len(text), "0")
 
     def _plain(self, digits: str) -> str:
         """Return a hardware address in digits alone."""
@@ -230,7 +270,14 @@ class StandIns:
 
 def _is_telling(name: str) -> bool:
     """Whether a name of a host or user is one to replace."""
-    return len(name) >= _SHORTEST_NAME and name.lower() not in _ORDINARY and not name.isdecimal()
+    is_ordinary = name.lower() in _ORDINARY or name.lower() in _hardware_words()
+    return len(name) >= _SHORTEST_NAME and not is_ordinary and not name.isdecimal()
+
+
+@cache
+def _hardware_words() -> frozenset[str]:
+    """Return the words that names of parts are made of: a host called h100 tells nothing."""
+    return frozenset(word for part in catalogue().parts for word in part.split("-"))
 
 
 def _is_serial(text: str) -> bool:
@@ -249,3 +296,11 @@ def _uuid(number: int) -> str:
 
 def _nqn(number: int) -> str:
     return f"nqn.2000-01.org.example:target{number}"
+
+
+_BY_NUMBER: Final[dict[str, Callable[[int], str]]] = {
+    "nqn": _nqn,
+    "uuid": _uuid,
+    "login": lambda number: f"login{number}@",
+    "home": lambda number: f"home{number}",
+}
