@@ -200,6 +200,15 @@ def test_nccl_does_not_keep_cards_out_that_it_cannot_name():
     assert codes(exported) == ["no-rdma-name"]
 
 
+def test_nccl_is_told_no_card_that_it_does_not_open_itself():
+    exported = settings("aws-p5", "nccl")
+    assert sourced(exported.text, "NCCL_IB_HCA") == "unset"
+    assert "# libfabric's plugin (aws-ofi-nccl) takes the nearest" in exported.text
+    assert codes(exported) == []
+    machine = topo.load("aws-p5").replace({"nic0.libfabric": "no"})
+    assert sourced(settings(machine, "nccl").text, "NCCL_IB_HCA").startswith("=rdmap79s0:1,")
+
+
 def test_rccl_reads_what_nccl_reads():
     exported = settings(topo.loads(AMD), "nccl")
     assert "RCCL" in exported.text

@@ -230,6 +230,7 @@ FIELDS: Final = _table(
     Field("chip", RATE, "what its chip passes between wire and PCIe, each direction", CARDS),
     Field("functions", COUNT, "PCI functions it shows", CARDS),
     Field("bridge", FLAG, "holds a PCIe switch whose downstream port carries a GPU", CARDS),
+    Field("libfabric", FLAG, "`yes`: NCCL reaches it by libfabric's plugin alone", CARDS),
     Field("pcie", SLOT, "PCIe generation and lanes: `5 x16`", _PCIE),
     Field("pcie-lanes", COUNT, "lanes in all", (*HOSTS, "pcie-switch")),
     Field("chips", COUNT, "switch chips inside", ("pcie-switch", "nvswitch")),

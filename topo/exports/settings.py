@@ -13,7 +13,8 @@ https://rocm.docs.amd.com/projects/rccl/en/latest/api-reference/env-variables.ht
 ``src/plugins/ucx/ucx_backend.cpp``: `device_list`, devices with a comma and a space between them,
 each of which gets port 1. kvcache-ai/Mooncake 3b5a594, ``docs/source/api-reference/cpp/tent.md``,
 ``mooncake-transfer-engine/src/topology.cpp``: for each ``cpu:N`` and ``cuda:N`` (``hip:N``) the
-preferred devices and the others. ``numactl(8)``.
+preferred devices and the others. ``numactl(8)``. aws/aws-ofi-nccl 2daf7d3,
+``src/nccl_ofi_topo.cpp``: EFA cards go to the GPUs that are nearest, and `NCCL_IB_HCA` is not read.
 """
 
 from __future__ import annotations
@@ -179,7 +180,11 @@ def _nccl(configuration: Configuration) -> Exported:
         lines.append("# RCCL, of the AMD GPUs here, reads the variables of NCCL.")
     ports = dict.fromkeys(port for each in named for port in configuration.ports(each))
     hcas = [f"{device}:{port}" for device, port in ports]
-    if hcas and not any(process.cards for process in unnamed):
+    cards = [server.topology[name] for name in server.cards]
+    if cards and all(card.part.flag("libfabric") for card in cards):
+        hcas = []
+        lines.append("# libfabric's plugin (aws-ofi-nccl) takes the nearest of these cards itself.")
+    elif hcas and not any(process.cards for process in unnamed):
         lines.append(f"export NCCL_IB_HCA='={','.join(hcas)}'")
     else:  # naming some would keep the others out
         lines += [f"# {comment(configuration.why_unnamed(process))}" for process in unnamed]
