@@ -121,6 +121,23 @@ def test_a_slot_that_can_less_is_no_fault(host, tmp_path):
     assert checked(host, tmp_path).findings == ()
 
 
+SLOT = """\
+Handle 0x0041, DMI type 9, 17 bytes
+System Slot Information
+\tDesignation: PCIe Slot 3
+\tType: {} PCI Express 5 x16
+\tCurrent Usage: In Use
+\tBus Address: 0000:18:00.0
+"""
+
+
+@pytest.mark.parametrize(("wired", "expected"), [("x8", []), ("x16", ["link-below-both-ends"])])
+def test_a_slot_that_the_board_wires_narrower_is_no_fault(host, tmp_path, wired, expected):
+    host.runs_at(host.gpus[0], 5, 8)
+    host.put("texts/12+dmidecode+-t+slot+-t+memory.txt", SLOT.format(wired))
+    assert [finding.code for finding in checked(host, tmp_path).findings] == expected
+
+
 def test_links_that_nothing_tells_are_unknown(host, tmp_path):
     here = host.gpus[0]
     for word in ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width"):

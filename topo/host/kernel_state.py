@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.discovery.pci import Function, ports_of
+from topo.discovery.pci import Function, card_of, ports_of
 from topo.discovery.sources.config_space import (
     HEADER_SIZE,
     Payload,
@@ -22,10 +22,14 @@ from topo.discovery.sources.config_space import (
     config_largest_window,
     config_payload,
 )
+from topo.discovery.sources.dmidecode import wired_lanes
 from topo.discovery.sources.sysfs import FUNCTIONS, read_functions, read_processors
 from topo.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topo.discovery.host_sources import HostText
     from topo.discovery.pci import Port
     from topo.discovery.sources.file_tree import FileTree
 
@@ -105,6 +109,8 @@ class HostState:
         Whether it is a virtual machine, as its CPU says; `None` where it has no flags to say so.
     governors
         How many CPUs have which scaling governor, by ``governor`` and ``driver``.
+    wired_lanes
+        How many lanes the board wires to a slot, by the address of the card in it, where told.
     """
 
     functions: dict[str, FunctionState]
@@ -114,10 +120,11 @@ class HostState:
     open_driver: bool | None
     is_virtual: bool | None
     governors: dict[tuple[str, str], int]
+    wired_lanes: dict[str, int]
 
 
-def read_host_state(tree: FileTree) -> HostState:
-    """Return how a host is set up, from its /sys and /proc."""
+def read_host_state(tree: FileTree, texts: Iterable[HostText] = ()) -> HostState:
+    """Return how a host is set up, from its /sys and /proc, and from what its tools printed."""
     functions = read_functions(tree, read_processors(tree))
     ports = ports_of(function for function in functions if function.is_bridge)
     configs = {
@@ -152,6 +159,12 @@ def read_host_state(tree: FileTree) -> HostState:
         open_driver="Open Kernel Module" in driver if driver else None,
         is_virtual=bool(_HYPERVISOR.search(flags[1])) if flags else None,
         governors=dict(sorted(governors.items())),
+        wired_lanes={
+            card_of(address): lanes
+            for text in texts
+            if text.command.startswith("dmidecode")
+            for address, lanes in wired_lanes(text.data).items()
+        },
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import CARDS
-from topo.discovery.pci import LinkSpeed, kind_of, link_between
+from topo.discovery.pci import LinkSpeed, card_of, kind_of, link_between
 from topo.host.problems import (
     LEAVES,
     SWITCH,
@@ -53,6 +53,8 @@ def links(setup: Setup) -> Checked:
             untold.append(device)
             continue
         seen += 1
+        wired = setup.state.wired_lanes.get(card_of(state.function.address), best.lanes)
+        best = replace(best, lanes=min(filter(None, (best.lanes, wired)), default=None))
         slower = now.generation < (best.generation or 0)
         if slower and now.generation == _AT_REST and _may_rest(setup, device, state):
             at_rest.append(device)
@@ -70,8 +72,8 @@ def links(setup: Setup) -> Checked:
             "warning",
             f"{names_of(group)}: {words}",
             "look at the riser, the seating, the slot's setting in the firmware, and how many "
-            "lanes the board wires there; a device that saves power trains up under load: look "
-            "again then",
+            "lanes the board wires there (`dmidecode -t slot`); a device that saves power trains "
+            "up under load: look again then",
             now=tuple(changes[device][0] for device in group),
             better=tuple(changes[device][1] for device in group),
             asks=setup.asks_of(group[0]),

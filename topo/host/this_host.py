@@ -117,7 +117,7 @@ def gather_host(
     for result in results:
         lacking = result.command.lacking if result.command.matters(functions) else ""
         sources.append(_source(result, used.get(result.command.line, ""), lacking))
-    return GatheredHost(tree, results, host, read_host_state(tree), tuple(sources))
+    return GatheredHost(tree, results, host, read_host_state(tree, texts), tuple(sources))
 
 
 def read_host(
@@ -153,8 +153,9 @@ def read_host(
             help = "a folder or archive with its /sys: `topo import --host --bundle host.tar.gz`"
             raise ExchangeError(Finding("wrong-kind", message, help=help))
         tree = Archive(data, place)
-    host = machine_of(tree, place, texts_in(tree), discover)
-    return host.machine, read_host_state(tree)
+    texts = texts_in(tree)
+    host = machine_of(tree, place, texts, discover)
+    return host.machine, read_host_state(tree, texts)
 
 
 def _told(functions: int, node_of: dict[int, int]) -> str:

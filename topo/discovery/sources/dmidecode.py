@@ -44,6 +44,7 @@ _CHANNEL: Final = re.compile(
 _UNIT: Final = re.compile(r"(?:NODE|CONTROLLER|I?MC)[ _]?(\d{1,2})", re.IGNORECASE)
 _LETTER: Final = re.compile(r"(?:DIMM[ _]?|[_-])([A-O])[ _]?\d{1,2}(?![A-Z0-9])", re.IGNORECASE)
 _DIGITS: Final = re.compile(r"(?<![A-Z0-9])C(\d{1,2})D\d{1,2}(?![A-Z0-9])", re.IGNORECASE)
+_WIDTH: Final = re.compile(r"x(\d{1,2}) PCI Express")
 _BINARY: Final = {"k": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SLOWEST: Final = {"ddr4": 1600, "ddr5": 3200}  # MT/s: what is below it is a clock
 _TERABYTE: Final = 1e12
@@ -237,6 +238,24 @@ def _part(sort: str, speed: int) -> tuple[str, list[tuple[str, str]]]:
         return "memory-unknown", []
     part, rate = min(parts, key=lambda named: abs(named[1] - speed))
     return part, [] if abs(rate - speed) <= _SAME else [("transfer-rate", f"{speed} MT/s")]
+
+
+def wired_lanes(data: bytes) -> dict[str, int]:
+    """Return how many lanes the board wires to each slot, by the address of what is in it.
+
+    dmidecode writes them before the slot's kind: ``x8 PCI Express 5 x16`` has eight.
+    """
+    try:
+        records = list(_records(read_lines(data, "dmidecode")))[:_MOST]
+    except ExchangeError:  # no text
+        return {}
+    return {
+        address: int(match[1])
+        for title, record in records
+        if title == "System Slot Information"
+        if (address := read_address(record.get("Bus Address", "")))
+        if (match := _WIDTH.match(record.get("Type", "")))
+    }
 
 
 # --- slots and CPUs -------------------------------------------------------------------------------
