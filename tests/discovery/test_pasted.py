@@ -233,3 +233,15 @@ def test_several_facts_of_one_text_are_laid_beside_a_machine():
     found = import_together([machine, discover(None, facts, "f.txt")])
     assert "picked-out" in {finding.code for finding in found.findings}
     assert "# Combined with f.txt lines" in found.yaml
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Link 1: https://example.org/a",
+        "NAME    SIZE  ALLOC   FREE  CAP  HEALTH",
+        "NAME          READY   STATUS    RESTARTS   AGE",
+    ],
+)
+def test_what_looks_like_a_tools_line_and_is_none(line):
+    assert kinds(f"Hello,\n\n{line}\nand so on\n") == []

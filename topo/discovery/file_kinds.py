@@ -116,7 +116,10 @@ _TEXTS: Final = (
         "output of rocm-smi",
     ),
     (
-        rb"(?m)^[ \t]*GPU\d+\s.*\b(OK|CNS|GNS|TNS|NS|DR)\b|^[ \t]*OK[ \t]*= Status Ok",
+        (
+            rb"(?m)^[ \t]*GPU\d+[ \t]+((X|OK|CNS|GNS|TNS|NS|DR|U)[ \t]+)*(OK|CNS|GNS|TNS|NS|DR)\b"
+            rb"|^[ \t]*OK[ \t]*= Status Ok"
+        ),
         "p2p",
         "output of nvidia-smi topo -p2p",
     ),
@@ -137,8 +140,8 @@ _TEXTS: Final = (
     ),
     (
         (
-            rb"(?m)^[ \t]*NAME[ \t]+(MAJ:MIN|[A-Z:-]+[ \t]+([A-Z:-]+[ \t]+)*(MODEL|SIZE|TRAN)"
-            rb"|MODEL|SIZE|TRAN)\b|^[ \t]*NAME=\"[\w/-]+\" "
+            rb"(?m)^[ \t]*K?NAME[ \t]+([A-Z:-]+[ \t]+)*(MAJ:MIN|MODEL|TRAN|ROTA)\b"
+            rb"|^[ \t]*K?NAME=\"[\w/-]+\" "
         ),
         "lsblk",
         "output of lsblk",
@@ -200,8 +203,9 @@ _TEXTS: Final = (
     ),
     (
         (
-            rb"(?mi)^[ \t]*(GPU \d{1,3}:[^\n]*\n[ \t]*)?"
-            rb"(Link \d{1,2}(, \S.{0,60})?: *\S|.{0,60}\ball links are inactive)"
+            rb"(?mi)^[ \t]*(GPU \d{1,3}:[^\n]*\n[ \t]*)?(Link \d{1,2}(, \w.{0,60}: (true|false)"
+            rb"|: *(\d{1,4}(\.\d+)? GB/s|<?inactive|Remote Device|[0-9a-f]{4,8}:[0-9a-f]{2}:"
+            rb"|(Replay|Recovery|CRC)\b))|.{0,60}\ball links are inactive)"
         ),
         "nvlink",
         "output of nvidia-smi nvlink",
