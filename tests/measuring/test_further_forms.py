@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.discovery.pasted import ragged as as_pasted
 from tests.discovery.pasted import survives
 from tests.machines import TWO_SOCKETS, built, shipped
 from tests.measuring.results import (
@@ -133,6 +134,24 @@ def test_newer_tables_of_transferbench():
     assert "K0 -> D0:1 -> G0: no copy between" in said(measured, "not-mapped")
     as_csv = re.sub(r" *│ *", ", ", text)
     assert in_gb(measure(built(TWO_SOCKETS), as_csv.encode())) == in_gb(measured)
+
+
+FORMS = {
+    "perftest": (ONE_PORT, perftest_json(47.5)),
+    "ior": (DRIVE, ior_json(options="-r --posix.odirect")),
+    "elbencho": (DRIVE, elbencho_csv(("READ", 6500), command=COMMAND)),
+    "fio": (DRIVE, fio(({"filename": "/dev/nvme0n1", "bs": "1M"}, {"read": 6e9}), direct="1")),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_however_it_was_pasted(form):
+    machine, data = FORMS[form]
+    storage = ["nvme0"] if machine == DRIVE else []
+    plain = lines(measure(built(machine), data, storage=storage))
+    assert plain
+    for how, text in as_pasted(data.decode() + "\n").items():
+        assert lines(measure(built(machine), text, storage=storage)) == plain, how
 
 
 # --- several programs -----------------------------------------------------------------------------

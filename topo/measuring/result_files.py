@@ -8,12 +8,14 @@ GPUDirect Storage Benchmarking and Configuration Guide; https://github.com/linux
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable
 from typing import Final
 
 from topo.discovery.file_kinds import file_kind
+from topo.discovery.foreign import unquoted
 from topo.errors import ExchangeError, Finding
 from topo.measuring.readers import (
     bandwidth_test,
@@ -48,8 +50,8 @@ READERS: Final[dict[str, Callable[[bytes, str], Results]]] = {
     dlio.PROGRAM: dlio.read,
 }
 _SEVERAL, _MOST_PIECES = 2, 64
-_OBJECT: Final = re.compile(r"(?m)^[ \t>]*\{")
-_COLOUR: Final = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_OBJECT: Final = re.compile(r"(?m)^[ \t]*\{")
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _MARKS: Final = (
     ("nvbandwidth", nvbandwidth.MARK),
     ("fio", fio.MARK),
@@ -90,6 +92,7 @@ def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...
     if len(data) > LARGEST:
         message = f"`{name}` has {len(data) >> 20} MiB, more than {LARGEST >> 20}"
         raise ExchangeError(Finding("import-too-big", message))
+    data = _plain(data)
     marked = _marked(data)
     if not marked:
         for mark, words, advice in _ASK_AGAIN:
@@ -123,15 +126,21 @@ def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...
     )
 
 
+def _plain(data: bytes) -> bytes:
+    """Return a text in UTF-8, without colours and the marks of a quotation, as JSON has to be."""
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if is_utf_16 else "utf-8-sig", "replace")
+    return unquoted(_COLOUR.sub("", text)).encode()
+
+
 def _marked(data: bytes) -> list[str]:
     """Return the programs whose marks a text has: the surest first."""
-    plain = _COLOUR.sub(b"", data.replace(b"\x00", b""))
-    return [program for program, mark in _MARKS if re.search(mark, plain)]
+    return [program for program, mark in _MARKS if re.search(mark, data)]
 
 
 def _pieces(data: bytes) -> list[tuple[str, bytes]]:
     """Return each JSON document, and the text around them for each program with a mark in it."""
-    text = data.decode("utf-8-sig", "replace")
+    text = data.decode()
     decoder = json.JSONDecoder()
     pieces: list[tuple[str, bytes]] = []
     around: list[str] = []

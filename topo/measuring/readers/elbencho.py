@@ -54,7 +54,7 @@ def read(data: bytes, name: str) -> Results:
     command, date, phase = "", "", ""
     columns: list[str] = []
     for line in read_pasted(data, name):
-        cells = line.split(",")
+        cells = [cell.strip() for cell in line.split(",")]
         if "MiB/s [last]" in cells:
             columns = cells
         elif columns and len(cells) == len(columns):
