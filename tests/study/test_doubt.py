@@ -380,12 +380,29 @@ def test_two_ends_have_rates_and_no_times() -> None:
 # --- draws ----------------------------------------------------------------------------------------
 
 
+def _bands_of(*values: float) -> list[Band]:
+    figures = [Figure(value, "guess", "x") for value in values]
+    return [Band("read", (), figure, 1.0, 100.0, stated=True) for figure in figures]
+
+
 def test_draws_are_even_in_each_band_and_the_same_every_time() -> None:
-    draws = positions(3, 40)
-    assert draws == positions(3, 40)
+    three = _bands_of(4.0, 5.0, 6.0)
+    draws = positions(three, 40)
+    assert draws == positions(three, 40)
     for column in zip(*draws, strict=True):
         assert sorted(column) == pytest.approx([(2 * n + 1) / 40 - 1 for n in range(40)])
-    assert positions(2, 40) == [draw[:2] for draw in draws]  # one more band moves no other
+    first, _, last = zip(*draws, strict=True)
+    alone = positions([three[2], three[0]], 40)
+    assert [tuple(draw) for draw in alone] == list(zip(last, first, strict=True))
+
+
+def test_figures_that_differ_in_their_width_only_are_drawn_apart() -> None:
+    (narrow,) = _bands_of(4.0)
+    wide = replace(narrow, high=200.0)
+    (alone,), both = zip(*positions([narrow], 40), strict=True), positions([narrow, wide], 40)
+    first, second = zip(*both, strict=True)
+    assert first == alone
+    assert second != first
 
 
 def test_a_position_is_between_the_figure_and_an_end() -> None:

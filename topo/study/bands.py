@@ -7,6 +7,7 @@ same figure of several parts, cables or devices is one band: they move together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -207,20 +208,24 @@ def _met(varying: Varying) -> list[Band]:
 # --- draws ----------------------------------------------------------------------------------------
 
 
-def positions(bands: int, count: int) -> list[list[float]]:
+def positions(bands: Iterable[Band], count: int) -> list[list[float]]:
     """Return for each draw a position of each band, from -1 (its least) to 1 (its most).
 
     Of each band as many draws lie in each of `count` equal parts: none is left to chance. Which go
-    together is by a generator of a fixed seed, another for each band.
+    together is by a generator whose seed is the band's figure: the same figure is drawn alike for
+    every data path, whatever else is not certain there, and however wide its band is.
 
     Examples
     --------
-    >>> [round(draw[0], 2) for draw in sorted(positions(1, 4))]
+    >>> guess = Band("read", (), Figure(7e9, "guess", ""), 3e9, 9e9, stated=True)
+    >>> [round(draw[0], 2) for draw in sorted(positions([guess], 4))]
     [-0.75, -0.25, 0.25, 0.75]
     """
     columns = []
-    for band in range(bands):
-        generator = Random(band)  # noqa: S311  (draws, no secrets)
+    times: Counter[tuple[Hashable, ...]] = Counter()
+    for band in bands:
+        generator = Random(f"{band.order} {times[band.order]}")  # noqa: S311  (draws, no secrets)
+        times[band.order] += 1  # figures that differ in their width only are drawn apart
         keys = [generator.random() for _ in range(count)]
         order = sorted(range(count), key=keys.__getitem__)
         columns.append([(2 * place + 1) / count - 1 for place in order])

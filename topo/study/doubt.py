@@ -21,6 +21,7 @@ from topo.study.answer import bottlenecks_of, completion, shared, solved
 from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
 from topo.study.bands import Band, Uncertain, Values, positions, values_at, with_value
 from topo.study.compare import compare
+from topo.study.solutions import AnswersByCapacity, sufficient
 from topo.topology.topology import Capacity, Resource, Topology
 from topo.units import format_rate
 
@@ -32,7 +33,7 @@ DRAWS: Final = 400
 LEVEL: Final = 0.9
 """How many of the draws the range holds at the least."""
 _OUTCOMES: Final = (-0.75, -0.25, 0.25, 0.75)  # of a measurement, equally likely
-_FEWER: Final = 100  # draws of the others for each outcome
+_FEWER: Final = 100  # draws among which a band changes something, or nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) ->
         touches = asking.touched_by(place)
         swings.append(Swing(band, low, high, low_binds, high_binds, touches))
         tried += (low, high)
-    draws = positions(len(bands), DRAWS)
+    draws = positions(bands, DRAWS)
     both = [asking.rate(values_at(bands, draw)) for draw in draws]
     # What turns out better makes up for nothing at the lower end, and at the upper end nothing
     # worse: so a band that is made wider never makes the range narrower.
@@ -287,7 +288,7 @@ def _middle_of(rates: Iterable[float]) -> tuple[float, float]:
 def _settled(asking: _Asking, place: int, moving: Sequence[int]) -> float:
     """Return what part of the range goes when one band is measured, on the average of outcomes."""
     bands = asking.bands
-    draws = positions(len(bands), _FEWER)
+    draws = positions(bands, DRAWS)
 
     def spread(outcome: float | None) -> float:
         rates = []
@@ -342,6 +343,7 @@ class _Asking:
         self._uncertain = Uncertain(topology, resources, matrix.basis)
         self.bands = self._uncertain.bands
         self._rates: dict[tuple[float, ...], float] = {}
+        self._answers: AnswersByCapacity[float] = AnswersByCapacity()
 
     @cached_property
     def _folded(self) -> Folded:
@@ -379,6 +381,12 @@ class _Asking:
         """For each resource of the small matrix the class that its capacity is computed for."""
         return [self._uncertain.classes[first] for first in self._folded.resources.first.tolist()]
 
+    @cached_property
+    def _varied(self) -> list[int]:
+        """The resources of the small matrix whose capacity some band changes."""
+        touched = self._uncertain.touched
+        return [column for column, kind in enumerate(self._kinds) if touched[kind]]
+
     def _with_values(self, values: Values) -> UseMatrix:
         rates = self._uncertain.rates(values)
         matrix = self._small.with_capacities(rates[kind] for kind in self._kinds)
@@ -407,10 +415,22 @@ class _Asking:
         """Return bytes/s of the whole with these values of the bands."""
         key = tuple(values)
         if key not in self._rates:
-            matrix = self._with_values(values)
-            allocation = shared(matrix.system)
-            self._rates[key] = completion(matrix, allocation, sized=self._sized).rate
+            self._rates[key] = self._rate(values)
         return self._rates[key]
+
+    def _rate(self, values: Values) -> float:
+        matrix = self._with_values(values)
+        capacities = [matrix.system.capacities[column] for column in self._varied]
+        known = None if self._serial else self._answers.known(capacities)
+        if known is not None:
+            return known
+        allocation = shared(matrix.system)
+        whole = completion(matrix, allocation, sized=self._sized)
+        enough = None if self._serial else sufficient(matrix.system, allocation, whole)
+        if enough is not None:
+            least = [enough[column] for column in self._varied]
+            self._answers.keep(capacities, least, whole.rate)
+        return whole.rate
 
     def binds(self, values: Values) -> tuple[Resource, ...]:
         """Return the full resources that stop the workload with these values."""

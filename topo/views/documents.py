@@ -414,7 +414,7 @@ def _path_doubt(doubt: PathDoubt) -> Document:
         }
 
     best = doubt.best
-    how = measurement_of(best, doubt.answer.data_path) if best else None
+    how = measurement_of(best, doubt) if best else None
     return {
         **keys_of(doubt, "workload.name:workload answer.name:data_path answer.verdict"),
         **keys_of(doubt, "answer.rate answer.time at_most"),

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Final
 from topo.phrases import listed
 from topo.study.doubt import LEVEL
 from topo.units import format_ratio
-from topo.views.bands import band_ends, band_name, rates_between, settles_words
+from topo.views.bands import (
+    alike,
+    alike_names,
+    band_ends,
+    band_name,
+    idle_words,
+    rates_between,
+    settles_words,
+)
 from topo.views.diagram.chart import Chart, ticks
 from topo.views.diagram.geometry import Line, Rect, wrapped
 from topo.views.diagram.picture import Picture, Theme, theme_named
 from topo.views.sentences import rate_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topo.study.doubt import Doubt, PathDoubt, Swing
 
 _WIDE: Final = 960.0  # of the picture, in points
@@ -54,6 +64,15 @@ def draw_tornado(doubt: Doubt, *, theme: str = "light") -> Picture:
     return Picture(canvas.text, _WIDE, sheet.height, canvas.shapes)
 
 
+def _without_doubt(group: Sequence[PathDoubt]) -> str:
+    """Return why no guess makes a difference."""
+    answer, idle = group[0], idle_words(group)
+    if answer.rate_range is None:
+        reasons = (each.text for each in answer.answer.reasons if each.effect == "refused")
+        return f"However the guesses turn out: {listed(reasons, most=4)}"
+    return f"No guess changes it: {idle}" if idle else "No guess is on its way."
+
+
 class _Scale:
     """Rates of one answer along the width of the picture."""
 
@@ -72,11 +91,11 @@ class _Scale:
 
 
 class _Sheet(Chart):
-    """Paints one panel an answer, one below the other, each on a scale of its own."""
+    """Paints one panel for answers that say the same, below each other, each on its own scale."""
 
     def __init__(self, doubt: Doubt, theme: Theme) -> None:
-        self.doubt = doubt
-        heights = [self._height(answer) + _BETWEEN for answer in doubt.answers]
+        self.doubt, self.groups = doubt, alike(doubt.answers, advised=False)
+        heights = [self._height(group[0]) + _BETWEEN for group in self.groups]
         self.height = 2 * _MARGIN + _TITLE + sum(heights) + _LEGEND
         super().__init__((_WIDE, self.height), theme, f"{doubt.topology.name} doubt")
 
@@ -92,22 +111,19 @@ class _Sheet(Chart):
         (line,) = wrapped(title, _WIDE - 3 * _MARGIN, 17.5, lines=1)
         self.write((_MARGIN, _MARGIN + 8), Line(line, 16.0, bold=True))
         y = _MARGIN + _TITLE
-        for answer in self.doubt.answers:
-            self._panel(answer, y)
-            y += self._height(answer) + _BETWEEN
+        for group in self.groups:
+            self._panel(group, y)
+            y += self._height(group[0]) + _BETWEEN
         self._legend(y)
 
-    def _panel(self, answer: PathDoubt, top: float) -> None:
-        name = f"{answer.workload.name} by {answer.answer.name}"
-        said = f"{name}: {rate_words(answer.answer) or 'refused'} as figures are"
-        self.write((_MARGIN, top + 8), Line(said, 13.0, bold=True))
-        if answer.rate_range is None:
-            self.write((_MARGIN, top + _HEADER + 8), Line("However the guesses turn out.", 11.0))
-            return
-        if answer.certain:
-            idle = listed(map(band_name, answer.idle), most=4)
-            words = f"No guess changes it: {idle}" if idle else "No guess is on its way."
-            (words,) = wrapped(words, _WIDE - 3 * _MARGIN, 11.0, lines=1)
+    def _panel(self, group: Sequence[PathDoubt], top: float) -> None:
+        answer = group[0]
+        words = rate_words(answer.answer)
+        title = f"{alike_names(group)}: {f'{words} as figures are' if words else 'refused'}"
+        (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 13.0, lines=1)
+        self.write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
+        if answer.rate_range is None or answer.certain:
+            (words,) = wrapped(_without_doubt(group), _WIDE - 3 * _MARGIN, 11.0, lines=1)
             self.write((_MARGIN, top + _HEADER + 8), Line(words, tone="soft"))
             return
         scale = _Scale(answer)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from topo.phrases import listed, ranges, shortened
+from topo.phrases import listed
 from topo.study.doubt import DRAWS, LEVEL
 from topo.units import format_duration, format_rate, format_ratio
 from topo.views.bands import (
+    advice_words,
+    alike,
     band_ends,
     band_name,
     band_origin,
     between,
+    idle_words,
     measurement_of,
+    range_words,
     rates_between,
     settles_words,
+    times_between,
+    unknown_words,
 )
-from topo.views.resources import classes_of
 from topo.views.sentences import rate_words, time_words
 from topo.views.text.answers import basis_note
 from topo.views.text.page import (
@@ -27,6 +32,7 @@ from topo.views.text.page import (
     Heading,
     Table,
     Text,
+    grouped,
     right,
     table,
     title_of,
@@ -42,55 +48,65 @@ _MOST: Final = 6  # names in a line
 
 
 def doubt_page(doubt: Doubt) -> Iterator[Block]:
-    """Yield each answer's range, a tornado of what makes it, and what to measure first."""
+    """Yield each answer's range, a tornado of what makes it, and what to measure first.
+
+    Answers that say the same stand together.
+    """
     yield Heading(title_of(doubt.topology))
+    shown = doubt.answers
     if not doubt.bands:
-        if any(answer.rate_range for answer in doubt.answers):
+        if any(answer.rate_range for answer in shown):
             yield Text("Nothing here is a guess: no figure on the way of any answer is uncertain.")
-        for answer in doubt.answers:
-            if answer.unknown or answer.rate_range is None or answer.answer.time_range:
-                yield Heading(f"{answer.workload.name} by {answer.answer.name}")
-                yield from _answer(answer)
+        shown = tuple(
+            answer
+            for answer in shown
+            if answer.unknown or answer.rate_range is None or answer.answer.time_range
+        )
+    for group in alike(shown):
+        for workload, answers in grouped(group, lambda answer: answer.workload.name).items():
+            names = listed(answer.answer.name for answer in answers)
+            sentence = workload_sentence(answers[0].workload)
+            yield Heading(f"{workload} by {names}: {sentence}")
+        yield from _answer(group)
+    if not doubt.bands:
         yield basis_note(doubt.basis)
         return
-    for answer in doubt.answers:
-        sentence = workload_sentence(answer.workload)
-        yield Heading(f"{answer.workload.name} by {answer.answer.name}: {sentence}")
-        yield from _answer(answer)
     yield Heading("Where the bands come from")
     yield Bullets(
         tuple(f"{band_name(band)}, {band_ends(band)}: {band_origin(band)}." for band in doubt.bands)
     )
     yield basis_note(doubt.basis)
-    yield Text(
-        f"A range holds {format_ratio(LEVEL)} of {DRAWS} draws of all bands at once, or more. Half "
-        "of the draws of a band lie below its figure and half above, evenly; the same figure of "
-        "several parts is drawn once. What turns out better makes up for nothing at the lower end, "
-        "and what turns out worse for nothing at the upper.",
-        dim=True,
-    )
+    if not all(answer.certain or answer.rate_range is None for answer in doubt.answers):
+        yield Text(
+            f"A range holds {format_ratio(LEVEL)} of {DRAWS} draws of all bands at once, or more. "
+            "Half of the draws of a band lie below its figure and half above, evenly; the same "
+            "figure of several parts is drawn once. What turns out better makes up for nothing at "
+            "the lower end, and what turns out worse for nothing at the upper.",
+            dim=True,
+        )
 
 
-def _answer(answer: PathDoubt) -> Iterator[Block]:
+def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
+    answer = group[0]
     path = answer.answer
-    if answer.rate_range is None or answer.extremes is None:
+    if answer.rate_range is None:
         why = (reason.text for reason in path.reasons if reason.effect == "refused")
         yield Text(f"It is refused, however the guesses turn out: {listed(why, most=_MOST)}.")
         return
-    nominal = ", ".join(filter(None, (rate_words(path), time_words(path))))
+    idle = idle_words(group)
     if answer.certain:
-        idle = listed(map(band_name, answer.idle), most=_MOST)
-        changes = "changes" if len(answer.idle) == 1 else "change"
+        changes = (
+            "changes" if len({band for each in group for band in each.idle}) == 1 else "change"
+        )
         sure = (
             f"however the guesses turn out: {idle} {changes} nothing" if idle else "without a guess"
         )
-        yield Text(f"{nominal}, {sure}.")
+        yield Text(f"{_nominal(group)}, {sure}.")
     else:
-        yield Text(f"At {format_ratio(LEVEL)}: {range_words(answer)}; as figures are, {nominal}.")
+        yield Text(f"At {format_ratio(LEVEL)}: {_range(group)}.")
         yield _tornado(answer)
         yield from _advice(answer)
-        if answer.idle:
-            idle = listed(map(band_name, answer.idle), most=_MOST)
+        if idle:
             yield Text(f"Nothing changes with {idle}, within the band.", dim=True)
     if path.time_range is not None and answer.workload.efficiency is not None:
         ratios = between(*map(format_ratio, answer.workload.efficiency))
@@ -99,15 +115,32 @@ def _answer(answer: PathDoubt) -> Iterator[Block]:
     yield from _unknown(answer)
 
 
-def range_words(answer: PathDoubt) -> str:
-    """Return the range of an answer: rates, and times where somebody said a size."""
-    assert answer.rate_range is not None
-    most = "at most " * answer.at_most
-    words = most + rates_between(answer.rate_range)
-    if answer.time_range is not None:
-        least = "at least " * answer.at_most
-        words += ", " + least + between(*map(format_duration, answer.time_range))
-    return words
+def _of_workloads(group: Iterable[PathDoubt]) -> list[PathDoubt]:
+    """Return one answer for each workload: by all data paths that stand together it is the same."""
+    return list({answer.workload.name: answer for answer in group}.values())
+
+
+def _nominal(group: Sequence[PathDoubt]) -> str:
+    """Return the rate with all figures as they are, and how long each workload takes at it."""
+    times = {each.workload.name: time_words(each.answer) for each in _of_workloads(group)}
+    rate = rate_words(group[0].answer)
+    if len(times) == 1:
+        return ", ".join(filter(None, (rate, *times.values())))
+    timed = [f"{name} {time}" for name, time in times.items() if time]
+    return ", ".join((rate, *timed))
+
+
+def _range(group: Sequence[PathDoubt]) -> str:
+    """Return between what rate and times lie, and what they are as figures are."""
+    if len({each.workload.name for each in group}) == 1:
+        return f"{range_words(group[0])}; as figures are, {_nominal(group)}"
+    rates = "at most " * group[0].at_most + rates_between(group[0].rate_range or (0.0, 0.0))
+    timed = [
+        f"{each.workload.name} {times}"
+        for each in _of_workloads(group)
+        if (times := times_between(each))
+    ]
+    return f"{', '.join((rates, *timed))}; as figures are, {_nominal(group)}"
 
 
 def _tornado(answer: PathDoubt) -> Table:
@@ -129,8 +162,8 @@ def _tornado(answer: PathDoubt) -> Table:
     columns = (
         wide("not certain"),
         wide("its band"),
-        right("rate with the least"),
-        right("with the most"),
+        right("at its least"),
+        right("at its most"),
         "",
         right("settles"),
     )
@@ -152,26 +185,11 @@ def _tornado(answer: PathDoubt) -> Table:
 
 def _advice(answer: PathDoubt) -> Iterator[Block]:
     best = answer.best
-    if best is None:
-        return
-    binding, how = best.binding, measurement_of(best, answer.answer.data_path)
-    words = f"Measure first: {band_name(best.band)}"
-    if binding:
-        words += f", on {classes_of(binding)} ({shortened(r.name for r in binding[:_MOST])})"
-    words += f". It is expected to settle {settles_words(best)} of the range."
-    if how is not None:
-        words += f" `{how.command}`; {how.then}."
-    yield Text(words)
+    if best is not None:
+        how = measurement_of(best, answer)
+        yield Text(f"{advice_words(answer)}{f' `{how.command}`; {how.then}.' if how else ''}")
 
 
 def _unknown(answer: PathDoubt) -> Iterator[Block]:
-    if not answer.unknown:
-        return
-    names = listed(ranges(each.resource.name for each in answer.unknown), most=_MOST)
-    loads = [unknown.load for unknown in answer.unknown]
-    most = format_rate(max(loads))
-    yield Text(
-        f"Unknown, with no figure at all: how much passes {names}. The range is what is known at "
-        f"most; below {most}{' each' if len(loads) > 1 else ''} it would be less, and nobody "
-        "says how much.",
-    )
+    if words := unknown_words(answer):
+        yield Text(words)
