@@ -15,7 +15,6 @@ from topo.errors import Finding
 from topo.flows.demands import GUESSED_CORE_COPY, UseMatrix, at_basis
 from topo.phrases import brief, counted
 from topo.records import dataclass
-from topo.routes.route import Policy
 from topo.solve.system import TIE, rounded
 from topo.study.answer import bottlenecks_of, completion, shared, solved
 from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
@@ -26,6 +25,7 @@ from topo.topology.topology import Capacity, Resource, Topology
 from topo.units import format_rate
 
 if TYPE_CHECKING:
+    from topo.routes.route import Policy
     from topo.solve.equivalence import Folded
 
 DRAWS: Final = 400
@@ -202,7 +202,6 @@ def doubt(
     >>> doubted.best.band.key, [round(rate / 1e9, 1) for rate in doubted.rate_range]
     ('efficiency', [48.7, 49.7])
     """
-    policy = policy or Policy()
     comparison = compare(
         topology,
         workload=workload,
@@ -212,13 +211,20 @@ def doubt(
         at=at,
         policy=policy,
     )
+    return doubt_of(comparison, progress=progress)
+
+
+def doubt_of(
+    comparison: Comparison, *, progress: Callable[[int, int], None] | None = None
+) -> Doubt:
+    """Return how sure the answers of a comparison are; `progress` as of `doubt`."""
     asked = [(answer, path) for answer in comparison.workloads for path in answer.paths]
     answers = []
     for done, (answer, path) in enumerate(asked):
         if progress is not None:
             progress(done, len(asked))
         answers.append(_doubted(comparison, answer, path))
-    return Doubt(comparison.topology, at, tuple(answers), comparison.findings)
+    return Doubt(comparison.topology, comparison.basis, tuple(answers), comparison.findings)
 
 
 def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) -> PathDoubt:

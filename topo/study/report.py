@@ -17,6 +17,7 @@ from topo.routes.usage import alone, total_use
 from topo.study.answers import Comparison, LadderEnd, PathAnswer, Rung, WorkloadAnswer
 from topo.study.bottleneck import ladder_of
 from topo.study.compare import compare
+from topo.study.doubt import Doubt, doubt_of
 from topo.study.question import joins
 from topo.study.timeline import AtOnce, at_once
 from topo.topology.build import build_topology
@@ -88,6 +89,9 @@ class Report:
         The workloads run at once, by each data path that all can take; `None` for one alone.
     localities
         The locality class of every pair of GPUs and cards; of many servers, in the first one.
+    doubt
+        How sure the comparison's answers are: where it is theoretical, the achievable ones, since
+        in theory there is little to doubt.
     findings
         What it rests on.
     """
@@ -96,6 +100,7 @@ class Report:
     workloads: tuple[WorkloadReport, ...]
     together: AtOnce | None
     localities: Mapping[str, Mapping[str, str]]
+    doubt: Doubt
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -122,7 +127,7 @@ def report(
     topology, workload, via, source, target, at, policy
         As for `topo.compare`.
     progress
-        Is told how many data paths are answered, and of how many.
+        Is told how many answers are done with, and of how many.
 
     Examples
     --------
@@ -134,15 +139,19 @@ def report(
     written = topology.description.folded
     if topology.folding is None and written is not None and len(topology.devices) >= _FOLDED_FROM:
         topology = build_topology(written, fold_from=_FOLDED_FROM)
-    comparison = compare(
-        topology,
-        workload=workload,
-        via=via,
-        source=source,
-        target=target,
-        at=at,
-        policy=policy,
-    )
+
+    def compared(basis: Basis) -> Comparison:
+        return compare(
+            topology,
+            workload=workload,
+            via=via,
+            source=source,
+            target=target,
+            at=basis,
+            policy=policy,
+        )
+
+    comparison = compared(at)
     other_paths = {
         answer.workload.name: [
             path.name
@@ -154,7 +163,8 @@ def report(
     }
     # every card serves every endpoint, as the pairs are asked about one by one
     router = Router(topology, replace(policy or Policy(), nics="stripe"))
-    total, done = sum(map(len, other_paths.values())), 0
+    others, done = sum(map(len, other_paths.values())), 0
+    total = others + sum(len(answer.paths) for answer in comparison.workloads)
     workloads = []
     for answer in comparison.workloads:
         paths = list(answer.paths)
@@ -182,11 +192,16 @@ def report(
     rows, server = matrix_devices(topology), topology.tree.server_of
     if len(rows) > _MOST_ROWS:
         rows = tuple(row for row in rows if server(row.name) == server(rows[0].name))[:_MOST_ROWS]
+    doubted = doubt_of(
+        compared("achievable") if at == "theoretical" else comparison,
+        progress=progress and (lambda of_doubt, _: progress(others + of_doubt, total)),
+    )
     return Report(
         comparison=comparison,
         workloads=tuple(workloads),
         together=at_once(comparison),
         localities=matrix(topology, devices=rows),
+        doubt=doubted,
         findings=(*topology.findings, *comparison.findings),
     )
 

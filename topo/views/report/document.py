@@ -12,6 +12,7 @@ from topo.study.answers import OwnLimit
 from topo.study.bottleneck import NOT_FOR_SALE
 from topo.views.documents import comparison_document
 from topo.views.json import Document, Exact, Shape, keys_of
+from topo.views.report.doubt import doubt_part
 from topo.views.resources import CLASS_WORDS
 from topo.views.sentences import cited, sentence
 
@@ -219,6 +220,7 @@ def report_document(report: Report, *, command: Sequence[str]) -> Document:
         ),
         "workloads": workloads,
         "timelines": timelines,
+        "doubt": doubt_part(report.doubt),
         "matrices": matrices,
         "classes": {
             kind: {"one": words[0], "many": words[1], "for_sale": kind not in NOT_FOR_SALE}

@@ -3,6 +3,7 @@
 import { AnswerView, CompareView, LadderView, QuestionView, WorthView } from "./answer.js";
 import { FlowView, PairView, TimelineView } from "./charts.js";
 import { byId, h, write } from "./dom.js";
+import { DoubtView } from "./doubt.js";
 import { Model } from "./model.js";
 import { PictureView } from "./picture.js";
 import { ResourceView } from "./resources.js";
@@ -17,7 +18,7 @@ const views = [new AnswerView(model), picture, resources];
 const timeline = new TimelineView(model);
 const later = [
   new QuestionView(model), new CompareView(model), new LadderView(model), new WorthView(model),
-  new FlowView(model), new PairView(model), timeline,
+  new DoubtView(model), new FlowView(model), new PairView(model), timeline,
 ];
 picture.onpick = (places) => resources.pick(places);
 

@@ -263,12 +263,16 @@ export class Model {
     this.update();
   }
 
+  /** The command line that asks a verb about the chosen answer, changes apart. */
+  words(verb) {
+    const words = ["topo", verb, ...this.page.command.map(quoted)];
+    if (this.page.asks_workload) words.push("--workload", quoted(this.question.name));
+    return [...words, "--via", quoted(this.chosen.data_path)].join(" ");
+  }
+
   /** The command line with the same answer, and the changes that no `--set` can say. */
   command() {
-    const words = ["topo", "compare", ...this.page.command.map(quoted)];
-    if (this.page.asks_workload) words.push("--workload", quoted(this.question.name));
-    words.push("--via", quoted(this.chosen.data_path));
-    const lines = [words.join(" ")], unsaid = [];
+    const lines = [this.words("compare")], unsaid = [];
     for (const [knob, text] of this.changes) {
       const { set } = this.resources[knob];
       if (set) lines.push(`--set ${quoted(`${set[0]}${set[1] > 1 ? text / set[1] : text} GB/s`)}`);

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # In the order in which they need each other: together they are one module.
 MODULES: Final = (
     *("solver.js", "words.js", "dom.js", "model.js", "picture.js", "resources.js", "answer.js"),
-    *("charts.js", "main.js"),
+    *("charts.js", "doubt.js", "main.js"),
 )
 _ROOM: Final = 298_000  # bytes of a page: pictures of routes that come later are left out
 _MOST_NAMES: Final = 16  # of resources, and ranges of them, that have a figure from one source

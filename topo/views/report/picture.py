@@ -235,12 +235,15 @@ def _shape(element: Element, tag: str, *, coloured: bool) -> Iterator[list[Any]]
     looks: dict[str, str | float] = {}
     for name in _LOOKS if coloured else ():
         value = element.get(name) or ("1" if (name, shown) == ("stroke-width", "rect") else None)
-        if value is None or value == _DEFAULTS.get(name):
+        if value is None:
             continue
-        if (name, value) in _CLASSES:
-            classes.append(_CLASSES[name, value])
+        look = _number(value) if _DECIMAL.fullmatch(value) else value
+        if str(look) == _DEFAULTS.get(name):
+            continue
+        if (name, str(look)) in _CLASSES:
+            classes.append(_CLASSES[name, str(look)])
         else:
-            looks[name] = _number(value) if _DECIMAL.fullmatch(value) else value
+            looks[name] = look
     if tag == "path":
         place: Sequence[str | float] = box or (_course(element.get("d", "")),)
     else:
