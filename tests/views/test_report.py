@@ -60,6 +60,38 @@ def test_the_page_and_json_are_one_document():
     assert document["certified"] is True
 
 
+@pytest.mark.parametrize("at", ["theoretical", "achievable", "measured"])
+def test_the_doubt_in_it_is_that_of_the_verb(at):
+    """In theory there is little to doubt: beside theoretical answers it is the achievable one."""
+    shown = document_in(page_of("dgx-h100", at=at))["doubt"]
+    asked = topo.doubt(topo.load("dgx-h100"), at="measured" if at == "measured" else "achievable")
+    assert (shown["basis"], shown["level"], shown["draws"]) == (asked.basis, 0.9, 400)
+    assert len(shown["answers"]) == len(asked.answers) == 4
+    for answer, wanted in zip(shown["answers"], asked.answers, strict=True):
+        assert (answer["workload"], answer["data_path"]) == (
+            wanted.workload.name,
+            wanted.answer.name,
+        )
+        assert answer["rate_range_bytes_per_s"] == pytest.approx(wanted.rate_range)
+        assert [swing["low_rate_bytes_per_s"] for swing in answer["swings"]] == pytest.approx(
+            [swing.low_rate for swing in wanted.swings]
+        )
+    assert {band["name"] for band in shown["bands"]} >= {"efficiency of pcie 5"}
+
+
+def test_a_refused_answer_has_no_doubt_in_it():
+    answers = document_in(page_of("workstation-4gpu"))["doubt"]["answers"]
+    assert [answer["data_path"] for answer in answers] == ["legacy"]
+
+
+def test_the_doubt_of_servers_that_are_alike_is_theirs():
+    (shown, _), asked = (
+        report(topo.load("pod-32"), via=["legacy"]).doubt.answers,
+        topo.doubt(topo.load("pod-32"), via=["legacy"]),
+    )
+    assert shown.rate_range == pytest.approx(asked.answers[0].rate_range)
+
+
 def test_its_policy_names_the_hashes_of_its_style_and_script_and_forbids_all_else():
     html = page_of("gds-textbook", workload="load")
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)

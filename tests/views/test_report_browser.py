@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 
 import topo
+from tests.machines import ONE_SOCKET
 from tests.views.browser import AUDIT, AXE, FAINT, Watched, chromium, needs_axe, needs_browser
 from topo.description.locating import builtin_names
 from topo.flows.demands import System
@@ -18,8 +19,10 @@ from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
 from topo.study.answer import bottlenecks_of, completion
 from topo.study.report import report
+from topo.units import format_rate
+from topo.views.bands import advice_words, band_ends, band_name, range_words, settles_words
 from topo.views.report.page import report_page
-from topo.views.sentences import caption
+from topo.views.sentences import caption, rate_words, time_words
 
 pytestmark = needs_browser
 
@@ -646,9 +649,83 @@ def test_a_link_with_anything_in_it_opens(shown, fragment):
     assert page.ask("() => topo.model.changes.size") == 0
 
 
+# --- how sure the answer is -----------------------------------------------------------------------
+
+
+def chosen(page, workload: str, path: str) -> str:
+    """Choose an answer, and return what the page says of how sure it is."""
+    page.ask(
+        "([workload, path]) => { const {model} = topo;"
+        " model.workload = model.page.workloads.findIndex((each) => each.name === workload);"
+        " model.ask(model.workload,"
+        " model.question.paths.findIndex((each) => each.data_path === path)); }",
+        [workload, path],
+    )
+    page.page.wait_for_timeout(150)
+    return page.page.inner_text("#doubt")
+
+
+def test_doubt_is_of_the_chosen_answer_in_topos_words(shown):
+    whole = report(topo.load("l40s-two-switches"))
+    page = shown(whole)
+    kinds = set()
+    for answer in whole.doubt.answers:
+        said = chosen(page, answer.workload.name, answer.answer.name)
+        nominal = f"{rate_words(answer.answer)}, {time_words(answer.answer)}"
+        kinds.add(answer.certain)
+        if answer.certain:
+            assert f"{nominal}, however the guesses turn out" in said
+            assert page.ask("() => document.querySelector('#doubt svg')") is None
+            continue
+        assert f"At 90 %: {range_words(answer)}; as figures are, {nominal}." in said
+        assert advice_words(answer) in said
+        words = page.page.get_attribute("#doubt svg", "aria-label")
+        for swing in answer.swings:
+            rates = f"{format_rate(swing.low_rate)} with its least"
+            settles = f"settles {settles_words(swing)}"
+            assert f"{band_name(swing.band)}, {band_ends(swing.band)}: {rates}" in words
+            assert settles in words
+            assert settles in said
+        assert said.count("It is about achievable rates") == 1
+    assert kinds == {True, False}
+
+
+def test_doubt_of_another_data_path_is_a_command(shown):
+    page = shown(report(topo.load("dgx-h100")))
+    said = chosen(page, "load", "mmap")
+    assert "This page has it of legacy and direct alone." in said
+    assert "topo doubt dgx-h100 --workload load --via mmap" in said
+
+
+def test_sliders_have_no_part_in_the_doubt_and_the_page_says_so(shown):
+    page = shown(report(topo.load("dgx-h100"), at="achievable"))
+    before = chosen(page, "load", "legacy")
+    assert "achievable" not in before, "as all of the page is"
+    assert "Sliders" not in before
+    page.ask(
+        "() => topo.model.change(topo.model.resources.find("
+        "(each) => each.id === 'ram0/bus').knob, '90')"
+    )
+    page.page.wait_for_timeout(150)
+    after = page.page.inner_text("#doubt")
+    assert after.startswith("Sliders have no part in this: it is about the file as written.")
+    assert after.endswith(before)
+
+
+def test_names_and_sources_in_the_doubt_are_text(shown):
+    text = "<img src=x onerror=alert(1)>"
+    figure = f"{{value: 40 GB/s, range: 20-50 GB/s, kind: guess, source: '{text}'}}"
+    box = ONE_SOCKET.replace("ram0: dram", f"ram0: {{part: dram, bus: {figure}}}")
+    page = shown(report(topo.loads(box), workload="load", via=["legacy"]))
+    page.page.click("#doubt summary")
+    assert text in page.page.inner_text("#doubt")
+    assert page.ask("() => document.querySelector('#doubt img')") is None
+
+
 @needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_has_nothing_to_say(shown, scheme):
-    page = shown(report(topo.load("gds-textbook")), color_scheme=scheme, bypass_csp=True)
+@pytest.mark.parametrize("name", ["gds-textbook", "l40s-two-switches"])
+def test_axe_has_nothing_to_say(shown, scheme, name):
+    page = shown(report(topo.load(name)), color_scheme=scheme, bypass_csp=True)
     page.ask(AXE.read_text(encoding="utf-8"))
     assert page.ask(AUDIT) == []
