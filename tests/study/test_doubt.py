@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import topo
 from topo.catalogue.part import Figure
-from topo.description.locating import builtin_text
+from topo.description.locating import builtin_names, builtin_text
 from topo.flows.demands import System
 from topo.solve.maxmin import max_min
 from topo.study.answer import completion, shared
 from topo.study.bands import Band, Uncertain, band_of, positions, value_at, values_at
 from topo.study.doubt import LEVEL, Doubt, PathDoubt, doubt
-from topo.study.question import ask
+from topo.study.question import ask, ask_collective, ask_need
 from topo.topology.build import build_topology, load
 from topo.topology.varying import Varying
 
@@ -92,6 +92,59 @@ def test_every_guess_of_the_catalogue_on_a_way_has_a_width() -> None:
             assert band.low < band.high
 
 
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_band_holds_its_figure(name: str) -> None:
+    """A range that is in another unit than its figure would not: a share beside a rate, say."""
+    comparison = topo.compare(load(name), at="achievable")
+    for answer in comparison.workloads:
+        for path in answer.paths:
+            if path.matrix is None:
+                continue
+            for band in Uncertain(comparison.topology, path.matrix.resources, "achievable").bands:
+                assert 0 < band.low <= band.middle <= band.high
+                assert band.low < band.high
+
+
+def test_switches_that_reduce_are_in_doubt_by_their_share() -> None:
+    machine = load("dgx-h100").replace({"settings.nvlink-sharp": "on"})
+    reduce = ask_collective(machine, "all-reduce", over="gpu[0-7]", size=8e9)
+    answer = _of(doubt(machine, workload=reduce, via=["peer-nvlink"]), "peer-nvlink")
+    (swing,) = answer.swings
+    assert swing.high_rate == answer.answer.rate
+    assert swing.low_rate == pytest.approx(swing.high_rate * 82 / 85)
+
+
+# --- what models ask for --------------------------------------------------------------------------
+
+
+def test_a_guessed_computation_time_is_a_band_of_what_a_model_asks_for() -> None:
+    """MLPerf Storage has no time of 3D U-Net on a B200: half of an H100's is a guess."""
+    machine = load("dell-xe9685l")
+    need = ask_need(machine, "unet3d")
+    answer = _of(doubt(machine, workload=need, via=["legacy"]), "legacy")
+    (swing,) = answer.swings
+    assert swing.band.owners == ("unet3d",)
+    assert swing.band.figure.source == "146.6 MB x 7 / 162 ms"
+    rate = 8 * 146.600628e6 * 7 / 0.162
+    assert answer.answer.rate == pytest.approx(rate)
+    assert (swing.low_rate, swing.high_rate) == pytest.approx((0.5 * rate, 1.5 * rate))
+    published = load("dgx-h100")
+    assert _of(doubt(published, workload=ask_need(published, "unet3d")), "legacy").certain
+
+
+def test_the_range_of_a_computation_time_is_one_of_the_rate() -> None:
+    words = "{value: 0.3 s, range: 0.2-0.4 s, source: three runs}"
+    text = builtin_text("gds-textbook").replace(
+        "\ndevices:", f"\nneeds:\n  ours: {{like: unet3d, step: {{h100: {words}}}}}\ndevices:", 1
+    )
+    machine = topo.loads(text)
+    answer = _of(doubt(machine, workload=ask_need(machine, "ours"), via=["direct"]), "direct")
+    (swing,) = answer.swings
+    slow, fast = (8 * 146.600628e6 * 7 / seconds for seconds in (0.4, 0.2))
+    assert (swing.low_rate, swing.high_rate) == pytest.approx((slow, fast))
+    assert swing.band.stated
+
+
 # --- other figures without new routes -------------------------------------------------------------
 
 
@@ -158,6 +211,49 @@ def test_one_part_eight_times_moves_together() -> None:
     (swing,) = (swing for swing in answer.swings if swing.band.key == "read")
     assert {r.name for r in swing.touches} == {f"nvme{number}/read" for number in range(8)}
     assert swing.high_rate == pytest.approx(8 * 0.88 * 7.877e9, rel=1e-3)
+
+
+_DRIVES = """
+topo: 1
+name: drives
+devices:
+  nvme[0-1]: {part: nvme-gen5-7.68tb, write: 4 GB/s}
+  cpu0: xeon-8480c
+  ram0: {part: ddr5-4800, channels: 8, efficiency: 70 %}
+  gpu0: h100-pcie-80gb
+links:
+  - nvme -- cpu0: pcie 5 x4
+  - ram0 -- cpu0: memory-bus
+  - gpu0 -- cpu0: pcie 5 x16
+workloads:
+  load: {read: 100 GB, from: nvme, to: gpu0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sources", "upper", "lower"),
+    [
+        # One figure: the rate is twice it, and nine tenths of its way up and down hold 90 %.
+        (("a class", "a class"), 0.9, 0.9),
+        # Two figures: the rate is twice the less. Both have to be above x for more, each in half of
+        # the draws: ((1 - x) / 2)^2 = 5 %; for less one is enough: 1 - ((1 + x) / 2)^2 = 5 %.
+        (("one drive", "the other"), 1 - 2 * 0.05**0.5, 2 * 0.95**0.5 - 1),
+    ],
+)
+def test_one_figure_is_drawn_once_and_two_are_drawn_apart(
+    sources: tuple[str, str], upper: float, lower: float
+) -> None:
+    figure = "{{value: 6 GB/s, range: 5-8 GB/s, kind: guess, source: {0}}}"
+    changes = {f"nvme{number}.read": figure.format(text) for number, text in enumerate(sources)}
+    text = _DRIVES.replace("nvme[0-1]: {", "nvme0: {read: FIRST, ", 1)
+    first, second = changes.values()
+    text = text.replace("FIRST", first).replace(
+        "  cpu0:", f"  nvme1: {{read: {second}, part: nvme-gen5-7.68tb, write: 4 GB/s}}\n  cpu0:", 1
+    )
+    answer = _of(doubt(topo.loads(text), via=["legacy"]), "legacy")
+    assert answer.answer.rate == pytest.approx(12e9)
+    expected = (12e9 - lower * 2e9, 12e9 + upper * 4e9)
+    assert answer.rate_range == pytest.approx(expected, rel=0.01)
 
 
 def test_serial_stages_take_a_core_at_its_least() -> None:
@@ -318,6 +414,66 @@ def test_the_widest_is_measured_first() -> None:
     settled = {swing.band.key: swing.settles for swing in answer.swings}
     assert answer.swings[0] == answer.best
     assert settled["efficiency"] == max(settled.values()) > 2 * settled["read"]
+
+
+_THREE = [
+    # RAM's efficiency, the storage's rate in GB/s, the slot's efficiency: value, least and most
+    ((70, 50, 75), (13.5, 12, 15), (21.5, 19, 24)),
+    ((70, 62, 75), (13.5, 8, 15), (21.5, 20, 23)),
+    ((70, 66, 72), (13.4, 12, 18), (21.5, 12, 26)),
+    ((70, 60, 90), (13.5, 11, 16), (22.0, 18, 28)),
+    ((70, 40, 72), (13.0, 12.8, 13.2), (20.0, 19, 30)),
+]
+
+
+@pytest.mark.parametrize("figures", _THREE)
+def test_what_is_measured_first_settles_most_by_brute_force(
+    figures: tuple[tuple[float, float, float], ...],
+) -> None:
+    """The box by legacy: a byte crosses the RAM's bus four times, the slot and the storage once.
+
+    rate = min(76.8 GB/s x RAM's efficiency / 4, storage, 63.0 GB/s x slot's efficiency)
+    """
+    ram, read, slot = figures
+    machine = _box(
+        ram_efficiency=_ranged(*ram, "%"), read=_ranged(*read, "GB/s"), slot=_ranged(*slot, "%")
+    )
+    answer = _of(doubt(machine, workload="load"), "legacy")
+    factors = (0.768 / 4, 1.0, 63.0153846 / 100)
+
+    def rate(places: tuple[float, ...]) -> float:
+        ends = (
+            high if place > 0 else low
+            for place, (_, low, high) in zip(places, figures, strict=True)
+        )
+        values = (
+            middle + abs(place) * (end - middle)
+            for place, (middle, _, _), end in zip(places, figures, ends, strict=True)
+        )
+        return min(factor * value for factor, value in zip(factors, values, strict=True))
+
+    generator = random.Random(3)
+    draws = [tuple(generator.uniform(-1, 1) for _ in figures) for _ in range(4000)]
+
+    def spread(measured: int | None = None, outcome: float = 0.0) -> float:
+        rates = sorted(
+            rate(tuple(outcome if at == measured else place for at, place in enumerate(draw)))
+            for draw in draws
+        )
+        return rates[int(0.95 * len(rates))] - rates[int(0.05 * len(rates))]
+
+    outcomes = [(2 * step + 1) / 20 - 1 for step in range(20)]
+    settled = [
+        1 - sum(spread(number, outcome) for outcome in outcomes) / len(outcomes) / spread()
+        for number in range(3)
+    ]
+    assert answer.answer.rate == pytest.approx(rate((0.0, 0.0, 0.0)) * 1e9, rel=1e-6)
+    assert answer.best is not None
+    found = {(swing.band.key, swing.band.middle): swing.settles for swing in answer.swings}
+    keys = [("efficiency", ram[0] / 100), ("read", read[0] * 1e9), ("efficiency", slot[0] / 100)]
+    told = [found.get(key, 0.0) for key in keys]
+    assert told == pytest.approx([max(part, 0.0) for part in settled], abs=0.06)
+    assert settled[told.index(max(told))] > max(settled) - 0.06
 
 
 def test_what_alone_moves_the_answer_settles_all_of_it() -> None:

@@ -88,7 +88,8 @@ class Need:
         size, count, seconds = known
         formula = f"{format_size(size)} x {count:g} / {format_duration(seconds)}"
         kind: FigureKind = "guess" if step.kind == "guess" else "formula"
-        return Figure(size * count / seconds, kind, formula)
+        between = step.range and (size * count / step.range[1], size * count / step.range[0])
+        return Figure(size * count / seconds, kind, formula, range=between)
 
     @property
     def token(self) -> Figure | None:

@@ -292,10 +292,16 @@ def _reductions(topology: Topology, gpus: Sequence[str]) -> Iterator[Resource]:
             for step in steps
             if step.resource
         )
+        low, high = least.range or (None, None)
+        planned = replace(
+            least,
+            value=rate * (least.value or 0.0),
+            range=None if low is None or high is None else (rate * low, rate * high),
+        )
         yield Resource(
             name=f"{name}/nvlink-sharp",
             kind="in-switch",
-            capacity=Capacity(_NO_LIMIT, replace(least, value=rate * (least.value or 0.0))),
+            capacity=Capacity(_NO_LIMIT, planned),
             device=name,
             limited_by=f"{topology[steps[0].target].part.name}, of its links",
         )

@@ -12,7 +12,8 @@ from topo.catalogue.part import Figure
 from topo.description.description import Basis, Workload
 from topo.display import Displayed
 from topo.errors import Finding
-from topo.flows.demands import GUESSED_CORE_COPY, UseMatrix, at_basis
+from topo.flows.demands import GUESSED_CORE_COPY, Demand, UseMatrix, at_basis
+from topo.flows.needs import accelerators_at, rate_of_one
 from topo.phrases import brief, counted
 from topo.records import dataclass
 from topo.solve.system import TIE, rounded
@@ -231,7 +232,7 @@ def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) ->
     workload = asked.workload
     if path.matrix is None:
         return PathDoubt(workload, path)
-    asking = _Asking(comparison.topology, path.matrix, sized=workload.sized)
+    asking = _Asking(comparison.topology, path.matrix, workload)
     bands = asking.bands
     middle = [band.middle for band in bands]
     nominal = asking.rate(middle)
@@ -334,20 +335,39 @@ def _stage_resources(topology: Topology, matrix: UseMatrix) -> Iterator[Resource
         yield Resource(name, "cpu-copy", Capacity(figure), host, limited_by="one core")
 
 
+def _need_limits(topology: Topology, workload: Workload, matrix: UseMatrix) -> list[Resource]:
+    """Return what a model asks for behind each endpoint, as a resource; none where none asks."""
+    need = workload.need
+    if need is None or need.asks != "needs":
+        return []
+    figures = (rate_of_one(topology, need, demand.endpoint) for demand in matrix.demands)
+    return [
+        Resource(need.model.name, "workload-limit", Capacity(figure), "", "", need.model.name)
+        for figure in figures
+    ]
+
+
 class _Asking:
     """One answer, asked again with other figures: the routes stay, the capacities change.
 
     Demands and resources that no figure tells apart are solved as one.
     """
 
-    def __init__(self, topology: Topology, matrix: UseMatrix, *, sized: bool) -> None:
-        self._topology, self._matrix, self._sized = topology, matrix, sized
+    def __init__(self, topology: Topology, matrix: UseMatrix, workload: Workload) -> None:
+        self._topology, self._matrix, self._workload = topology, matrix, workload
+        self._sized = workload.sized
         # What one worker's stages take one after the other limits it whatever others do.
         self._serial = any(demand.route.data_path.stages == "serial" for demand in matrix.demands)
         self._stages = tuple(_stage_resources(topology, matrix)) if self._serial else ()
-        resources = (*matrix.resources, *self._stages)
+        self._needs = tuple(_need_limits(topology, workload, matrix))
+        resources = (*matrix.resources, *self._stages, *self._needs)
         self._uncertain = Uncertain(topology, resources, matrix.basis)
         self.bands = self._uncertain.bands
+        classes = self._uncertain.classes[len(resources) - len(self._needs) :]
+        self._need_classes = (
+            classes if any(map(self._uncertain.touched.__getitem__, classes)) else ()
+        )
+        self._has_limits = self._serial or bool(self._need_classes)  # that bands change
         self._rates: dict[tuple[float, ...], float] = {}
         self._answers: AnswersByCapacity[float] = AnswersByCapacity()
 
@@ -358,7 +378,7 @@ class _Asking:
         matrix = self._matrix
         kinds: dict[object, int] = {}
         own = (
-            (demand.limit, demand.size, demand.count, self._serial and place)
+            (demand.limit, demand.size, demand.count, self._has_limits and place)
             for place, demand in enumerate(matrix.demands)
         )
         colours = [float(kinds.setdefault(key, len(kinds) + 1)) for key in own]
@@ -396,16 +416,30 @@ class _Asking:
     def _with_values(self, values: Values) -> UseMatrix:
         rates = self._uncertain.rates(values)
         matrix = self._small.with_capacities(rates[kind] for kind in self._kinds)
-        if not self._serial:
+        if not self._has_limits:
             return matrix
-        topology = self._with_stages(rates)
-        demands = (at_basis(topology, demand, matrix.basis) for demand in matrix.demands)
-        limits = tuple(demand.limit for demand in demands)
+        topology = self._with_stages(rates) if self._serial else self._topology
+        demands = map(self._with_need, matrix.demands, self._small_needs(rates))
+        limits = tuple(at_basis(topology, demand, matrix.basis).limit for demand in demands)
         return replace(matrix, system=replace(matrix.system, limits=limits))
+
+    def _small_needs(self, rates: Sequence[float]) -> Iterator[float]:
+        """Yield what one accelerator of each demand of the small matrix asks for, bytes/s."""
+        for first in self._folded.demands.first.tolist():
+            yield rates[self._need_classes[first]] if self._need_classes else math.inf
+
+    def _with_need(self, demand: Demand, rate: float) -> Demand:
+        """Return a demand with what its model asks for behind it, `rate` each."""
+        need, stated = self._workload.need, self._workload.limit
+        if need is None or not self._need_classes:
+            return demand
+        alone = stated if stated is not None and demand.limit_in_all == math.inf else math.inf
+        return replace(demand, own_limit=min(alone, rate * accelerators_at(need)))
 
     def _with_stages(self, rates: Sequence[float]) -> Topology:
         """Return the topology with these rates of what stages use, and of a core's copying."""
-        numbers = self._uncertain.classes[len(self._matrix.resources) :]
+        first = len(self._matrix.resources)
+        numbers = self._uncertain.classes[first : first + len(self._stages)]
         resources, devices = dict(self._topology.resources), dict(self._topology.devices)
         for stage, number in zip(self._stages, numbers, strict=True):
             figure = Figure(rates[number], "formula", "")
@@ -427,12 +461,12 @@ class _Asking:
     def _rate(self, values: Values) -> float:
         matrix = self._with_values(values)
         capacities = [matrix.system.capacities[column] for column in self._varied]
-        known = None if self._serial else self._answers.known(capacities)
+        known = None if self._has_limits else self._answers.known(capacities)
         if known is not None:
             return known
         allocation = shared(matrix.system)
         whole = completion(matrix, allocation, sized=self._sized)
-        enough = None if self._serial else sufficient(matrix.system, allocation, whole)
+        enough = None if self._has_limits else sufficient(matrix.system, allocation, whole)
         if enough is not None:
             least = [enough[column] for column in self._varied]
             self._answers.keep(capacities, least, whole.rate)
@@ -462,7 +496,9 @@ class _Asking:
         return tuple(
             resource
             for resource, number in zip(
-                (*self._matrix.resources, *self._stages), self._uncertain.classes, strict=True
+                (*self._matrix.resources, *self._stages, *self._needs),
+                self._uncertain.classes,
+                strict=True,
             )
             if place in self._uncertain.touched[number]
         )

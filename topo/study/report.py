@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FOLDED_FROM = 150  # devices of a cluster from which what is alike stands together on the page
 _MOST_ROWS = 24  # of the localities
-_MOST_PAIRS = 256  # of storage and endpoints
+_MOST_PAIRS = 128  # of storage and endpoints: more nobody reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,4 +244,4 @@ def pair_rates(
                 known = rate if math.isfinite(rate) else None
                 bounded = any(r.capacity.unknown(basis, rate * weight) for r, weight in used)
                 rates.append(PairRate(far, each.endpoint, known, bounded))
-    return tuple(rates)
+    return tuple(rates) if len(rates) <= _MOST_PAIRS else ()

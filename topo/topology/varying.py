@@ -147,7 +147,7 @@ class Varying:
         return made.capacity if made is not None else resource.capacity
 
 
-_KEYS_OF_KINDS: Final[Mapping[str, str]] = {"cpu-copy": "core-copy"}
+_KEYS_OF_KINDS: Final[Mapping[str, str]] = {"cpu-copy": "core-copy", "workload-limit": "rate"}
 """The keys of figures that are what one thing has, by the class of resource that stands for it."""
 
 

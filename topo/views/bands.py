@@ -143,6 +143,10 @@ _WRITES: Final = Measurement(
     _DRIVE.format("write"),
     "it overwrites what is on the drive; " + _INTO_FILE.format("fio.json"),
 )
+_ALL_REDUCE: Final = Measurement(
+    "all_reduce_perf -b 8M -e 8G -f 2 -g 8 > nccl-tests.txt",
+    "topo measure FILE nccl-tests.txt shows busbw beside what topo expects",
+)
 _LINE: Final = "write the rate under `measured:`, `- {}: {{rate: ...}}`"
 _BY_CLASS: Final[Mapping[str, Measurement]] = {
     "storage-read": _FILES_TO_GPU,
@@ -168,6 +172,8 @@ _BY_CLASS: Final[Mapping[str, Measurement]] = {
         "likwid-perfctr -f -c S0:0 -g MEM -S 30s",
         "run it while the workload runs, and " + _LINE.format("ram0 -> cpu0"),
     ),
+    "in-switch": _ALL_REDUCE,
+    "nccl-link": _ALL_REDUCE,
     "cpu-copy": Measurement("mbw -t 0 -n 10 1024", "write it as `core-copy:` of the CPU"),
 }
 _DUPLEX: Final = Measurement(

@@ -275,8 +275,10 @@ def _path(
         "ladder_end": sentence(path.end).removesuffix(".") if path.end else None,
         "pairs_bytes_per_s": pairs,
     }
+    bound = {"bottlenecks": [each.resource.id for each in answer.bottlenecks]}
     return {
         **keys_of(answer, *(() if path.usual else _OTHER_PATHS)),
+        **(bound if path.usual else {}),
         "usual": path.usual,
         "why": [cited(topology, reason) for reason in answer.reasons],
         "limit_words": [sentence(OwnLimit(model=model)), sentence(workers)],

@@ -121,8 +121,11 @@ def _hash(text: str) -> str:
 
 
 def _in_script(text: str) -> str:
-    """Return JSON that no HTML parser takes for the end of its element."""
-    for character in "<>&\u2028\u2029":
+    """Return JSON that no HTML parser takes for the end of its element.
+
+    No comment and no tag begins without ``<``, so ``>`` stays: names of links have one each.
+    """
+    for character in "<&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text.strip()
 
