@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -47,9 +46,6 @@ class Exact(float):
     """A number that is written with all of its digits: what others go on computing with."""
 
 
-_ROUND: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(\d)(0{4,})(?=[,\]}])')  # or a text, which stays
-
-
 def encoded(
     document: Mapping[str, Any], *, folder: str | Sequence[str] = "", dense: bool = False
 ) -> str:
@@ -65,12 +61,10 @@ def encoded(
     folder
         A folder that is nobody's business, or several: each is taken off every path.
     dense
-        Whether it is one line without spaces, in which 12500000000 is written 125e8.
+        Whether it is one line without spaces.
     """
     layout: dict[str, Any] = {"separators": (",", ":")} if dense else {"indent": 2}
     text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False, **layout)
-    if dense:
-        text = _ROUND.sub(lambda m: f"{m[1]}e{len(m[2])}" if m[1] else m[0], text)
     text = visible(text, controls=False)  # JSON's escapes are the same
     for each in (folder,) if isinstance(folder, str) else folder:
         if each:

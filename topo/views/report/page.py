@@ -33,6 +33,8 @@ _MOST_NAMES: Final = 16  # of resources, and ranges of them, that have a figure 
 _IMPORT: Final = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*(//.*\n|/\*\*(?:.|\n)*?\*/\n)", re.MULTILINE)
+# Zeros at the end of a number; or a text, which stays.
+_ROUND: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(\d)(0{4,})(?=[,\]}])')
 _INDENT: Final = re.compile(r"^\s+", re.MULTILINE)
 
 
@@ -88,7 +90,7 @@ def report_page(report: Report, *, command: tuple[str, ...], folder: str = "") -
         "sources": _sources(document),
         "lines": topology.description.document.lines if topology.description.document else (),
         "changes": tuple(document["changes"].items()),
-        "document": _in_script(encoded(document, folder=folder, dense=True)),
+        "document": _in_script(_shortened(encoded(document, folder=folder, dense=True))),
         "style": style,
         "script": script,
         "style_hash": _hash(style),
@@ -118,6 +120,11 @@ def _text(name: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _shortened(text: str) -> str:
+    """Return dense JSON in which 12500000000 is written 125e8."""
+    return _ROUND.sub(lambda found: f"{found[1]}e{len(found[2])}" if found[1] else found[0], text)
 
 
 def _in_script(text: str) -> str:
