@@ -147,7 +147,7 @@ def test_a_node_that_tells_less_than_the_host_is_not_believed():
     (memory,) = machine.of_kind("memory")
     assert dict(memory.facts)["size"] == "135.1 GB"
     assert memory.evidence == "the host tells its size, and its NUMA nodes 4.659 GB"
-    numactl = b"available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 4443 MB\n"
+    numactl = b"available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 4571 MB\n"
     both = import_together([machine, discover(None, numactl, "numactl -H")])
     assert [found.code for found in both.findings if found.code == "sources-disagree"] == []
     tree.node(1, "4-7", 4_549_632)  # which of two has how much is not told

@@ -17,6 +17,7 @@ from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS, Kind
 from topo.discovery.describe import file_title
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, ancestors, numa_of
+from topo.discovery.numa import HOST_TELLS
 from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass
 
@@ -425,8 +426,8 @@ def _of_devices(pair: _Devices, sources: tuple[_Source, _Source]) -> Iterator[Di
             yield Difference("NUMA node", ids, first_text, second_text)
     facts = dict(first.facts), dict(second.facts)
     for key in _COMPARED:
-        if key not in facts[0] or key not in facts[1] or facts[1][key] in first.evidence:
-            continue  # or the first source says itself who tells something else
+        if key not in facts[0] or key not in facts[1] or first.evidence.startswith(HOST_TELLS):
+            continue  # of nodes that tell less, other sources tell no more
         if _values_differ(facts[0][key], facts[1][key]):
             yield Difference(key, ids, facts[0][key], facts[1][key])
     if _apart(first.rdma, second.rdma):

@@ -20,6 +20,8 @@ from topo.records import dataclass
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")
 _LONGEST_NAME: Final = 24
+# How the evidence of a memory begins whose nodes tell less than the host as a whole.
+HOST_TELLS: Final = "the host tells its size"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA
 from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
-from topo.discovery.numa import Hosts, Package, hosts_of
+from topo.discovery.numa import HOST_TELLS, Hosts, Package, hosts_of
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -181,7 +181,7 @@ def read_processors(tree: FileTree) -> Processors:
     sockets = [Package(frozenset(overlapped)) for overlapped in packages.values()]
     hosts = hosts_of(nodes, sockets, model[1].strip() if model else "")
     if is_more and told:
-        evidence = f"the host tells its size, and its NUMA nodes {told / 1e9:.4g} GB"
+        evidence = f"{HOST_TELLS}, and its NUMA nodes {told / 1e9:.4g} GB"
         devices = (
             replace(device, evidence=evidence) if device.kind == "memory" else device
             for device in hosts.devices
