@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,10 @@ from tests.machines import (
     built,
     shipped,
 )
+from topo.catalogue.cables import parse_cable
 from topo.catalogue.parts import catalogue
 from topo.errors import UnknownNameError
+from topo.host.link_rules import packet_share
 
 PCIE_5_X16 = 32e9 * 16 * 128 / 130 / 8
 
@@ -332,6 +335,8 @@ links:
 @pytest.mark.parametrize(
     ("part", "cable", "low", "high"),
     [
+        ("p100-sxm-16gb", "4x nvlink 1", 73e9, 73.1e9),
+        ("v100-sxm-32gb", "6x nvlink 2", 143.7e9, 143.75e9),
         ("a100-sxm-80gb", "12x nvlink 3", 268e9, 276e9),
         ("h100-sxm-80gb", "18x nvlink 4", 371e9, 377e9),
         ("mi300x", "xgmi 32 GT/s", 48e9, 48.5e9),
@@ -346,16 +351,34 @@ def test_links_between_gpus_reach_what_is_published(part, cable, low, high):
     assert "https://" in figure.source
 
 
-@pytest.mark.parametrize("medium", ["nvlink 1", "nvlink 2", "nvlink ga102", "nvlink 5"])
+@pytest.mark.parametrize("medium", ["nvlink ga102", "nvlink 5"])
 def test_what_nccl_plans_with_is_no_measurement(medium):
-    assert catalogue().media[medium].efficiency.kind == "guess"
+    efficiency = catalogue().media[medium].efficiency
+    assert efficiency.kind == "guess"
+    assert "NCCL's planning number" in efficiency.source
 
 
-def test_pcie_3_reaches_what_is_published():
-    efficiency = catalogue().media["pcie 3"].efficiency
-    assert efficiency.kind == "measured"
-    assert efficiency.value is not None
-    assert efficiency.value * 15.75 == pytest.approx(14, rel=0.01)
+@pytest.mark.parametrize(
+    ("medium", "low", "high"),
+    # copies by a GPU, and what a RAID card or a drive moves of x16
+    [("pcie 3", 12.15, 14), ("pcie 4", 25.6, 28.4), ("pcie 5", 55.6, 58)],
+)
+def test_pcie_lies_between_what_gpus_and_what_drives_reach(medium, low, high):
+    cable: Any = parse_cable(f"{medium} x16", catalogue().media)
+    assert low < cable.efficiency.value * cable.rate.value / 1e9 < high
+    least, most = cable.efficiency.range
+    assert least <= low * 1e9 / cable.rate.value
+    assert most == pytest.approx(packet_share(256), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("cable", "measured"),
+    [("3x upi 11.2 GT/s", 55.7), ("2x upi 10.4 GT/s", 34.3), ("2x qpi 9.6 GT/s", 30.6)],
+)
+def test_links_between_sockets_reach_what_is_published(cable, measured):
+    text = f"topo: 1\ndevices: {{'cpu[0-1]': xeon-8358}}\nlinks: [cpu0 -- cpu1: {cable}]\n"
+    capacity: Any = built(text).resources["cpu0 -> cpu1"].capacity
+    assert capacity.achievable.value / 1e9 == pytest.approx(measured, rel=0.02)
 
 
 # --- hosts ----------------------------------------------------------------------------------------
