@@ -124,6 +124,14 @@ def test_no_drive(text, code):
     assert refused.value.findings[0].code == code
 
 
+def test_a_drive_that_a_network_leads_to_is_left_out():
+    machine = told(PAIRS + 'NAME="nvme4n1" MODEL="x" SIZE="1T" TRAN="tcp"\n')
+    assert ([drive.label for drive in machine.devices], machine.left_out) == (
+        ["nvme1n1"],
+        ("nvme4",),
+    )
+
+
 def test_absurd_sizes_are_none():
     text = PAIRS.replace("7T", "9999999999999999999P")
     assert not told(text).devices[0].facts

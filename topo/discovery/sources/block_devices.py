@@ -28,6 +28,7 @@ _WORD: Final = re.compile(r"\S+")
 _SIZE: Final = re.compile(r"(\d{1,19})(?:[.,](\d{1,3}))?([BKMGTP]?)i?B?")
 _NAMES: Final = ("name", "kname", "path")
 _POWERS: Final = "BKMGTP"
+_OVER_A_NETWORK: Final = ("tcp", "rdma", "fc")
 _MOST, _DEEPEST, _LARGEST = 4096, 8, 1e18
 
 _Row = dict[str, str]
@@ -46,10 +47,13 @@ def read(data: bytes, name: str) -> Machine:
         pairs = ({key.lower(): text for key, text in _PAIR.findall(line)} for line in lines)
         rows = chain(pairs, _of_table(lines))
     drives: dict[str, Drive] = {}
+    remote: dict[str, None] = {}
     for row in rows:
         path = next((row[key] for key in _NAMES if key in row), "")
         match = _DRIVE.fullmatch(path.strip())
-        if match is not None and len(drives) < _MOST:
+        if match is not None and row.get("tran", "") in _OVER_A_NETWORK:
+            remote[match[1]] = None
+        elif match is not None and len(drives) < _MOST:
             drive = drives.setdefault(match[1], Drive())
             drive.model = drive.model or printable(row.get("model", ""))
             drive.sizes.setdefault(match[1] + match[2], _bytes(row.get("size", "")))
@@ -64,6 +68,7 @@ def read(data: bytes, name: str) -> Machine:
         devices=tuple(
             drive_device(key, drives[key], digits=2) for key in sorted(drives, key=numbered)
         ),
+        left_out=tuple(remote),
         tells_only="its drives",
     )
 
