@@ -349,7 +349,8 @@ def differences(first: Machine, second: Machine, matches: Matches) -> list[Diffe
         blurred = with_nccl and {*classes} == {"PHB", "NODE"}
         if all(classes) and classes[0] != classes[1] and not blurred:
             differing.append(Difference("class", (a.id, further_a.id), *classes))
-    if tells_links(first) and tells_links(second):
+    # What is told by GPU is compared by GPU, in _of_gpu_links.
+    if tells_links(first) and tells_links(second) and not second.gpu_links:
         gpus = [pair for pair in placed if pair[0].kind == "gpu"]
         for pair, further in combinations(gpus, 2):
             ids = pair[0].id, further[0].id
