@@ -413,12 +413,12 @@ def _nvlinks(
     )
     cables = tuple(
         DiscoveredCable(
-            each.gpu,
+            of_gpu.gpu,
             switch.id,
-            bundle(each.active, each.medium or "nvlink unknown"),
-            f"{each.active} NVLinks up",
+            bundle(of_gpu.active, of_gpu.medium or "nvlink unknown"),
+            f"{of_gpu.active} NVLinks up",
         )
-        for each in links
+        for of_gpu in links
     )
     return tuple(links), (switch,) if cables else (), cables
 

@@ -108,8 +108,9 @@ def _runs_of_json(root: dict[str, Any]) -> tuple[CollectiveRun, ...]:
     """
     config = root.get("config")
     config = config if isinstance(config, dict) else {}
-    each = int(min(number(config.get("nthreads")) or 1, _MOST_GPUS))
-    each *= int(min(number(config.get("ngpus")) or 1, _MOST_GPUS))
+    threads, gpus = (
+        int(min(number(config.get(key)) or 1, _MOST_GPUS)) for key in ("nthreads", "ngpus")
+    )
     ranks = tuple(
         Rank(
             small_text(device.get("hostname")),
@@ -118,9 +119,9 @@ def _runs_of_json(root: dict[str, Any]) -> tuple[CollectiveRun, ...]:
         )
         for device in objects(config.get("devices"))
         if isinstance(first := device.get("device"), int) and 0 <= first < _MOST_GPUS
-        for at in range(min(each, _MOST_GPUS))
+        for at in range(min(threads * gpus, _MOST_GPUS))
     )[:_MOST_GPUS]
-    rows = [row for each in objects(root.get("results")) if (row := _row_of_json(each)) is not None]
+    rows = [row for result in objects(root.get("results")) if (row := _row_of_json(result))]
     arguments = root.get("args")
     first_argument = arguments[0] if isinstance(arguments, list) and arguments else ""
     program = _PROGRAM.search(small_text(first_argument, most=400))
