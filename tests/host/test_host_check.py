@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.discovery.test_corpus import CORPUS, rows
 from tests.host.made_up import ROOT, MadeUp, config, crowded_host, spoilt_host
 from topo.discovery.importing import discover, import_machine
 from topo.discovery.sources.file_tree import Archive, Folder
@@ -472,3 +473,17 @@ def test_without_a_port_to_see_the_size_of_packets_is_unknown(host, tmp_path):
     gpu = virtual(host)
     host.put(f"{gpu}/config", config(payload=256))
     assert "the size of packets of gpu0" in one(checked(host, tmp_path), "host-not-told").message
+
+
+# --- real hosts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", rows("sysfs"))
+def test_a_real_host_has_no_alarm(row):
+    # none is known to be set up badly, and config space is cut in all of them
+    machine, state = read_host(str(CORPUS / row["file"]))
+    outcome = check_host(build_topology(import_machine(machine).description), state)
+    assert (outcome.is_well, {found.code for found in outcome.findings}) == (
+        True,
+        {"host-not-told"},
+    )
