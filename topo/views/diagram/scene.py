@@ -44,6 +44,7 @@ EDGE = 5.0  # the border of a box that binds, all inside the box's rectangle
 _BESIDE, _BESIDE_ROUTE = 10.0, 18.0  # what a label takes besides its text
 _MARGIN = (7.0, 5.0)
 _STUBS = 24.0  # room beside a bar's text for the hops that come in by a side
+_BESIDE_TEXT = 16.0  # on both sides of a text, between hops
 _CROSS = 12.0  # room for the cross of what failed, beside a name
 _ARROW = 12.0  # more room between rows where arrows run
 
@@ -511,5 +512,7 @@ def _size(scene: Scene, key: str) -> tuple[float, float]:
         if any(wire in scene.uses for wire in scene.wiring.at(key, side)):
             wide += _STUBS
     above, below = scene.lanes.get(key, (0, 0))
+    if above + below > 1:  # where hops run through its middle its text has room beside them
+        wide = max(wide, 2 * (widest(scene.lines[key]) + _BESIDE_TEXT))
     edge = 2 * EDGE if key in scene.alarms else 0.0
     return wide + edge, high + LANE * (above + below) + edge
