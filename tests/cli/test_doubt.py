@@ -97,7 +97,7 @@ def test_nothing_is_a_guess(topo):
 
 def test_a_refused_path_is_refused_however_the_guesses_turn_out(topo):
     done = topo("doubt", "workstation-4gpu", "--via", "direct")
-    refused = "It is refused, however the guesses turn out: rtx-4090 has no PCIe peer-to-peer."
+    refused = "It is refused, whatever is uncertain: rtx-4090 has no PCIe peer-to-peer."
     assert refused in " ".join(done.out.split())
     assert "Nothing here is a guess" not in done.out
     document = topo("doubt", "workstation-4gpu", "--via", "direct", "--json").document
@@ -155,9 +155,9 @@ def test_the_picture(topo, tmp_path, name):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_picture_of_what_is_certain_or_refused(topo, tmp_path, theme):
     assert topo("doubt", "workstation-4gpu", "-o", "w.svg", "--theme", theme).code == 0
-    assert "However the guesses turn out" in (tmp_path / "w.svg").read_text("utf-8")
+    assert "Whatever is uncertain" in (tmp_path / "w.svg").read_text("utf-8")
     assert topo("doubt", "gds-textbook", "-o", "t.svg", "--at", "theoretical").code == 0
-    assert "No guess is on its way" in (tmp_path / "t.svg").read_text("utf-8")
+    assert "Nothing uncertain is on its way" in (tmp_path / "t.svg").read_text("utf-8")
 
 
 def test_the_same_question_gives_the_same_bytes(tmp_path):

@@ -674,7 +674,7 @@ def test_doubt_is_of_the_chosen_answer_in_topos_words(shown):
         nominal = f"{rate_words(answer.answer)}, {time_words(answer.answer)}"
         kinds.add(answer.certain)
         if answer.certain:
-            assert f"{nominal}, however the guesses turn out" in said
+            assert f"{nominal}, whatever is uncertain: " in said
             assert page.ask("() => document.querySelector('#doubt svg')") is None
             continue
         assert f"At 90 %: {range_words(answer)}; as figures are, {nominal}." in said

@@ -69,8 +69,8 @@ def _without_doubt(group: Sequence[PathDoubt]) -> str:
     answer, idle = group[0], idle_words(group)
     if answer.rate_range is None:
         reasons = (each.text for each in answer.answer.reasons if each.effect == "refused")
-        return f"However the guesses turn out: {listed(reasons, most=4)}"
-    return f"No guess changes it: {idle}" if idle else "No guess is on its way."
+        return f"Whatever is uncertain: {listed(reasons, most=4)}"
+    return f"Nothing uncertain changes it: {idle}" if idle else "Nothing uncertain is on its way."
 
 
 class _Scale:

@@ -37,7 +37,7 @@ export class DoubtView {
     const nominal = figures.filter(Boolean).join(", "), idle = listed(asked.without_effect);
     const blocks = [];
     if (low === high) {
-      blocks.push(h("p", {}, h("b", {}, nominal), idle ? `, however the guesses turn out: ${idle} ${asked.without_effect.length > 1 ? "change" : "changes"} nothing.` : ", without a guess."));
+      blocks.push(h("p", {}, h("b", {}, nominal), idle ? `, whatever is uncertain: ${idle} ${asked.without_effect.length > 1 ? "change" : "changes"} nothing.` : ", with nothing uncertain on its way."));
     } else {
       const times = asked.time_range_s ? `, ${least}${between(...asked.time_range_s.map(timeText))}` : "";
       blocks.push(

@@ -91,7 +91,7 @@ def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
     path = answer.answer
     if answer.rate_range is None:
         why = (reason.text for reason in path.reasons if reason.effect == "refused")
-        yield Text(f"It is refused, however the guesses turn out: {listed(why, most=_MOST)}.")
+        yield Text(f"It is refused, whatever is uncertain: {listed(why, most=_MOST)}.")
         return
     idle = idle_words(group)
     if answer.certain:
@@ -99,7 +99,9 @@ def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
             "changes" if len({band for each in group for band in each.idle}) == 1 else "change"
         )
         sure = (
-            f"however the guesses turn out: {idle} {changes} nothing" if idle else "without a guess"
+            f"whatever is uncertain: {idle} {changes} nothing"
+            if idle
+            else "with nothing uncertain on its way"
         )
         yield Text(f"{_nominal(group)}, {sure}.")
     else:
