@@ -661,7 +661,7 @@ def chosen(page, workload: str, path: str) -> str:
         " model.question.paths.findIndex((each) => each.data_path === path)); }",
         [workload, path],
     )
-    page.page.wait_for_timeout(150)
+    page.wait(f"document.querySelector('#doubt').dataset.of === '{workload} by {path}'")
     return page.page.inner_text("#doubt")
 
 
@@ -706,7 +706,7 @@ def test_sliders_have_no_part_in_the_doubt_and_the_page_says_so(shown):
         "() => topo.model.change(topo.model.resources.find("
         "(each) => each.id === 'ram0/bus').knob, '90')"
     )
-    page.page.wait_for_timeout(150)
+    page.wait("document.querySelector('#doubt .changed-note') !== null")
     after = page.page.inner_text("#doubt")
     assert after.startswith("Sliders have no part in this: it is about the file as written.")
     assert after.endswith(before)

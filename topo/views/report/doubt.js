@@ -17,6 +17,7 @@ export class DoubtView {
     const key = [question.name, chosen.data_path, model.changes.size > 0, width].join("\n");
     if (this.shown === key) return;
     this.shown = key;
+    byId("doubt").dataset.of = `${question.name} by ${chosen.data_path}`;
     const asked = doubt.answers.find((each) => each.workload === question.name && each.data_path === chosen.data_path);
     byId("doubt").replaceChildren(...this.notes(), ...(asked ? this.answer(asked, width) : [
       h("p", {}, `This page has it of ${listed(question.paths.filter((path) => path.usual && path.matrix).map((path) => path.data_path))} alone. Of ${chosen.data_path}:`),
