@@ -45,6 +45,7 @@ _PARTS: Final = {"storage": "nvme-of-target", "root-complex": "root-complex", "d
 _UNITS: Final = {"gigabits_per_second": 1.0, "gigabytes_per_second": 8.0}  # in Gb/s
 _PCIE: Final = re.compile(r"(?:gen|pcie|express)[ _-]*([1-7])(?:\.0)?\b", re.IGNORECASE)
 _LANES: Final = re.compile(r"\bx(1|2|4|8|16|32)\b")
+_WITHIN_HOST: Final = re.compile(r"(\d+x )?(pcie|nvlink-c2c|memory-bus)\b")
 _NVLINK: Final = re.compile(r"nvlink[ _-]*([1-6])\b", re.IGNORECASE)
 _SOCKETS: Final = (("upi", "upi unknown"), ("qpi", "upi unknown"), ("infinity", "xgmi unknown"))
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
@@ -228,10 +229,10 @@ def _joined(device: Device, devices: dict[str, DiscoveredDevice]) -> dict[tuple[
 def _with_places(
     devices: dict[str, DiscoveredDevice], cables: list[DiscoveredCable]
 ) -> list[DiscoveredDevice]:
-    """Return the devices, and a place for what the file joins with no CPU by PCIe."""
+    """Return the devices, and a place for what the file joins with no CPU by PCIe or C2C."""
     neighbours: dict[str, list[str]] = {name: [] for name in devices}
     for cable in cables:
-        if cable.cable.startswith(("pcie", _MEMORY)):
+        if _WITHIN_HOST.match(cable.cable):
             neighbours[cable.a].append(cable.b)
             neighbours[cable.b].append(cable.a)
     complete = list(devices.values())
