@@ -394,17 +394,27 @@ def _neighbours(boxes: Iterable[str], wires: Iterable[Wire]) -> dict[str, list[s
 
 
 def _parents(grouping: Grouping, hosts: list[str]) -> dict[str, str]:
-    """Return the box that each box hangs on, walking down from the hosts in breadth."""
+    """Return the box that each box hangs on, walking down from the hosts in breadth.
+
+    A GPU on a host's chip link that hangs on a card or switch as well (GB300) stands below that.
+    """
     wires = (wire for wire in grouping.wires if wire.layer in ("host", "memory"))
     neighbours = _neighbours(grouping.boxes, wires)
+    kinds = {key: box.kind for key, box in grouping.boxes.items()}
     parent: dict[str, str] = {}
+    besides: dict[str, str] = {}
     front = list(hosts)
     for key in front:
-        if grouping.boxes[key].kind in _FORWARDING:
+        if kinds[key] in _FORWARDING:
             for kid in neighbours[key]:
-                if kid not in parent and kid not in hosts:
+                if kid in parent or kid in hosts:
+                    continue
+                if key in hosts and kinds[kid] == "gpu" and not {*neighbours[kid]} <= {*hosts}:
+                    besides.setdefault(kid, key)
+                else:
                     parent[kid] = key
                     front.append(kid)
+    parent = {**besides, **parent}
     return {key: parent[key] for key in grouping.boxes if key in parent}
 
 

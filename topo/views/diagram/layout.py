@@ -159,7 +159,14 @@ class Columns:
 
     def _south_width(self, node: Node) -> float:
         """Return the width of a tree on the GPUs' side, without what is above it."""
-        needed = self.sizes[node.box][0] if node.south else self.column(node.box)
+        ends = [end for end in self.wiring.ends.values() if node.box in (end.a, end.b)]
+        if not node.south:  # the label of a wire that comes round what is above fits on either side
+            aside = self._label(end.wire for end in ends if end.aside)
+            needed = self.column(node.box) + 2 * aside
+        elif any(end.opposite(node.box) in row for end in ends for row in self.zones.network):
+            needed = self.column(node.box)  # a card with GPUs below it: its network comes round too
+        else:
+            needed = self.sizes[node.box][0]
         return max(needed, _row(map(self._south_width, node.south)))
 
     def _put_north(self, nodes: tuple[Node, ...], left: float, width: float) -> None:
