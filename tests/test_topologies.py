@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 import topo
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
+from topo.discovery.importing import import_text
 from topo.study.machines import in_brief
+from topo.topology.build import build_topology
 from topo.views.sentences import sentence
 
 FOLDER = Path(__file__).parents[1] / "topologies"
+CORPUS = FOLDER.parents[1] / "shared" / "corpus"  # beside the checkout, if at all
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 every_machine = pytest.mark.parametrize("name", NAMES)
@@ -138,8 +142,9 @@ def expected_class(one, other):
     return "NODE" if socket(one) == socket(other) else "SYS"
 
 
-def test_every_pair_of_the_dgx_h100_is_as_published():
-    found = topo.matrix(topo.load("dgx-h100"))
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-h200", "dgx-b200"])
+def test_every_pair_of_a_dgx_of_eight_is_as_published(name):
+    found = topo.matrix(topo.load(name))
     assert len(found) == 18
     wrong = {
         (one, other): (shown, expected_class(one, other))
@@ -187,6 +192,83 @@ def test_the_dgx_h100_reads_100_gb_a_second():
 )
 def test_the_names_of_the_dgx_h100_are_those_of_its_guide(name, kind, first):
     assert getattr(topo.load("dgx-h100")[name], kind)[0] == first
+
+
+# --- real matrices --------------------------------------------------------------------------------
+
+
+def real(file):
+    """Return the path of a real file; the test is skipped where there is none."""
+    path = CORPUS / file
+    if not path.exists():
+        pytest.skip(f"NO CORPUS at {CORPUS}")
+    return path
+
+
+def differences(name, file, devices, *, functions=True):
+    """Return the pairs of which `nvidia-smi topo -m` says another class: here, and there."""
+    text = real(f"nvidia-smi/{file}").read_text(encoding="utf-8")
+    _, *lines = text.split("Legend")[0].splitlines()
+    table = [line.split()[1 : len(devices) + 1] for line in lines if line.strip()]
+    assert [len(row) for row in table] == [len(devices)] * len(devices)
+    classes = topo.matrix(topo.load(name), functions=functions)
+    return {
+        (one, other): (classes[one][other], there)
+        for one, row in zip(devices, table, strict=True)
+        for other, there in zip(devices, row, strict=True)
+        if classes[one][other] != there
+    }
+
+
+def test_every_pair_of_the_gh200_is_as_a_real_one_shows():
+    devices = ["gpu0", "bf0/f0", "bf0/f1", "bf1/f0", "bf1/f1"]
+    assert differences("gh200", "gh200-1gpu-4nic.txt", devices) == {}
+
+
+def test_every_pair_of_the_dgx_b300_is_as_a_real_hgx_b300_shows():
+    devices = [f"{stem}{number}" for stem in ("gpu", "nic") for number in range(8)]
+    assert differences("dgx-b300", "hgx-8gpu-8bond-cx8.txt", devices, functions=False) == {}
+
+
+def test_every_pair_of_the_shape_with_a_card_a_gpu_is_as_a_real_server_shows():
+    cards = [f"nic{gpu}" for gpu in (2, 1, 7, 3, 0, 6, 4, 5)]  # in the order of their names there
+    devices = [*(f"gpu{number}" for number in range(8)), *cards]
+    file = "h200-8gpu-8nic-shuffled.txt"
+    assert differences("hgx-h100-one-nic-a-gpu", file, devices, functions=False) == {}
+
+
+def test_the_gpus_of_the_dgx_2_meet_where_those_of_a_real_one_do():
+    def meetings(machine):
+        gpus = machine.of_kind("gpu")
+        found = {}
+        for one, other in combinations(gpus, 2):
+            place = machine.tree.meeting(one.name, other.name)
+            found[one.pci, other.pci] = machine[place].pci if place else ()
+        return found
+
+    path = real("hwloc-xml/nvidia-dgx2-16xV100.xml")
+    there = build_topology(import_text(None, path.read_bytes(), path.name).description)
+    assert len(meetings(there)) == 120
+    assert meetings(topo.load("dgx-2")) == meetings(there)
+
+
+def test_nvidia_smi_calls_far_what_hangs_on_one_grace():
+    halves = (
+        ["gpu0", "gpu1", "nic0", "nic1", "bf0/f0", "bf0/f1"],
+        ["gpu2", "gpu3", "nic2", "nic3", "bf1/f0", "bf1/f1"],
+    )
+    first, second = halves
+    devices = [*first[:2], *second[:2], *first[2:], *second[2:]]
+    found = differences("gb200-tray", "gb200-4gpu-8nic-gpunuma.txt", devices)
+    one_card = ({"bf0/f0", "bf0/f1"}, {"bf1/f0", "bf1/f1"})
+    of_one_grace = {
+        (one, other)
+        for half in halves
+        for one in half
+        for other in half
+        if one != other and {one[:3], other[:3]} != {"gpu"} and {one, other} not in one_card
+    }
+    assert found == dict.fromkeys(of_one_grace, ("NODE", "SYS"))
 
 
 # --- the tiers of a KV cache ----------------------------------------------------------------------
