@@ -93,14 +93,22 @@ def test_a_machine_comes_back_as_it_was(name):
     machine = topo.load(name)
     text = export_text("infragraph", machine).text
     back = import_text(None, text.encode(), f"{name}.yaml").description
+    # Where a file has cards and nothing that stores, an import begins with a target on them.
+    begun = set() if machine.of_kind("storage", "nvme") else {"storage"}
     kinds, kinds_back = (
         Counter("nic" if device.kind == "dpu" else device.kind for device in devices)  # its word
-        for devices in (machine.devices.values(), back.devices)
+        for devices in (
+            machine.devices.values(),
+            [device for device in back.devices if device.name not in begun],
+        )
     )
     assert kinds == kinds_back
     cables = Counter(link.cable.medium for link in machine.links for _ in range(link.cable.count))
     assert cables == Counter(
-        link.cable.medium for link in back.links for _ in range(link.cable.count)
+        link.cable.medium
+        for link in back.links
+        for _ in range(link.cable.count)
+        if not begun & {link.a.device, link.b.device}
     )
 
 
