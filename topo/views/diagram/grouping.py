@@ -400,22 +400,19 @@ def _parents(grouping: Grouping, hosts: list[str]) -> dict[str, str]:
     """
     wires = (wire for wire in grouping.wires if wire.layer in ("host", "memory"))
     neighbours = _neighbours(grouping.boxes, wires)
-    kinds = {key: box.kind for key, box in grouping.boxes.items()}
-    parent: dict[str, str] = {}
-    besides: dict[str, str] = {}
+    gpus = {key for key, box in grouping.boxes.items() if box.kind == "gpu"}
+    parent, besides = dict[str, str](), dict[str, str]()
     front = list(hosts)
     for key in front:
-        if kinds[key] in _FORWARDING:
-            for kid in neighbours[key]:
-                if kid in parent or kid in hosts:
-                    continue
-                if key in hosts and kinds[kid] == "gpu" and not {*neighbours[kid]} <= {*hosts}:
+        if grouping.boxes[key].kind in _FORWARDING:
+            for kid in (x for x in neighbours[key] if x not in parent and x not in hosts):
+                if key in hosts and kid in gpus and not {*neighbours[kid]} <= {*hosts}:
                     besides.setdefault(kid, key)
                 else:
                     parent[kid] = key
                     front.append(kid)
-    parent = {**besides, **parent}
-    return {key: parent[key] for key in grouping.boxes if key in parent}
+    every = besides | parent
+    return {key: every[key] for key in grouping.boxes if key in every}
 
 
 def _host_node(
