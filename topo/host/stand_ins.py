@@ -58,7 +58,8 @@ _LABELLED: Final = re.compile(
     r"|\bsys(?:tem)?[ _-]?name)\"?[ \t]*[:=]+[ \t]*\"?)([^\s\"][^\"\n]*?)(\"?,?[ \t\r]*)$"
 )
 _QUOTED: Final = re.compile(
-    r"(?i)(\"[\w -]*(?:serial|asset[ _-]?tag|host[ _-]?name)[\w -]*\"\s*:\s*\")([^\"\n]+)(\")"
+    r"(?i)(\"[\w -]{0,40}(?:serial|asset[ _-]?tag|host[ _-]?name)[\w -]{0,40}\"\s*:\s*\")"
+    r"([^\"\n]+)(\")"
 )
 _EMPTY_VALUE: Final = re.compile(
     r"(?i)(not )?(specified|available|supported|present|provided|applicable)|n/?a|none|unknown|"
