@@ -21,8 +21,11 @@ MOST_LINKS_IN_A_SERVER: Final = 8 * MOST_IN_A_SERVER
 MOST_WAYS: Final = 100_000
 """Ways that one question lays: an endpoint, a far end and a network card of each of its paths."""
 
-MOST_LINKS_OF_WAYS: Final = 500_000
-"""Links that those ways take, of all equally good walks: what a way costs grows with them."""
+MOST_LINKS_OF_WAYS: Final = 1_000_000
+"""Links that those ways take, of all equally good walks: what a way costs grows with them.
+
+Each of 256 GPUs to each other one, through RAM, takes 963,968.
+"""
 
 MOST_SPLIT: Final = 20_000
 """Ways over which a linear program divides the bytes."""

@@ -226,23 +226,35 @@ def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:
     first = subflow.transfers[0]
     names = [first.move.source if is_buffer(first.move.source) else first.source]
     for transfer in subflow.transfers:
-        ends = (transfer.source, transfer.target)
-        by_card = transfer.move.mover in ("nic", "drive") and transfer.engine not in ends
-        walk_ends = zip(ends, (transfer.walk[:1], transfer.walk[-1:]), strict=True)
-        at_gpu = (steps[0] for name, steps in walk_ends if steps and topology[name].kind == "gpu")
-        family = next((step.link.cable.family for step in at_gpu), "")
-        between = [transfer.engine if by_card else "", _MEDIA.get(family, family)]
-        if topology[transfer.source].kind == "gpu":
-            between.reverse()
-        names.extend(name for name in between if name)
-        names.append(transfer.move.target if is_buffer(transfer.move.target) else transfer.target)
+        names += _waypoints_after(topology, transfer)
     return tuple(names)
+
+
+def _waypoints_after(topology: Topology, transfer: Transfer) -> list[str]:
+    """Return the waypoints of a transfer but the first, where the one before it ended."""
+    ends = (transfer.source, transfer.target)
+    by_card = transfer.move.mover in ("nic", "drive") and transfer.engine not in ends
+    walk_ends = zip(ends, (transfer.walk[:1], transfer.walk[-1:]), strict=True)
+    at_gpu = (steps[0] for name, steps in walk_ends if steps and topology[name].kind == "gpu")
+    family = next((step.link.cable.family for step in at_gpu), "")
+    between = [transfer.engine if by_card else "", _MEDIA.get(family, family)]
+    if topology[transfer.source].kind == "gpu":
+        between.reverse()
+    end = transfer.move.target if is_buffer(transfer.move.target) else transfer.target
+    return [*filter(None, between), end]
 
 
 def hops_range(topology: Topology, routes: Iterable[Route]) -> tuple[int, int]:
     """Return the fewest and the most hops over all subflows of `routes`; zeros for none."""
+    hops: dict[int, int] = {}  # by the transfer: those between servers are in many subflows
+
+    def of(transfer: Transfer) -> int:
+        if id(transfer) not in hops:
+            hops[id(transfer)] = len(_waypoints_after(topology, transfer))
+        return hops[id(transfer)]
+
     return _fewest_and_most(
-        len(waypoints(topology, subflow)) - 1 for route in routes for subflow in route.subflows
+        sum(map(of, subflow.transfers)) for route in routes for subflow in route.subflows
     )
 
 

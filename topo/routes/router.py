@@ -117,12 +117,15 @@ class Router:
             If ways or links are too many with those that were laid before.
         """
         best = self.policy.nics == "best" and not workload.collective
+        fewer = f"name fewer devices, {'leave out --nics best, ' * best}or ask about one path alone"
+        if workload.collective:
+            fewer = "ask about fewer GPUs: --over, or `over:` of the workload"
         self._asked[best] += self.ways(pairs)
         refuse_more(
             self._asked[best],
             MOST_SPLIT if best else MOST_WAYS,
             f"ways of data are asked for, with those of {workload.name} by {path.name}",
-            f"name fewer devices, {'leave out --nics best, ' * best}or ask about one path alone",
+            fewer,
             place=workload.place,
         )
 
@@ -141,7 +144,7 @@ class Router:
                 MOST_LINKS_OF_WAYS,
                 f"links are on the ways of data that are asked for, with those of {workload.name} "
                 f"by {path.name}",
-                "name fewer devices, or ask about one path alone",
+                fewer,
                 place=workload.place,
             )
             yield route
