@@ -13,6 +13,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from unittest.mock import patch
 
 import topo
@@ -31,6 +32,21 @@ RATES = {
     "slot2.chip": [f"{30 + 3 * n} GB/s" for n in range(12)],
     "storage.read": [f"{80 + 2 * n} GB/s" for n in range(20)],
 }
+
+
+def rates_of_links(machine: str) -> dict[str, list[str]]:
+    """Return axes of 34,560 designs as well: of the first links of a machine, and of its memories.
+
+    Their values meet those of other links, and each other, in some hundred orders.
+    """
+    links = (link.name for link in topo.load(machine).links if link.layer == "host")
+    first, second, third = islice(links, 3)
+    return {
+        "ram.bus": RATES["ram.bus"],
+        f"{first}.rate": [f"{20 + 4 * n} GB/s" for n in range(12)],
+        f"{second}.rate": [f"{20 + 4 * n} GB/s" for n in range(12)],
+        f"{third}.rate": [f"{16 + 6 * n} GB/s" for n in range(20)],
+    }
 
 
 def swept(vary: Mapping[str, Sequence[str]], machine: str) -> Sweep:
@@ -55,9 +71,9 @@ class Forgetful(Solutions):
         """Forget it."""
 
 
-def a_design(machine: str) -> None:
-    """Print what a design costs, each way."""
-    sweep = swept(RATES, machine)
+def a_design(machine: str, vary: Mapping[str, Sequence[str]], of: str) -> None:
+    """Print what a design costs, each way; `of` says what is varied."""
+    sweep = swept(vary, machine)
     spread = range(0, sweep.count, sweep.count // SAMPLE)
     path = sweep.question.via
     variant = sweep.topology.replace(sweep.changes_of(sweep.design(0)))
@@ -69,7 +85,7 @@ def a_design(machine: str) -> None:
     with patch("topo.study.designs.Solutions", Forgetful):
         solved = seconds_a_design(Designs(sweep), range(4_000))
     looked_up = seconds_a_design(Designs(sweep), range(sweep.count))
-    print(f"{machine}: {sweep.count:,} designs")
+    print(f"{machine}: {sweep.count:,} designs, {of}")
     for name, seconds in (
         ("compare, of a machine that is there", whole),
         ("a design in full", in_full),
@@ -112,7 +128,8 @@ def main() -> None:
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--full", type=int, default=1_000)
     arguments = parser.parse_args()
-    a_design(arguments.machine)
+    a_design(arguments.machine, RATES, "figures of devices")
+    a_design(arguments.machine, rates_of_links(arguments.machine), "rates of links")
     by_workers(arguments.machine, map(int, arguments.workers.split(",")), arguments.full)
 
 

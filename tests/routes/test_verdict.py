@@ -50,7 +50,7 @@ def test_a_gpu_without_peer_to_peer_refuses_and_falls_back():
 
 def test_a_gpu_that_alone_is_without_peer_to_peer_is_named():
     route = laid(built(ONE_SOCKET, {"gpu0.p2p": "no"}), "direct")
-    assert reason(route, "no-peer-to-peer").text == "`p2p: no` is stated of gpu0"
+    assert reason(route, "no-peer-to-peer").text == "no PCIe peer-to-peer, by `p2p: no` of gpu0"
     assert route.use == {}
     assert route.data_path.falls_back_to == "compat"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.machines import ONE_SOCKET, built, shipped
+from tests.machines import ONE_SOCKET, PARTS, TWO_SOCKETS, built, shipped
 from tests.random_machines import sketches
 from topo.description.description import Axis, Choice
 from topo.errors import TopoError
@@ -121,6 +121,7 @@ def test_ends_are_asked_about_instead_of_a_workload():
 # --- the quick way --------------------------------------------------------------------------------
 
 _RATES = ("5 GB/s", "20 GB/s", "50 GB/s", "400 GB/s", "unknown", "0 GB/s")
+_OF_LINKS = ("5 GB/s", "20 GB/s", "25.000000001 GB/s", "25 GB/s", "50 GB/s", "63 GB/s", "unknown")
 _VALUES = {
     "ram.bus": (*_RATES, "unlimited"),
     "ram0.bus": (*_RATES, "unlimited"),
@@ -160,13 +161,18 @@ def varied(draw):
     """Draw a machine and some axes over it, of at most 64 designs."""
     machine = built(draw(sketches()).text() + SERIAL)
     stems = {name.rstrip("0123456789") for name in machine.devices}
+    links = {f"{link.name}.rate": _OF_LINKS for link in machine.links if link.layer != "memory"}
     workloads = [workload.name for workload in machine.description.workloads]
     possible = {
         key: values
         for key, values in {**_VALUES, "workload": tuple(workloads)}.items()
         if key in QUESTIONS or {key.partition(".")[0].rstrip("0123456789")} <= stems
     }
-    names = draw(st.lists(st.sampled_from(sorted(possible)), min_size=1, max_size=4, unique=True))
+    keys = st.sampled_from(sorted(possible))
+    if links and draw(st.booleans()):
+        possible |= links
+        keys = keys | st.sampled_from(sorted(links))
+    names = draw(st.lists(keys, min_size=1, max_size=4, unique=True))
     vary, count = {}, 1
     for name in names:
         most = min(4, 64 // count)
@@ -214,6 +220,15 @@ def test_the_quick_way_is_the_full_way_to_the_last_digit(drawn, data):
             "slot.chip": ["2 GB/s", "9 GB/s"],
         },
         {"slot1.chip": ["1 GB/s", "50 GB/s"], "nics": ["nearest", "best", "stripe"]},
+        # rates of links: of one and of several, beside a chip and each other
+        {
+            "slot1 -- cpu1.rate": ["10 GB/s", "63 GB/s", "unknown"],
+            "slot1.chip": ["9 GB/s", "50 GB/s"],
+            "cpu0 -- cpu1.rate": ["5 GB/s", "100 GB/s"],
+        },
+        {"slot1 -- cpu1.rate": ["10 GB/s", "40 GB/s"], "slot1 -- cpu1": ["slot1 -- cpu0"]},
+        {"storage -- slot1.rate": ["10 GB/s", "40 GB/s"], "storage.read": ["30 GB/s", "90 GB/s"]},
+        {"slot2 -- cpu0.rate": ["10 GB/s", "40 GB/s"], "at": ["theoretical", "achievable"]},
     ],
     ids=" and ".join,
 )
@@ -316,6 +331,76 @@ def test_rates_alone_build_each_value_once(monkeypatch):
     monkeypatch.setattr(Topology, "replace", counted)
     assert len(answered(sweep)) == 1000
     assert len(built_again) == 30
+
+
+# Two cards as near as each other: the one with the wider way to the GPU is taken.
+TWO_CARDS = (
+    PARTS
+    + """
+devices:
+  storage: target
+  nic[0-1]: card
+  cpu0: socket
+  ram0: dram
+  gpu0: accel
+links:
+  - storage -- nic: infiniband ndr
+  - nic -- cpu0: pcie 5 x16
+  - gpu0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+workloads:
+  load: {read: 50 GB, from: storage, to: gpu0}
+"""
+)
+
+
+def test_the_wider_of_two_ways_is_taken_in_each_design():
+    vary = {
+        "nic0 -- cpu0.rate": [f"{n} GB/s" for n in (20, 35, 40, 45)],
+        "nic1 -- cpu0.rate": [f"{n} GB/s" for n in (10, 30, 42, 45)],
+    }
+    sweep = plan(built(TWO_CARDS), vary, via="direct")
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    rates = [outcome.rate / 1e9 for outcome in outcomes.values()]
+    assert rates[:-1] == [*(20, 30, 42, 45), *(35, 35, 42, 45), *(40, 40, 42, 45), *(45, 45, 45)]
+    assert rates[-1] == pytest.approx(63.015, rel=1e-4)  # both are as wide, and share
+
+
+def test_links_beside_each_other_share_by_their_rates():
+    text = TWO_SOCKETS.replace("cpu[0-1]: socket", "cpu[0-1]: {part: socket, numa: [0-1, 2-3]}")
+    text = text.replace(
+        "cpu0 -- cpu1: upi 16 GT/s",
+        "cpu0/numa0 -- cpu1/numa2: upi 16 GT/s\n  - cpu0/numa1 -- cpu1/numa3: upi 16 GT/s",
+    )
+    text = text.replace("ram -- cpu:", "ram0 -- cpu0/numa0: memory-bus\n  - ram1 -- cpu1/numa2:")
+    vary = {"cpu0/numa1 -- cpu1/numa3.rate": ["5 GB/s", "15 GB/s", "25 GB/s"]}
+    sweep = plan(built(text), vary, workload="far", via="legacy")
+    outcomes = answered(sweep)
+    assert outcomes == answered(sweep, quick=False)
+    assert [outcome.rate for outcome in outcomes.values()] == [37e9, 47e9, 50e9]
+
+
+def test_rates_of_links_build_each_value_once_and_each_order(monkeypatch):
+    sweep = plan(
+        shipped("dgx-h100"),
+        {
+            "slot1 -- cpu1.rate": [f"{n} GB/s" for n in range(20, 30)],
+            "slot2 -- cpu0.rate": [f"{n}.5 GB/s" for n in range(30, 40)],
+            "storage.read": [f"{n} GB/s" for n in range(60, 70)],
+        },
+        via="legacy",
+    )
+    built_again: list[object] = []
+    replace = Topology.replace
+
+    def counted(self, changes):
+        built_again.append(changes)
+        return replace(self, changes)
+
+    monkeypatch.setattr(Topology, "replace", counted)
+    assert len(answered(sweep)) == 1000
+    assert len(built_again) == 31  # the order of the two is one: the second is always wider
 
 
 @pytest.mark.parametrize("figure", sorted(RATES - {"price"}))

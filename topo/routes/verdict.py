@@ -117,7 +117,7 @@ def _peer_to_peer(gpu: Device) -> Reason | None:
     source = gpu.part.sources.get("p2p", "")
     own = gpu.part.place is None and source.startswith(f"{gpu.place.file}:")
     if source == "--set" or own:  # others of the part may have it
-        fact, about = "`p2p: no` is stated of", (gpu.name,)
+        fact, about = "no PCIe peer-to-peer, by `p2p: no` of", (gpu.name,)
     return Reason("no-peer-to-peer", "refused", fact, gpu.place, about)
 
 

@@ -6,11 +6,17 @@ its price follow from such a figure: no route, no verdict, no resource more or l
 that differ in such axes alone share one use matrix, and what the design has of each resource is put
 into it.
 
+So does an axis of the `rate` of links. The widest of the shortest ways is taken, and how wide a way
+is is the least rate on it: which is taken follows from the order of the links' rates, whatever they
+are (`_Order`). All designs with the same order share a use matrix.
+
 Where more reads such a figure, the designs are answered in full:
 
 * one worker after the other (serial stages) is as fast as what it passes;
 * ``--nics best`` divides bytes by capacities;
 * ``nearest`` pairs with the faster of two that are as near;
+* beyond theory both directions of a link together have a rate of their own, as quadrants of a CPU
+  may, and NCCL has one of GPU links: there axes of links are answered in full;
 * in a folded cluster a figure of one server tells it from the others.
 
 Axes of one device, and the channels of all memories (which a CPU has a number of), are built
@@ -19,12 +25,14 @@ together: a value of one may be illegal beside a value of another, or hide it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.part import Figure
 from topo.description.description import Axis, Choice, Device
-from topo.errors import CertificateError, TopoError, UnknownNameError
+from topo.errors import CertificateError, Place, TopoError, UnknownNameError
 from topo.records import dataclass
 from topo.study.solutions import Solutions
 from topo.study.sweep import is_question
@@ -43,7 +51,7 @@ from topo.study.variants import (
 
 if TYPE_CHECKING:
     from topo.study.sweep import Sweep
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.topology import Link, Resource, Topology
 
 
 RATES: Final = frozenset(
@@ -60,18 +68,23 @@ _BY_NEARNESS: Final = frozenset({"chip", "read"})  # what decides between two th
 _BUILT_AT_COST: Final = 60
 _DEVICES_AT_COST: Final = 24
 _BATCH: Final = 2_000
+_NEAR: Final = 1e-8  # relative: beyond it no tolerance of the search makes two rates equal
+_ANY_RATE: Final = Figure(None, "quoted", "")
+_ANYWHERE: Final = Place("", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
     """What some values of a group of axes change beside a machine.
 
-    `touched` are the devices; `resources` are the new ones, by their ids.
+    `touched` are the devices and links; `resources` are the new ones, by their ids; `rates` are
+    those of links among them, in theory.
     """
 
     touched: frozenset[str]
     resources: Mapping[str, Resource]
     prices: Mapping[str, float | None]
+    rates: Mapping[str, float]
 
 
 class Designs:
@@ -91,8 +104,12 @@ class Designs:
         folded = sweep.topology.folding is not None
         self._of_rates = tuple(changes and quick and not folded for changes in rates_only)
         # Designs come in the order of `batches`: the last ones are enough.
-        self._anchor: tuple[tuple[int, ...], _Anchor | None] = ((), None)
+        self._anchors: tuple[tuple[int, ...], dict[Hashable, _Anchor | None]] = ((), {})
         self._machine: _Machine | None = None
+        self._of_links = tuple(
+            only and any(" -- " in key for key in axis.keys)
+            for axis, only in zip(sweep.axes, self._of_rates, strict=True)
+        )
 
     def batches(self, numbers: Iterable[int]) -> Iterator[tuple[int, ...]]:
         """Yield designs that are best answered together, what shares a use matrix first."""
@@ -139,10 +156,7 @@ class Designs:
         choices = sweep.design(number)
         try:
             if any(self._of_rates):
-                fixed = self._fixed(number)
-                if self._anchor[0] != fixed:
-                    self._anchor = (fixed, self._anchor_of(choices))
-                anchor = self._anchor[1]
+                anchor = self._anchor_of(self._fixed(number), choices)
                 outcome = anchor.outcome(choices) if anchor is not None else None
                 if outcome is not None:
                     return outcome
@@ -155,31 +169,58 @@ class Designs:
         except TopoError as error:
             return illegal(sweep.asked_of(choices), error)
 
-    def _anchor_of(self, choices: Sequence[Choice]) -> _Anchor | None:
-        """Return what designs with these choices of the axes that change more have in common.
+    def _anchor_of(self, places: tuple[int, ...], choices: Sequence[Choice]) -> _Anchor | None:
+        """Return what a design has in common with others; `None` where it is answered in full.
 
-        `None` where they have to be answered in full.
+        `places` are those of its choices of the axes that change more than rates.
         """
         sweep = self._sweep
+        if self._anchors[0] != places:
+            self._anchors = (places, {})
+            fixed = {
+                place: sweep.changes_of([choice])
+                for place, choice in enumerate(choices)
+                if not self._of_rates[place]
+            }
+            try:
+                if self._machine is None or self._machine.fixed != fixed:
+                    self._machine = _Machine(sweep.topology, fixed)
+            except TopoError:
+                self._machine = None
+        machine, anchors = self._machine, self._anchors[1]
+        if machine is None:
+            return None
+        of_links = {place: choices[place] for place, only in enumerate(self._of_links) if only}
+        rates: dict[str, float] = {}
+        for place, choice in of_links.items():
+            change = machine.change({place: choice})
+            if change is None:
+                return None
+            rates |= change.rates
+        order = machine.order.of(rates)
+        if order not in anchors:
+            anchors[order] = self._new_anchor(machine, choices, of_links)
+        return anchors[order]
+
+    def _new_anchor(
+        self, machine: _Machine, choices: Sequence[Choice], of_links: Mapping[int, Choice]
+    ) -> _Anchor | None:
+        """Lay what is asked on a machine whose links have the rates of some choices."""
+        sweep = self._sweep
         question = sweep.asked_of(choices)
-        places = [place for place, only in enumerate(self._of_rates) if only]
-        fixed = {
-            place: sweep.changes_of([choice])
-            for place, choice in enumerate(choices)
-            if place not in places
-        }
-        axes = {place: sweep.axes[place] for place in places}
+        axes = {place: sweep.axes[place] for place, only in enumerate(self._of_rates) if only}
         try:
-            if self._machine is None or self._machine.fixed != fixed:
-                self._machine = _Machine(sweep.topology, fixed)
-            machine = self._machine
-            laid = lay(machine.topology, question)
+            topology = machine.with_choices(of_links)
+            laid = lay(topology, question)
             if not _follows_from_rates_only(laid, question, axes.values()):
                 return None
-            touched = {place: _devices(machine.topology, axis) for place, axis in axes.items()}
+            if of_links and not _follows_from_order(topology, laid, question):
+                return None
+            touched = {place: _touched(machine, place, axis) for place, axis in axes.items()}
         except TopoError:
             return None
-        solutions = Solutions(laid.matrix, frozenset().union(*touched.values()))
+        varied = frozenset().union(*touched.values())
+        solutions = Solutions(laid.matrix, varied)
         priced = _priced(sweep, machine.topology)
         return _Anchor(machine, laid, _groups(axes, touched), priced, solutions)
 
@@ -201,6 +242,7 @@ class _Machine:
         self.fixed = fixed
         self.topology = self._changed(fixed)
         self.prices = prices_of(self.topology)
+        self.order = _Order(self.topology)
         self._known: dict[tuple[tuple[int, str], ...], _Change | None] = {}
 
     def _changed(self, by_place: Mapping[int, Mapping[str, str]]) -> Topology:
@@ -208,6 +250,11 @@ class _Machine:
             key: text for _, changes in sorted(by_place.items()) for key, text in changes.items()
         }
         return self._base.replace(changes) if changes else self._base
+
+    def with_choices(self, choices: Mapping[int, Choice]) -> Topology:
+        """Return the machine with some choices, by the places of their axes."""
+        of_choices = {place: choice.changes for place, choice in choices.items()}
+        return self._changed({**self.fixed, **of_choices}) if choices else self.topology
 
     def change(self, choices: Mapping[int, Choice]) -> _Change | None:
         """Return what values change, by the places of their axes.
@@ -220,22 +267,28 @@ class _Machine:
         return self._known[label]
 
     def _change(self, choices: Mapping[int, Choice]) -> _Change | None:
-        of_choices = {place: choice.changes for place, choice in choices.items()}
         before = self.topology
         try:
-            after = self._changed({**self.fixed, **of_choices})
+            after = self.with_choices(choices)
         except TopoError:
             return None
         if not _differ_in_rates_only(before, after):
             return None
+        links = [
+            link
+            for link, old in zip(after.links, before.links, strict=True)
+            if link.cable != old.cable
+        ]
+        devices = (name for name in before.devices if before[name] != after[name])
         return _Change(
-            frozenset(name for name in before.devices if before[name] != after[name]),
+            frozenset((*devices, *(link.name for link in links))),
             {
                 name: resource
                 for name, resource in after.resources.items()
                 if resource.capacity != before.resources[name].capacity
             },
             {name: price for name, price in prices_of(after).items() if price != self.prices[name]},
+            {each.id: each.capacity.rate("theoretical") for each in _directions(links)},
         )
 
 
@@ -254,6 +307,13 @@ class _Anchor:
         self._groups, self._solutions = groups, solutions
         resources = laid.matrix.resources if laid.matrix is not None else ()
         self._columns = {each.id: column for column, each in enumerate(resources)}
+        # of links, which are laid with the rates of one design
+        before = machine.topology.resources
+        self._before = {
+            column: before[each.id]
+            for column, each in enumerate(resources)
+            if each.id in before and before[each.id].capacity != each.capacity
+        }
 
     def outcome(self, choices: Sequence[Choice]) -> Outcome | None:
         """Return what a design gives; `None` where it has to be asked in full.
@@ -275,7 +335,7 @@ class _Anchor:
         for change in changes:
             prices = {**prices, **change.prices} if change.prices else prices
         cost = cost_of(prices, self._priced)
-        changed = {
+        changed = self._before | {
             self._columns[name]: resource
             for change in changes
             for name, resource in change.resources.items()
@@ -315,9 +375,11 @@ def _priced(sweep: Sweep, topology: Topology) -> tuple[str, ...]:
 
 
 def _changes_rates_only(topology: Topology, axis: Axis) -> bool:
-    """Whether each key of an axis is a figure of `RATES` of devices that are there."""
+    """Whether each key of an axis is a figure of `RATES` of devices that are there, or of links."""
     for key in axis.keys:
         pattern, _, figure = key.rpartition(".")
+        if " -- " in pattern and figure == "rate":
+            continue
         if not pattern or " " in key or figure not in RATES:
             return False
         try:
@@ -337,12 +399,73 @@ def _follows_from_rates_only(laid: Laid, question: Question, axes: Iterable[Axis
     return not any(key.rpartition(".")[2] in _BY_NEARNESS for key in keys)
 
 
+def _follows_from_order(topology: Topology, laid: Laid, question: Question) -> bool:
+    """Whether what is asked reads rates of links in capacities and, of routes, in their order."""
+    return (
+        question.at == "theoretical"
+        and not topology.unplaced
+        and not laid.workload.collective
+        and "nearest" not in (question.policy.pairing, laid.workload.pairing)
+    )
+
+
+def _directions(links: Iterable[Link]) -> Iterator[Resource]:
+    """Yield the resources of links, one a direction."""
+    return (each for link in links for each in (link.forward, link.backward) if each is not None)
+
+
+class _Order:
+    """The order of the rates of a machine's links, of which routes follow.
+
+    Every comparison of two ways is one of the least rates on them, so it comes out the same while
+    the order does. Two exceptions have their very rates told: what is nearly equal, since ways are
+    equally wide up to a tolerance, and links between the same two devices, which share by rates.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._rates = {
+            each.id: each.capacity.rate("theoretical") for each in _directions(topology.links)
+        }
+        together: dict[frozenset[str], list[Link]] = {}
+        for link in topology.links:
+            if link.layer != "network":
+                together.setdefault(frozenset((link.a.device, link.b.device)), []).append(link)
+        parallel = (links for links in together.values() if len(links) > 1)
+        self._parallel = {each.id for links in parallel for each in _directions(links)}
+        self._others: dict[tuple[str, ...], list[float]] = {}
+
+    def of(self, rates: Mapping[str, float]) -> Hashable:
+        """Return what is the same for rates of some links that leave the order as it is."""
+        names = tuple(rates)
+        if names not in self._others:
+            kept = {rate for name, rate in self._rates.items() if name not in rates}
+            self._others[names] = sorted(kept)
+        others = self._others[names]
+        values = sorted({*rates.values()})
+        ranks = {
+            value: (place, bisect_left(others, value), bisect_right(others, value))
+            for place, value in enumerate(values)
+        }
+        told = tuple(rate for name, rate in rates.items() if name in self._parallel)
+        if any(
+            0 < abs(value - other) <= _NEAR * min(value, other)
+            for value in values
+            for other in (*values, *others[max(ranks[value][1] - 1, 0) : ranks[value][2] + 1])
+        ):
+            told = tuple(rates.values())
+        return names, tuple([ranks[rate] for rate in rates.values()]), told
+
+
 def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
     """Whether all that routes and verdicts are made of is the same in a variant."""
 
     def shape(device: Device) -> Device:
         figures = {key: each for key, each in device.part.figures.items() if key not in RATES}
         return replace(device, part=replace(device.part, figures=figures))
+
+    def laid(link: Link) -> Link:
+        cable = replace(link.cable, rate=_ANY_RATE, stated=None)
+        return replace(link, cable=cable, place=_ANYWHERE, forward=None, backward=None)
 
     before, after = topology.devices, variant.devices
     return (
@@ -351,18 +474,26 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
             after[name] == device or shape(after[name]) == shape(device)
             for name, device in before.items()
         )
-        and topology.links == variant.links
-        and replace(topology.description, devices=(), findings=())
-        == replace(variant.description, devices=(), findings=())
+        and (
+            topology.links == variant.links
+            or list(map(laid, topology.links)) == list(map(laid, variant.links))
+        )
+        and replace(topology.description, devices=(), links=(), findings=())
+        == replace(variant.description, devices=(), links=(), findings=())
         and [(each.id, each.kind) for each in topology.resources.values()]
         == [(each.id, each.kind) for each in variant.resources.values()]
     )
 
 
-def _devices(topology: Topology, axis: Axis) -> frozenset[str]:
-    """Return the devices that an axis changes rates of."""
-    patterns = dict.fromkeys(key.rpartition(".")[0] for key in axis.keys)
-    return frozenset(device.name for each in patterns for device in topology.select(each))
+def _touched(machine: _Machine, place: int, axis: Axis) -> frozenset[str]:
+    """Return the devices that an axis changes rates of, and the resources of links."""
+    patterns = dict.fromkeys(key.rpartition(".")[0] for key in axis.keys if " -- " not in key)
+    names = {device.name for each in patterns for device in machine.topology.select(each)}
+    if len(patterns) < len(axis.keys):
+        by_keys = {tuple(choice.changes): choice for choice in reversed(axis.choices)}
+        changes = (machine.change({place: choice}) for choice in by_keys.values())
+        names |= {name for change in changes if change is not None for name in change.rates}
+    return frozenset(names)
 
 
 def _groups(

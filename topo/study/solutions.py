@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -102,10 +102,10 @@ class Solutions:
     matrix
         The use matrix of the designs.
     varied
-        The devices whose resources the axes change.
+        The devices whose resources the axes change, and resources that they change.
     """
 
-    def __init__(self, matrix: UseMatrix | None, varied: Collection[str]) -> None:
+    def __init__(self, matrix: UseMatrix | None, varied: frozenset[str]) -> None:
         self._columns: tuple[int, ...] = ()
         self._looked_at: frozenset[int] = frozenset()
         self._solutions: AnswersByCapacity[_Solution] = AnswersByCapacity()
@@ -114,7 +114,9 @@ class Solutions:
             return
         self._system, self._basis = matrix.system, matrix.basis
         self._columns = tuple(
-            column for column, each in enumerate(matrix.resources) if each.device in varied
+            column
+            for column, each in enumerate(matrix.resources)
+            if not varied.isdisjoint((each.device, each.id))
         )
         self._looked_at = frozenset(self._columns)
         self._before = [matrix.resources[column] for column in self._columns]
