@@ -133,3 +133,39 @@ def test_markdown_is_for_a_pull_request(topo):
     assert "### Devices" in done.out
     assert "| changed | **ram0, ram1 (2)** | bus | 200 GB/s" in done.out
     assert "| **legacy** | verdict | ok | ok | |" in done.out
+
+
+# Three different cards, so that structure tells which is which.
+CARDS = """
+topo: 1
+name: cards
+devices:
+  cpu0: xeon-8480c
+  nic0: connectx-7
+  nic1: connectx-6
+  nic2: bluefield-3-dual-port
+links:
+  - nic -- cpu0: pcie 4 x8
+expect:
+  - nic0 to nic1 is NODE
+"""
+
+
+def test_names_that_only_have_another_stem_are_one_row(topo, tmp_path):
+    (tmp_path / "before.yaml").write_text(CARDS, encoding="utf-8")
+    (tmp_path / "after.yaml").write_text(CARDS.replace("nic", "card"), encoding="utf-8")
+    page = topo("diff", "before.yaml", "after.yaml").out
+    assert "probably renamed nic[0-2] (3) name nic[0-2] card[0-2]" in " ".join(page.split())
+    expectations = page[page.index("Expectations") :].splitlines()
+    assert expectations[2].split() == ["which"]  # no column is empty
+    crossed = CARDS.replace("nic0: c", "card1: c").replace("nic1: c", "card0: c")
+    crossed = crossed.replace("nic2:", "card2:").replace("nic0 to nic1", "card0 to card1")
+    (tmp_path / "after.yaml").write_text(crossed.replace("- nic --", "- card --"), encoding="utf-8")
+    page = " ".join(topo("diff", "before.yaml", "after.yaml").out.split())
+    assert "renamed nic0 name nic0 card1" in page
+    assert "renamed nic1 name nic1 card0" in page
+
+
+def test_many_links_are_told_by_the_first(topo):
+    page = " ".join(topo("diff", "dgx-h100", "dell-xe9680", "--workload", "load").out.split())
+    assert "nic0 -- sw0 and 15 more (22)" in page

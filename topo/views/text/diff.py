@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FLAG, SLOT, quantity_of
 from topo.catalogue.part import Figure, PeerCap, Ports, Slot
-from topo.phrases import counted, listed
+from topo.phrases import counted, listed, shortened, unnumbered
+from topo.routes.search import by_name
 from topo.views.sentences import pair_sentence, rate_words, time_words
 from topo.views.text.answers import basis_note, limits_text
 from topo.views.text.machine import figure_and_range, ports_text
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from topo.study.inventory import Fact
 
 _NONE: Final = "-"
+_MOST_NAMES: Final = 8  # in a cell
+_COMMA: Final = re.compile(r", (?![^\[]*\])")  # between names, not within a range
 _WHAT_IT_IS: Final = ("part", "use", "cable")  # of what is added or gone the page says this alone
 _TONES: Final[dict[str, Tone]] = {"faster": "good", "slower": "bad", "refused": "bad"}
 
@@ -102,9 +106,15 @@ def _changes(changes: list[Change], sources: dict[str, int]) -> Table:
             return text
         return f"{text} [{sources.setdefault(source, len(sources) + 1)}]"
 
-    rows: list[Row] = []
+    rows: list[tuple[str, ...]] = []
+    for before, after in _renamings(changes):
+        count = f" ({len(before)})" * (len(before) > 1)
+        cells = [shortened(names) for names in (before, after)]
+        rows.append((sort_words("renamed"), f"{cells[0]}{count}", "name", *cells))
     for change in changes:
-        names = change.names + f" ({change.count})" * (change.count > 1)
+        if change.sort == "renamed":
+            continue
+        names = _bounded(change.names) + f" ({change.count})" * (change.count > 1)
         fields = change.fields
         another = change.sort == "changed" and any(field.key == "part" for field in fields)
         if change.sort in ("added", "gone"):
@@ -113,12 +123,43 @@ def _changes(changes: list[Change], sources: dict[str, int]) -> Table:
         for field in fields:
             if another and _texts(field)[0] == _texts(field)[1]:
                 continue  # another part has it from elsewhere
-            cells = [cell(field.key, fact) for fact in (field.before, field.after)]
-            rows.append((begin[0], Cell(begin[1]), field.key, *cells))
+            values = (cell(field.key, fact) for fact in (field.before, field.after))
+            rows.append((begin[0], begin[1], field.key, *values))
             begin = ["", ""]
         if not fields:
-            rows.append((begin[0], Cell(begin[1]), "", "", ""))
-    return table(("", wide("which"), "what", wide("before"), wide("after")), rows)
+            rows.append((begin[0], begin[1], "", "", ""))
+    columns = ("", wide("which"), "what", wide("before"), wide("after"))
+    said = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    return table(
+        [columns[place] for place in said],
+        (tuple(Cell(row[at]) if at == 1 else row[at] for at in said) for row in rows),
+    )
+
+
+def _renamings(changes: Iterable[Change]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield old and new names, those together that only have another stem, in the same order."""
+    by_stems: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for change in changes:
+        if change.sort == "renamed":
+            (name,) = change.fields
+            pair = (change.names, "" if name.after is None else fact_words("name", name.after)[0])
+            by_stems.setdefault((unnumbered(pair[0]), unnumbered(pair[1])), []).append(pair)
+    for pairs in by_stems.values():
+        olds, news = ([pair[side] for pair in pairs] for side in (0, 1))
+        if sorted(news, key=by_name) == [new for _, new in sorted(pairs, key=_of_old)]:
+            yield sorted(olds, key=by_name), sorted(news, key=by_name)
+        else:
+            yield from (([old], [new]) for old, new in pairs)
+
+
+def _of_old(pair: tuple[str, str]) -> tuple[object, ...]:
+    return by_name(pair[0])
+
+
+def _bounded(names: str) -> str:
+    """Return names, the first of them where they are many."""
+    texts = _COMMA.split(names)
+    return listed(texts, most=_MOST_NAMES) if len(texts) > _MOST_NAMES else names
 
 
 def sort_words(sort: str) -> str:
