@@ -259,7 +259,8 @@ def test_an_axis_without_effect_is_named(topo):
 @pytest.mark.parametrize(
     ("axis", "advice"),
     [
-        ("vai=legacy", "workload, via, at, nics, routes or pairing"),
+        ("vai=legacy", "did you mean `via`?"),
+        ("zzz=legacy", "workload, via, at, nics, routes or pairing"),
         ("workloads=load", "did you mean `workload`?"),
         ("workload=lod", "known: load, checkpoint"),
         ("slot1.part=connectx-7-dul-port", "did you mean `connectx-7-dual-port`?"),
