@@ -424,3 +424,16 @@ def test_the_ladder_ends_with_what_the_model_asks_for():
     ladder = bottleneck(machine(), workload="train", via="direct")
     assert ladder.end.why == "own-limits"
     assert [limit.model for limit in ladder.end.own_limits] == ["unet3d"]
+
+
+@pytest.mark.parametrize(
+    ("question", "faster"), [({"checkpoint": "llama3-8b"}, 2), ({"source": "storage"}, 1)]
+)
+def test_another_storage_is_a_change_where_no_workload_of_the_file_is_asked(question, faster):
+    text = MACHINE.replace("STORAGE", "{part: target, read: 16 GB/s, write: 16 GB/s}")
+    text = text.replace("FIRST", "h100").replace("SECOND", "h100")
+    text = text.replace("nic[0-1]: card", "nic[0-1]: {part: card, ports: 2x infiniband ndr}")
+    ranking = upgrades(built(text[: text.index("workloads:")]), via="direct", **question)
+    times = {upgrade.parts[0].kind: upgrade.outcome.time for upgrade in ranking.ranked}
+    # `storage` is one device: who asks about that alone has no more of another
+    assert ranking.now.time == pytest.approx(faster * times["another-storage"])

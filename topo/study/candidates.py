@@ -281,7 +281,9 @@ class _Offers:
         ends: dict[str, str] = {}
         for workload in self._workloads:
             key = "to" if workload.direction == "write" else "from"
-            now = of_name[workload.name]
+            now = of_name.get(workload.name)
+            if now is None:  # asked by ends or a model: all that its words still mean
+                continue
             stores = now.targets if key == "to" else now.sources
             if model in stores and first not in stores:
                 ends[f"{workload.name}.{key}"] = f"[{', '.join((*stores, *copies))}]"
