@@ -23,6 +23,7 @@ def test_json_has_both_directions(topo):
         "for": "compute",
         "device": "nic0",
         "rdma": ["mlx5_0"],
+        "also": [],
         "near": "distance 3",
         "links": None,
         "rate_bytes_per_s": None,
@@ -47,7 +48,7 @@ def test_the_word_is_explained_and_hinted(topo):
     assert "topo affinity box.yaml" in topo("assign", "box.yaml").err
 
 
-def test_a_spare_drive_is_told_alike_in_both_tables(topo, tmp_path):
+def test_a_gpu_has_all_drives_that_are_as_near(topo, tmp_path):
     text = """\
 topo: 1
 devices:
@@ -59,12 +60,12 @@ links: [sw0 -- cpu0: pcie 5 x16, gpu0 -- sw0: pcie 5 x16, nvme -- sw0: pcie 5 x4
 """
     (tmp_path / "two.yaml").write_text(text, encoding="utf-8")
     lines = [" ".join(line.split()) for line in topo("affinity", "two.yaml").out.splitlines()]
-    assert "gpu0 cpu0 local drive nvme0 PIX, 2 links, 15.75 GB/s - nvme1" in lines
-    assert "nvme1 local drive spare: as good for gpu0" in lines
+    assert "gpu0 cpu0 local drive nvme0, nvme1 PIX, 2 links, 15.75 GB/s - -" in lines
+    assert "nvme1 local drive gpu0" in lines
     devices = topo("affinity", "two.yaml", "--json").document["devices"]
     assert [(one["gpus"], one["as_near_to"]) for one in devices] == [
         (["gpu0"], []),
-        ([], ["gpu0"]),
+        (["gpu0"], []),
     ]
 
 

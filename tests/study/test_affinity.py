@@ -95,6 +95,26 @@ def test_ties_are_dealt_out_and_said(rules):
     assert found.gpus[0].numa == (3,)
 
 
+def test_more_cards_than_gpus_are_all_used():
+    found = affinities(shipped("aws-p5"))
+    for number, affinity in enumerate(found.gpus):
+        compute = affinity.choices[0]
+        assert compute.devices == tuple(f"nic{4 * number + card}" for card in range(4))
+        assert compute.as_near == ()
+    assert found.users["compute"]["nic5"] == ("gpu1",)
+    assert found.would_do_for("compute", "nic5") == ()
+
+
+@pytest.mark.parametrize("rules", ["nvidia-smi", "nccl", "gds"])
+def test_cards_left_over_go_to_gpus_evenly(rules):
+    text = UNEQUAL.replace("gpu0:", "gpu[0-1]:").replace("gpu0 --", "gpu --")
+    text = text.replace("nic1:", "nic[1,3-5]:").replace("rdma: mlx5_0}", "rdma: mlx5_9}")
+    first, second = affinities(built(text), rules=rules).gpus
+    assert first.choices[0].devices == ("nic1", "nic4", "nic2")
+    assert second.choices[0].devices == ("nic3", "nic5")
+    assert second.choices[0].as_near == ("nic1", "nic4", "nic2")
+
+
 def test_more_gpus_than_drives_share_as_evenly_as_can_be():
     found = affinities(shipped("workstation-4gpu"))
     assert found.users["drive"] == {"nvme0": ("gpu0", "gpu2"), "nvme1": ("gpu1", "gpu3")}
@@ -175,11 +195,11 @@ links:
 def test_of_cards_as_near_rdma_goes_first_then_the_rate(rules, changes, best, as_good):
     found = affinities(built(UNEQUAL, changes), rules=rules)
     (choice,) = found.gpus[0].choices
-    assert (choice.device, choice.as_near) == (best, as_good)
+    assert (choice.device, choice.also, choice.as_near) == (best, as_good, ())
     assert choice.rdma == found.topology[best].rdma
-    for name in as_good:
-        assert found.would_do_for("any", name) == ("gpu0",)
-    assert not found.would_do_for("any", best)
+    for name in (best, *as_good):
+        assert found.users["any"][name] == ("gpu0",)
+        assert not found.would_do_for("any", name)
 
 
 def test_a_nearer_card_goes_before_rdma():
@@ -204,4 +224,4 @@ def test_links_that_an_import_made_up_break_no_tie():
     )
     topology = build_topology(import_text("nvidia-smi", data, "smi.txt").description)
     (choice,) = affinities(topology).gpus[0].choices
-    assert (choice.device, choice.as_near) == ("nic0", ("nic1", "nic2", "nic3"))
+    assert choice.devices == ("nic0", "nic1", "nic2", "nic3")

@@ -69,7 +69,7 @@ def command(
 
     Cards that lead to storage and cards for compute (`role: compute`) are two questions. Of
     those as near, one with RDMA goes first, then the faster; where several are as good, the GPUs
-    are dealt out so that each serves as many.
+    are dealt out so that each serves as many, and what is left goes to a GPU as near to it.
 
     With --as it is a file or script that makes another tool choose so, and what that is worth in
     GB/s against what the tool does by itself.

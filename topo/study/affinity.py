@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from topo.catalogue.kinds import CARDS
@@ -23,7 +23,7 @@ _GIGA = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A card or drive for one GPU.
+    """A card or drive for one GPU, or several.
 
     Parameters
     ----------
@@ -34,18 +34,26 @@ class Choice:
         What it is, and how near by the rules asked for.
     rdma
         Its RDMA names.
+    also
+        More devices as near, which no other GPU has.
     shared_with
         Other GPUs that have it too.
     as_near
-        Devices just as good that others have, or nobody.
+        Devices just as good that other GPUs have.
     """
 
     purpose: Purpose
     device: str
     nearness: Nearness
     rdma: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
     as_near: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All that the GPU should use, its own first."""
+        return (self.device, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Affinities:
     users: Mapping[Purpose, Mapping[str, tuple[str, ...]]]
 
     def would_do_for(self, purpose: Purpose, device: str) -> tuple[str, ...]:
-        """Return the GPUs that a device would serve as well as the one that they have."""
+        """Return the GPUs of other devices that this one would serve as well."""
         return tuple(
             gpu.gpu
             for gpu in self.gpus
@@ -85,7 +93,9 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
 
     The nearest; of those one with RDMA, where others have none; of those the fastest. Of several
     that are as good, the GPUs are dealt out so that each device serves as equal a number of them as
-    the machine allows. How many links lead there does not count: sources of classes tell none.
+    the machine allows. Devices that no GPU has then are dealt out to those that they are as good
+    for, so that of four cards behind a GPU's switch it has all. How many links lead there does not
+    count: sources of classes tell none.
 
     Parameters
     ----------
@@ -112,8 +122,10 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
         )
         nearest = nearest_devices(topology, gpus, devices, measure)
         dealt = semi_matching({gpu: list(near) for gpu, near in nearest.items() if near})
+        spare = _spare(nearest, dealt, devices)
         users[purpose] = {
-            device: tuple(gpu for gpu in gpus if dealt.get(gpu) == device) for device in devices
+            device: tuple(gpu for gpu in gpus if device in (dealt.get(gpu), *spare.get(gpu, ())))
+            for device in devices
         }
         sharing_pairs = sum(len(sharing) ** 2 for sharing in users[purpose].values())
         refuse_more(
@@ -123,15 +135,16 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
             "name fewer GPUs: an affinity lists for each what it shares with which",
         )
         for gpu, device in dealt.items():
-            near, sharing = nearest[gpu], users[purpose][device]
+            near, sharing, also = nearest[gpu], users[purpose][device], spare.get(gpu, ())
             choices[gpu].append(
                 Choice(
                     purpose=purpose,
                     device=device,
                     nearness=near[device],
                     rdma=topology[device].rdma,
+                    also=also,
                     shared_with=tuple(sharer for sharer in sharing if sharer != gpu),
-                    as_near=tuple(name for name in near if name != device),
+                    as_near=tuple(name for name in near if name not in (device, *also)),
                 )
             )
     affinity = (
@@ -139,6 +152,25 @@ def affinities(topology: Topology, *, rules: Rules = "nvidia-smi") -> Affinities
         for gpu in gpus
     )
     return Affinities(topology, rules, tuple(affinity), users)
+
+
+def _spare(
+    nearest: Mapping[str, Mapping[str, Nearness]], dealt: Mapping[str, str], devices: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return devices that are no GPU's own by the GPU that gets them, in the devices' order."""
+    candidates: dict[str, list[str]] = {device: [] for device in devices}
+    for device in dealt.values():
+        candidates.pop(device, None)
+    for gpu, near in nearest.items():
+        for device in near:
+            if device in candidates:
+                candidates[device].append(gpu)
+    spare: dict[str, tuple[str, ...]] = {}
+    matched = semi_matching({device: gpus for device, gpus in candidates.items() if gpus})
+    for device in filter(matched.__contains__, candidates):
+        gpu = matched[device]
+        spare[gpu] = (*spare.get(gpu, ()), device)
+    return spare
 
 
 def _by_purpose(topology: Topology) -> dict[Purpose, list[str]]:

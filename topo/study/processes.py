@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.kinds import MEMORIES
 from topo.records import dataclass
-from topo.routes.nearness import semi_matching
 from topo.topology.locality import locality, matrix_devices, numa_nodes, socket_of
 from topo.topology.topology import Topology
 
@@ -168,18 +167,16 @@ def _server(
         if topology.host_of.get(name) is here
     }
     of_gpu = {member.gpu: member for member in members}
-    spare = _spare_cards(of_gpu, purpose, cards)
     processes = []
     for number, gpu in enumerate(ordered):
         if asked and gpu not in asked:
             continue
         choice = next((each for each in of_gpu[gpu].choices if each.purpose == purpose), None)
-        own = (choice.device,) if choice is not None else ()
         processes.append(
             Process(
                 gpu=gpu,
                 number=number,
-                cards=(*own, *(card for card, user in spare.items() if user == gpu)),
+                cards=choice.devices if choice is not None else (),
                 nearness=locality(topology, gpu, choice.device) if choice is not None else "",
                 cpu=socket_of(topology, gpu),
                 numa=numa_nodes(topology, gpu),
@@ -201,24 +198,6 @@ def _server(
         gpus=len(names),
         maker=makers.pop() if len(makers) == 1 else "",
     )
-
-
-def _spare_cards(
-    of_gpu: Mapping[str, GpuAffinity], purpose: Purpose, cards: Iterable[str]
-) -> dict[str, str]:
-    """Return cards that are no GPU's own, dealt out to GPUs that they are as near to."""
-    users: dict[str, list[str]] = {card: [] for card in cards}
-    for affinity in of_gpu.values():
-        for choice in affinity.choices:
-            if choice.purpose == purpose:
-                users.pop(choice.device, None)
-    for gpu, affinity in of_gpu.items():
-        for choice in affinity.choices:
-            if choice.purpose == purpose:
-                for card in choice.as_near:
-                    if card in users:
-                        users[card].append(gpu)
-    return semi_matching({card: gpus for card, gpus in users.items() if gpus})
 
 
 def _card(topology: Topology, name: str) -> Card:

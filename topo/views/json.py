@@ -578,7 +578,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "Throughput": ("rate at_most bound:bottlenecks",),
     "Process": ("gpu number cards nearness:near cpu? numa:numa_nodes",),
-    "Choice": ("purpose:for device rdma *nearness shared_with as_near",),
+    "Choice": ("purpose:for device rdma also *nearness shared_with as_near",),
     "Nearness": ("label:near links rate at_most",),
     "Reading": (
         "sample.test sample.source:from sample.target:to sample.both:both_directions",

@@ -173,6 +173,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "SYS": "over the link between NUMA nodes or sockets",
 }
 _DISTANCE: Final = "distance = PCI bridges between the two: 3 under one switch"
+_LONG: Final = 16  # names in a cell, which break from there on
 _LINKS_ONLY: Final = (
     "Rates are what the links between the two pass. What a CPU lets pass from device to device can "
     "be less: `topo compare` counts it."
@@ -203,7 +204,7 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
                 "" if place else name,
                 "" if place else host,
                 _PURPOSES[choices[0].purpose],
-                Cell(shortened(choice.device for choice in choices)),
+                Cell(shortened(device for choice in choices for device in choice.devices)),
                 _nearness(choices[0].nearness),
                 _others(gpus, choices[0].shared_with),
                 _others(gpus, choices[0].as_near),
@@ -213,9 +214,9 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     if not rows:
         yield Text("No GPU here reaches a network card or a drive inside its server.")
         return
-    yield table(
-        ("GPU", "on", "for", "use", wide("why"), wide("shared with"), wide("as good")), rows
-    )
+    chosen = [choice.devices for gpu in affinities.gpus for choice in gpu.choices]
+    use = wide("use") if any(len(shortened(devices)) > _LONG for devices in chosen) else "use"
+    yield table(("GPU", "on", "for", use, wide("why"), wide("shared with"), wide("as good")), rows)
     yield Heading("The other way round")
     yield table(
         ("device", "for", wide("GPUs")),
@@ -226,15 +227,10 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
                     affinities.topology[alike[0][0]].rdma,
                 ),
                 _PURPOSES[purpose],
-                shortened(gpu for _, gpus in alike for gpu in gpus)
-                or _spare(
-                    [gpu for device, _ in alike for gpu in affinities.would_do_for(purpose, device)]
-                ),
+                shortened(gpu for _, gpus in alike for gpu in gpus) or "no GPU's first choice",
             )
             for purpose, devices in affinities.users.items()
-            for alike in grouped(
-                devices.items(), partial(_user_inside, affinities, purpose)
-            ).values()
+            for alike in grouped(devices.items(), partial(_user_inside, affinities)).values()
         ),
     )
     used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
@@ -245,7 +241,8 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         yield Text(_LINKS_ONLY, dim=True)
     yield Text(
         "Of cards as near, one with RDMA goes first, then the faster. Where several are as good, "
-        "the GPUs are dealt out evenly; any of the others does as well.",
+        "the GPUs are dealt out evenly, then what is left to a GPU that it is as near to; any of "
+        "the others does as well. Of several the rate is that of each.",
         dim=True,
     )
 
@@ -267,7 +264,7 @@ def _inside_machine(gpu: GpuAffinity) -> tuple[object, ...]:
         (
             choice.purpose,
             choice.nearness,
-            *_inside(gpu.gpu, [choice.device]),
+            _inside(gpu.gpu, choice.devices),
             _inside(gpu.gpu, choice.shared_with),
             _inside(gpu.gpu, choice.as_near),
         )
@@ -276,26 +273,18 @@ def _inside_machine(gpu: GpuAffinity) -> tuple[object, ...]:
     return (*_inside(gpu.gpu, [gpu.gpu, gpu.cpu]), gpu.numa, *choices)
 
 
-def _user_inside(
-    affinities: Affinities, purpose: Purpose, entry: tuple[str, tuple[str, ...]]
-) -> tuple[object, ...]:
+def _user_inside(affinities: Affinities, entry: tuple[str, tuple[str, ...]]) -> tuple[object, ...]:
     """Return what is said of a card or drive in its machine's own names."""
     device, gpus = entry
     return (
         *_inside(device, [device]),
         affinities.topology[device].rdma,
         _inside(device, gpus),
-        () if gpus else _inside(device, affinities.would_do_for(purpose, device)),
     )
 
 
 def _with_rdma(device: str, rdma: Sequence[str]) -> str:
     return f"{device} ({', '.join(rdma)})" if rdma else device
-
-
-def _spare(gpus: Sequence[str]) -> str:
-    """Say of a card or drive that no GPU has whether it is as good as another for one."""
-    return f"spare: as good for {shortened(gpus)}" if gpus else "no GPU's first choice"
 
 
 def _nearness(nearness: Nearness) -> str:
