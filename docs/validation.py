@@ -291,6 +291,7 @@ def page(judged: Iterable[Judged]) -> str:
                 {each.case.title: each.case.assumed for each in judged if each.case.assumed}
             ),
             pcie=pcie,
+            near=NEAR,
             payloads={payload: packet_share(payload) for payload in (128, 256, 512)},
         ).rstrip()
         + "\n"
