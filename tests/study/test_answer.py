@@ -259,6 +259,7 @@ workloads:
   load: {read: 100 GB, from: 'nvme[0-3]', to: 'gpu[0-3]'}
   peers: {copy: 100 GB, from: 'gpu[0-1]', to: 'gpu[2-3]'}
   two-roots: {copy: 100 GB, from: 'gpu[0-1]', to: 'gpu[2,4]'}
+  one-writer: {copy: 100 GB, from: gpu0, to: 'gpu[2,4]'}
   reads: {write: 100 GB, from: 'gpu[2,4]', to: 'nvme[0-1]'}
 """
 )
@@ -300,6 +301,7 @@ def test_the_roots_of_a_quadrant_share_its_way_to_the_rest(first, second, numa, 
         ("peers", "peer-pcie", 63.01538),  # to one root port
         ("two-roots", "peer-pcie", 3),
         ("two-roots", "peer-ram", 63.01538),
+        ("one-writer", "peer-pcie", 63.01538),
         ("reads", "p2pdma", 63.01538),  # the drives read from GPUs: non-posted
     ],
 )

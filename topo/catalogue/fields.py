@@ -239,8 +239,8 @@ FIELDS: Final = _table(
     Field(
         "posted-to-roots",
         RATE,
-        "posted writes of all devices behind it, where they go to GPUs behind two or more root "
-        "ports",
+        "posted writes of all devices behind it, where two or more write to GPUs behind two or "
+        "more root ports",
         ("pcie-switch",),
     ),
     Field("fabric", PORTS, "GPU-to-GPU ports: `18x nvlink 4`", ("gpu", "nvswitch")),

@@ -231,8 +231,9 @@ def joint_resources(
     """Return by their ids the resources that limit only what several transfers do at once.
 
     A link both ways, beyond theory, where data goes either way. A switch's posted writes to root
-    ports, where devices behind it write to GPUs behind two or more. Quadrants of a CPU that links
-    do not name, where together they pass more than one does.
+    ports, where two or more devices behind it write to GPUs behind two or more: one device alone
+    was measured to be as fast as its link. Quadrants of a CPU that links do not name, where
+    together they pass more than one does.
     """
     joint: dict[str, Resource] = {}
     of_directions = [topology.both_ways] if basis != "theoretical" else []
@@ -251,12 +252,18 @@ def joint_resources(
         }
     if any(switch.part.figure(_POSTED) for switch in topology.of_kind("pcie-switch")):
         ports: dict[str, set[str]] = {}
+        writers: dict[str, set[str]] = {}
         for route in routes:
             for subflow in route.subflows:
                 for transfer in subflow.transfers:
                     for cap, port in _posted_to_root(topology, transfer):
                         ports.setdefault(cap, set()).add(port)
-        joint |= {cap: topology.resources[cap] for cap, to in ports.items() if len(to) > 1}
+                        writers.setdefault(cap, set()).add(transfer.source)
+        joint |= {
+            cap: topology.resources[cap]
+            for cap, to in ports.items()
+            if len(to) > 1 and len(writers[cap]) > 1
+        }
     return joint
 
 
