@@ -11,7 +11,7 @@ import pytest
 import topo
 from topo.catalogue.part import memory_bus_rate, memory_headline_rate
 from topo.discovery.importing import import_text
-from topo.study.machines import in_brief
+from topo.study.machines import machine_summary
 from topo.topology.build import build_topology
 from topo.views.sentences import sentence
 
@@ -41,7 +41,7 @@ def test_it_opens_with_what_it_is_its_sources_and_what_to_notice(name):
     assert all(line.startswith("#") for line in comment.splitlines())
     assert "Source" in comment
     assert "https://" in comment
-    assert in_brief(topo.load(name)).notice.endswith((".", ":"))
+    assert machine_summary(topo.load(name)).notice.endswith((".", ":"))
 
 
 @every_machine

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.shell_completion import CompletionItem
 
-from topo.cli.completion import offers
+from topo.cli.offers import offers
 from topo.errors import Finding, Place
 from topo.views.ci import CheckedFile, github, junit, sarif
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topo.cli.completion import offers
+from topo.cli.offers import offers
 
 VERBS = ["compare", "bottleneck", "upgrade", "doubt", "failures", "diff", "sweep", "report", "draw"]
 MORE = {

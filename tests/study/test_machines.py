@@ -8,7 +8,7 @@ from tests.machines import GRACE, LOCAL_DRIVES, MI300X, NVLINKED, ONE_SOCKET, TA
 from topo.description.description import GROUPS
 from topo.description.loading import loads
 from topo.errors import DescriptionError
-from topo.study.machines import in_brief
+from topo.study.machines import machine_summary
 
 NVSWITCHED = ONE_SOCKET.replace("gpu0: accel", "gpu0: accel\n  nvswitch: nvswitch-3").replace(
     "workloads:", "  - gpu0 -- nvswitch: 18x nvlink 4\nworkloads:"
@@ -32,16 +32,16 @@ NO_GPU = (
     ],
 )
 def test_the_group_follows_from_devices_unless_the_file_says_it(text, group):
-    assert in_brief(built(text)).group == group
+    assert machine_summary(built(text)).group == group
     assert group in GROUPS
 
 
 def test_what_it_holds_is_counted():
-    machine = in_brief(built(TARGET))
+    machine = machine_summary(built(TARGET))
     assert (machine.gpus, machine.cards) == ({"accel": 2}, {"card": 3})
     assert (machine.drives, machine.appliances, machine.outside) == (8, 0, False)
-    assert in_brief(built(MI300X)).outside
-    assert in_brief(built(LOCAL_DRIVES)).drives == 2
+    assert machine_summary(built(MI300X)).outside
+    assert machine_summary(built(LOCAL_DRIVES)).drives == 2
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_it_holds_is_counted():
     ],
 )
 def test_the_first_sentence_to_notice_is_told(comment, notice):
-    assert in_brief(built(comment + NO_GPU)).notice == notice
+    assert machine_summary(built(comment + NO_GPU)).notice == notice
 
 
 def test_a_group_of_another_word_is_refused():

@@ -41,7 +41,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         pages,
         with_key,
     )
-    from topo.views.needs import need_explained, told_of_models
+    from topo.views.needs import figures_of_models, need_explained
 
     word = " ".join(words).strip()
     if not word:
@@ -64,7 +64,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         page = with_key(data_path_explained(path, count(path), far))
     elif (explained := page_of(word)) is not None and not (key and explained.word != key.word):
         of_models = "".join(
-            f"\n\n{told_of_models(asks)}" for asks in ASKS if asks == explained.word
+            f"\n\n{figures_of_models(asks)}" for asks in ASKS if asks == explained.word
         )
         page = with_key(replace(explained, text=explained.text + of_models))
     elif word.lower() in needs():

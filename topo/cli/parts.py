@@ -37,10 +37,10 @@ def command(name: str | None, machines: bool, as_json: bool) -> int:
         if name:
             raise click.UsageError("--machines lists all of them: leave NAME out.")
         from topo.description.locating import builtin_names
-        from topo.study.machines import in_brief
+        from topo.study.machines import machine_summary
         from topo.topology.build import load
 
-        shipped = [in_brief(load(machine)) for machine in builtin_names()]
+        shipped = [machine_summary(load(machine)) for machine in builtin_names()]
         if as_json:
             from topo.views.documents import machines_document
 

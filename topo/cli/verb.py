@@ -194,7 +194,7 @@ def completes(what: str) -> _Complete:
 
     def offered(context: click.Context, _parameter: click.Parameter, begun: str) -> list[Any]:
         # While an option waits for its value, click leaves the words before it where they were.
-        from topo.cli.completion import offers
+        from topo.cli.offers import offers
 
         file = context.params.get("file") or next(iter(context.args), "")
         return offers(what, file if isinstance(file, str) else file[0], begun)

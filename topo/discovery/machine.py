@@ -16,6 +16,7 @@ from topo.records import dataclass
 
 NUMA_LINK: Final = "numa-link"  # whatever joins NUMA nodes, in a medium of the file's own
 GPU_LINK: Final = "gpu-link"  # links between GPUs that the catalogue does not know
+MOST_GPUS: Final = 256  # that are read of one source
 _LONGEST: Final = 100
 _NOUNS: Final = {"ascend": "NPU", "gaudi": "accelerator"}  # what others call a GPU, by their part
 

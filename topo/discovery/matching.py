@@ -23,16 +23,14 @@ from topo.records import dataclass
 
 NCCL: Final = ("nccl", "nccl-log")
 MATRICES: Final = (
-    *(
-        "nvidia-smi",
-        "rocm-smi",
-        "amd-smi",
-        "npu-smi",
-        "xpu-smi",
-        "mx-smi",
-        "mthreads-gmi",
-        "hl-smi",
-    ),
+    "nvidia-smi",
+    "rocm-smi",
+    "amd-smi",
+    "npu-smi",
+    "xpu-smi",
+    "mx-smi",
+    "mthreads-gmi",
+    "hl-smi",
 )
 _BY_ADDRESS: Final[tuple[Kind, ...]] = ("nvme", "hba", "pcie-switch", "cxl-memory")
 _RDMA_PARTS: Final = ("connectx", "bluefield", "efa")

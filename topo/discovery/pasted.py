@@ -246,26 +246,26 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
     kinds = {block.kind.importer for block in blocks if block.kind.importer}
     if not kinds or kinds == {whole.importer}:
         return None
-    told: list[tuple[Block, Machine]] = []
+    sources: list[tuple[Block, Machine]] = []
     skipped: list[tuple[Block, str]] = []
     for block in blocks:
         if not block.kind.importer:
             skipped.append((block, block.kind.help))
             continue
         try:
-            told.append((block, _read_block(block, name, read)))
+            sources.append((block, _read_block(block, name, read)))
         except ExchangeError as error:
             message = error.findings[0].message.replace(f"`{name} {block.lines}`", "it")
             skipped.append((block, message))
-    if not told:
+    if not sources:
         return None
-    told.sort(key=lambda source: _order(source[1]))
-    (_, machine), *further = told
+    sources.sort(key=lambda source: _order(source[1]))
+    (_, machine), *further = sources
     if machine.tells_only:
-        said = _said([block for block, _ in told], skipped)
-        findings = (*machine.findings, *said)
+        added = _findings([block for block, _ in sources], skipped)
+        findings = (*machine.findings, *added)
         return replace(machine, findings=findings, further=tuple(source for _, source in further))
-    taken = [told[0][0]]
+    taken = [sources[0][0]]
     for block, source in further:
         try:
             machine = _joined(machine, source, taken)
@@ -276,7 +276,7 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
         machine,
         file=name,
         source=f"{machine.source}, {taken[0].lines}",
-        findings=(*machine.findings, *_said(taken, skipped)),
+        findings=(*machine.findings, *_findings(taken, skipped)),
     )
 
 
@@ -324,13 +324,12 @@ def _order(machine: Machine) -> tuple[bool, bool, int]:
     )
 
 
-def _said(taken: list[Block], skipped: list[tuple[Block, str]]) -> Iterator[Finding]:
+def _findings(taken: list[Block], skipped: list[tuple[Block, str]]) -> Iterator[Finding]:
     in_order = sorted(taken, key=lambda block: block.first)
-    words = ", ".join(f"{block.lines} ({block.kind.words})" for block in in_order[:_FEW])
-    more = f" and {len(in_order) - _FEW} more" if len(in_order) > _FEW else ""
+    words = and_more([f"{block.lines} ({block.kind.words})" for block in in_order], _FEW)
     yield Finding(
         "picked-out",
-        f"taken from the text: {words}{more}",
+        f"taken from the text: {words}",
         severity="note",
         help="what stands around it was not read; a part by itself: paste it into a file",
     )

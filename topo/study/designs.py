@@ -46,7 +46,7 @@ from topo.study.variants import (
     outcome_of,
     prices_of,
     solve,
-    told,
+    solved_outcome,
 )
 
 if TYPE_CHECKING:
@@ -341,10 +341,10 @@ class _Anchor:
             for name, resource in change.resources.items()
             if name in self._columns
         }
-        known_outcome = self._solutions.known(changed)
-        if known_outcome is not None:
-            same = known_outcome.cost == cost
-            return known_outcome if same else replace(known_outcome, cost=cost)
+        kept_outcome = self._solutions.find(changed)
+        if kept_outcome is not None:
+            same = kept_outcome.cost == cost
+            return kept_outcome if same else replace(kept_outcome, cost=cost)
         laid = self._laid
         if laid.matrix is not None:
             resources, capacities = list(laid.matrix.resources), list(laid.matrix.system.capacities)
@@ -354,7 +354,7 @@ class _Anchor:
             matrix = replace(laid.matrix, resources=tuple(resources))
             laid = replace(laid, matrix=matrix.with_capacities(capacities))
         solved = solve(laid)
-        outcome = told(laid, solved, cost)
+        outcome = solved_outcome(laid, solved, cost)
         if solved is not None:
             self._solutions.keep(changed, solved, outcome)
         return outcome
@@ -446,14 +446,14 @@ class _Order:
             value: (place, bisect_left(others, value), bisect_right(others, value))
             for place, value in enumerate(values)
         }
-        told = tuple(rate for name, rate in rates.items() if name in self._parallel)
+        exact = tuple(rate for name, rate in rates.items() if name in self._parallel)
         if any(
             0 < abs(value - other) <= _NEAR * min(value, other)
             for value in values
             for other in (*values, *others[max(ranks[value][1] - 1, 0) : ranks[value][2] + 1])
         ):
-            told = tuple(rates.values())
-        return names, tuple([ranks[rate] for rate in rates.values()]), told
+            exact = tuple(rates.values())
+        return names, tuple([ranks[rate] for rate in rates.values()]), exact
 
 
 def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
@@ -463,7 +463,7 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
         figures = {key: each for key, each in device.part.figures.items() if key not in RATES}
         return replace(device, part=replace(device.part, figures=figures))
 
-    def laid(link: Link) -> Link:
+    def without_rate(link: Link) -> Link:
         cable = replace(link.cable, rate=_ANY_RATE, stated=None)
         return replace(link, cable=cable, place=_ANYWHERE, forward=None, backward=None)
 
@@ -476,7 +476,7 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
         )
         and (
             topology.links == variant.links
-            or list(map(laid, topology.links)) == list(map(laid, variant.links))
+            or list(map(without_rate, topology.links)) == list(map(without_rate, variant.links))
         )
         and replace(topology.description, devices=(), links=(), findings=())
         == replace(variant.description, devices=(), links=(), findings=())

@@ -461,9 +461,9 @@ class _Asking:
     def _rate(self, values: Values) -> float:
         matrix = self._with_values(values)
         capacities = [matrix.system.capacities[column] for column in self._varied]
-        known = None if self._has_limits else self._answers.known(capacities)
-        if known is not None:
-            return known
+        kept = None if self._has_limits else self._answers.find(capacities)
+        if kept is not None:
+            return kept
         allocation = shared(matrix.system)
         whole = completion(matrix, allocation, sized=self._sized)
         enough = None if self._has_limits else sufficient(matrix.system, allocation, whole)

@@ -20,8 +20,8 @@ _NOTICE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """A machine in a list.
+class MachineSummary:
+    """What a list says of a machine.
 
     `gpus` and `cards` are numbers of devices by part, `drives` those of its hosts, `appliances`
     storages that are in it; `outside` is whether some storage only stands for what it is cabled to.
@@ -42,12 +42,12 @@ class Machine:
     workloads: tuple[str, ...]
 
 
-def in_brief(topology: Topology) -> Machine:
+def machine_summary(topology: Topology) -> MachineSummary:
     """Return what a list of machines says of one."""
     description = topology.description
     notice = _NOTICE.search(description.comment)
     storages = topology.of_kind("storage")
-    return Machine(
+    return MachineSummary(
         name=topology.name,
         title=topology.title,
         group=description.group or _group(topology),

@@ -64,7 +64,7 @@ class AnswersByCapacity(Generic[Answer]):
             tuple[int, ...], dict[tuple[float, ...], tuple[Answer, tuple[tuple[int, float], ...]]]
         ] = {}
 
-    def known(self, capacities: Sequence[float]) -> Answer | None:
+    def find(self, capacities: Sequence[float]) -> Answer | None:
         """Return what is known for these capacities, bytes/s."""
         for places, by_capacities in self._of_columns.items():
             kept = by_capacities.get(tuple([capacities[place] for place in places]))
@@ -127,12 +127,12 @@ class Solutions:
             for column, before in zip(self._columns, self._before, strict=True)
         ]
 
-    def known(self, changed: Mapping[int, Resource]) -> Outcome | None:
+    def find(self, changed: Mapping[int, Resource]) -> Outcome | None:
         """Return what is known to come of such a change, but for its cost."""
         if not changed.keys() <= self._looked_at:
             return None
         resources = self._resources(changed)
-        solution = self._solutions.known([each.capacity.rate(self._basis) for each in resources])
+        solution = self._solutions.find([each.capacity.rate(self._basis) for each in resources])
         if solution is None:
             return None
         unknown = solution.at_most or any(

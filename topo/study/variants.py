@@ -167,7 +167,7 @@ def outcome_of(topology: Topology, question: Question, *, priced: Iterable[str] 
     """
     cost = cost_of(prices_of(topology), priced)
     laid_on = lay(topology, question)
-    return told(laid_on, solve(laid_on), cost)
+    return solved_outcome(laid_on, solve(laid_on), cost)
 
 
 def illegal(question: Question, error: TopoError) -> Outcome:
@@ -192,7 +192,7 @@ def solve(question: Laid) -> Solved | None:
         return solved(matrix, sized=question.workload.sized)
 
 
-def told(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
+def solved_outcome(question: Laid, run: Solved | None, cost: float | None) -> Outcome:
     """Return the outcome of what is laid and solved."""
     answer, matrix = question.answer, question.matrix
     outcome = Outcome(question.workload.name, answer.name, answer.verdict, cost=cost)

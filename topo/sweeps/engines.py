@@ -27,7 +27,6 @@ Batch: TypeAlias = "tuple[int, ...]"
 Answered: TypeAlias = "tuple[tuple[int, Outcome], ...]"
 Engine: TypeAlias = "Callable[[Sweep, Iterable[Batch]], Iterator[Answered]]"
 
-MOST_WORKERS: Final = 256
 _TRIES: Final = 4  # of a batch whose workers die
 _PATIENCE: Final = 10.0  # seconds for a scheduler to answer
 _WITHOUT_WORKERS: Final = 30.0  # seconds to wait for a first worker, or the next

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from topo.study.doubt import Doubt, PathDoubt, Swing
     from topo.study.failures import Failures
     from topo.study.front import Swept
-    from topo.study.machines import Machine
+    from topo.study.machines import MachineSummary
     from topo.study.prediction import Reading
     from topo.study.prices import Explanation
     from topo.study.timeline import AtOnce, Simulation
@@ -140,7 +140,7 @@ def catalogue_document(
     }
 
 
-def machines_document(machines: Iterable[Machine]) -> Document:
+def machines_document(machines: Iterable[MachineSummary]) -> Document:
     """Return ``topo.machines/1``: the machines that topo ships."""
     shape = "name title group notice? devices links workloads drives appliances outside"
     return {

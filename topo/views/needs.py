@@ -69,13 +69,15 @@ def needs_page(models: Iterable[Need]) -> Iterator[Block]:
     """Yield what is known of each model, side by side, each figure with its source."""
     sources: dict[str, int] = {}
 
-    def cited(told: _Told) -> str:
-        guess = " (guess)" * (told.origin.kind == "guess")
-        return f"{told.words}{guess} [{sources.setdefault(told.origin.source, len(sources) + 1)}]"
+    def cited(figure: _ModelFigure) -> str:
+        guess = " (guess)" * (figure.origin.kind == "guess")
+        return (
+            f"{figure.words}{guess} [{sources.setdefault(figure.origin.source, len(sources) + 1)}]"
+        )
 
     rows: list[Row] = []
     for need in models:
-        cells = ["\n".join(map(cited, _told(need, asks))) for asks in ASKS]
+        cells = ["\n".join(map(cited, _figures(need, asks))) for asks in ASKS]
         if any(cells):
             rows.append((Cell(need.name), need.title, *cells))
     columns = ("", wide(), wide("an accelerator reads"), "a checkpoint", "KV cache of a token")
@@ -84,38 +86,38 @@ def needs_page(models: Iterable[Need]) -> Iterator[Block]:
     yield Bullets(tuple(f"[{number}] {source}" for source, number in sources.items()))
 
 
-def told_of_models(asks: Asks) -> str:
+def figures_of_models(asks: Asks) -> str:
     """Return what is known of each model where something is asked, with the sources, as lines."""
     lines: list[str] = []
     for need in needs().values():
-        for told in _told(need, asks):
+        for figure in _figures(need, asks):
             lines.append(
-                f"    {need.name}: {told.words}{f' ({told.formula})' * bool(told.formula)}"
+                f"    {need.name}: {figure.words}{f' ({figure.formula})' * bool(figure.formula)}"
             )
-            guess = "a guess, " * (told.origin.kind == "guess")
-            lines.append(f"        {guess}{told.origin.source}")
+            guess = "a guess, " * (figure.origin.kind == "guess")
+            lines.append(f"        {guess}{figure.origin.source}")
     return "\n".join(lines)
 
 
-class _Told(NamedTuple):
-    """A figure of a model in words, the formula by which it follows, and whose source tells it."""
+class _ModelFigure(NamedTuple):
+    """A figure of a model in words, the formula by which it follows, and where it comes from."""
 
     words: str
     formula: str
     origin: Figure
 
 
-def _told(need: Need, asks: Asks) -> Iterator[_Told]:
-    """Yield what is known of a model where something is asked."""
+def _figures(need: Need, asks: Asks) -> Iterator[_ModelFigure]:
+    """Yield the figures of a model that say what is asked."""
     if asks == "needs":
         for name, step in need.steps.items():
             rate = need.rate(name)
-            yield _Told(f"{called(name)} {RATE.text(rate.value)}", rate.source, step)
+            yield _ModelFigure(f"{called(name)} {RATE.text(rate.value)}", rate.source, step)
     elif asks == "kv-cache" and need.token is not None:
-        yield _Told(SIZE.text(need.token.value), need.token.source, need.figures["layers"])
+        yield _ModelFigure(SIZE.text(need.token.value), need.token.source, need.figures["layers"])
     key = {"needs": "rate", "checkpoint": "checkpoint"}.get(asks, "")
     if (figure := need.figures.get(key)) is not None:
-        yield _Told(NEED_FIELDS[key].quantity.text(figure.value), "", figure)
+        yield _ModelFigure(NEED_FIELDS[key].quantity.text(figure.value), "", figure)
 
 
 def need_explained(need: Need) -> Page:

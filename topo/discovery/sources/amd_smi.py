@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import (
+    MOST_GPUS,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -24,7 +25,6 @@ from topo.errors import ExchangeError, Finding
 
 _TITLE: Final = re.compile(r"\s*(WEIGHT|HOPS|LINK TYPE|ACCESS|[A-Z][A-Z -]{2,30}) TABLE\s*:")
 _HEADER: Final = re.compile(r"\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+")
-_MOST: Final = 256
 _PLACE: Final = "place"
 
 # The cells of each table by pair of addresses: `hops`, `link type`.
@@ -38,7 +38,7 @@ def read(data: bytes, name: str) -> Machine:
     """
     is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{")
     cells = _of_json(data, name) if is_json else _of_text(read_lines(data, name))
-    addresses = list(dict.fromkeys(row for table in cells.values() for row, _ in table))[:_MOST]
+    addresses = list(dict.fromkeys(row for table in cells.values() for row, _ in table))[:MOST_GPUS]
     if not addresses:
         message = f"`{name}` has no table of links between GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `amd-smi topology`"))
@@ -83,7 +83,7 @@ def _of_text(lines: list[str]) -> _Cells:
             continue
         words = line.split()
         if table and _HEADER.fullmatch(line) and not columns:
-            columns = [read_address(word) for word in words][:_MOST]
+            columns = [read_address(word) for word in words][:MOST_GPUS]
         elif columns and (row := read_address(words[0]) if words else ""):
             pairs = cells.setdefault(table, {})
             for column, text in zip(columns, words[1:], strict=False):

@@ -12,7 +12,7 @@ from typing import Final
 
 from topo.catalogue.identities import gpu_named
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, Machine, printable
+from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, Machine, printable
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
@@ -25,7 +25,6 @@ _ROW: Final = re.compile(
     r"\s*\|\s+(\d{1,3})\s+([A-Z][\w .()/-]{1,60}?)\s+(?:On|Off|N/A)\s*\|\s+([0-9A-Fa-f:.]{7,16})\s"
 )
 _NUMBER: Final = re.compile(r"\d{1,3}")
-_MOST: Final = 256
 
 _Told = dict[int, tuple[str, str]]  # name and address by number
 
@@ -36,7 +35,7 @@ def read(data: bytes, name: str) -> Machine:
     Raises an `ExchangeError` if none is in it.
     """
     lines = read_lines(data, name)
-    told = dict(sorted((_named(lines) | _queried(lines)).items())[:_MOST])
+    told = dict(sorted((_named(lines) | _queried(lines)).items())[:MOST_GPUS])
     if not told:
         message = f"`{name}` names no GPU"
         raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi -L`"))

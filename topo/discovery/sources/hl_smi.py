@@ -12,7 +12,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, unknown_place
+from topo.discovery.machine import (
+    MOST_GPUS,
+    DiscoveredDevice,
+    DiscoveredLink,
+    Machine,
+    unknown_place,
+)
 from topo.discovery.numa import hosts_of
 from topo.errors import ExchangeError, Finding
 
@@ -20,7 +26,6 @@ _HEADER: Final = re.compile(r"[\s>|]*modID\s+(?:CPU Affinity\s*)?(?:NUMA Affinit
 _ROW: Final = re.compile(
     r"[\s>|]*(\d{1,3})\s+(\d{1,4}(?:-\d{1,4})?(?:, ?\d{1,4}(?:-\d{1,4})?)*)(?:\s+(\d{1,3}|N/A))?\s*"
 )
-_MOST: Final = 256
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -28,14 +33,14 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if no accelerator is in it.
     """
-    told = _rows(read_lines(data, name))
-    if not told:
+    modules = _rows(read_lines(data, name))
+    if not modules:
         message = f"`{name}` has no row of an accelerator"
         raise ExchangeError(Finding("nothing-there", message, help="run `hl-smi topo -c -N`"))
-    nodes = {node for node, _ in told.values() if node is not None}
+    nodes = {node for node, _ in modules.values() if node is not None}
     hosts = hosts_of(dict.fromkeys(sorted(nodes)))
     gpus, places = list[DiscoveredDevice](), list[DiscoveredDevice]()
-    for module, (node, cpus) in sorted(told.items()):
+    for module, (node, cpus) in sorted(modules.items()):
         cpu, near = hosts.place([node] if node is not None else [])
         if not cpu:
             cpu = f"place {module}"
@@ -70,13 +75,13 @@ def read(data: bytes, name: str) -> Machine:
 
 def _rows(lines: Iterable[str]) -> dict[int, tuple[int | None, str]]:
     """Return by module its NUMA node and its CPUs, the first of each."""
-    told: dict[int, tuple[int | None, str]] = {}
+    modules: dict[int, tuple[int | None, str]] = {}
     is_table, has_cpus = False, False
     for line in lines:
         if _HEADER.fullmatch(line):
             is_table, has_cpus = True, "CPU" in line
-        elif is_table and len(told) < _MOST and (match := _ROW.fullmatch(line)):
+        elif is_table and len(modules) < MOST_GPUS and (match := _ROW.fullmatch(line)):
             cpus, node = (match[2] or "", match[3]) if has_cpus else ("", match[2] or match[3])
             number = int(node) if node and node.isdecimal() else None
-            told.setdefault(int(match[1]), (number, cpus.strip()))
-    return told
+            modules.setdefault(int(match[1]), (number, cpus.strip()))
+    return modules

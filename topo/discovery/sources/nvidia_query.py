@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import generations, gpu_named, identify
 from topo.discovery.foreign import read_lines, read_xml
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, printable
+from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, DiscoveredLink, Machine, printable
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import and_more
@@ -30,7 +30,7 @@ _VALUE: Final = re.compile(r"\s*(\S[^:]{0,60}?)\s*:\s+(\S.{0,100}?)[\s\\]*")
 _SECTION: Final = re.compile(r"\s*([A-Z][\w -]{1,60}?)[\s\\]*")
 _NUMBERS: Final = re.compile(r"(?:0x)?([0-9A-Fa-f]{4})10DE", re.IGNORECASE)
 _SIZE: Final = re.compile(r"(\d{1,9}) MiB")
-_MOST, _GIB = 256, 1024
+_GIB: Final = 1024  # MiB
 
 # What a value is called here, by its section and key in the text, and by its path in the XML.
 _KEYS: Final = {
@@ -64,13 +64,13 @@ def read(data: bytes, name: str) -> Machine:
     lines = read_lines(data, name)
     at = next((at for at, line in enumerate(lines) if _XML.match(line)), None)
     if at is None:
-        told = _of_text(lines)
+        values_of = _of_text(lines)
     else:
-        told = dict(_of_xml(read_xml("\n".join(lines[at:]).encode(), name, doctype=True)))
-    if not told:
+        values_of = dict(_of_xml(read_xml("\n".join(lines[at:]).encode(), name, doctype=True)))
+    if not values_of:
         message = f"`{name}` tells of no GPU"
         raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi -q`"))
-    gpus = [_gpu(address, values) for address, values in list(told.items())[:_MOST]]
+    gpus = [_gpu(address, values) for address, values in list(values_of.items())[:MOST_GPUS]]
     narrow = [gpu.pci[0] for gpu in gpus if gpu.link is not None and "now" in gpu.link.evidence]
     findings = []
     if narrow:
@@ -89,19 +89,19 @@ def read(data: bytes, name: str) -> Machine:
 
 def _of_text(lines: Iterable[str]) -> dict[str, _Values]:
     """Return by address the values of each GPU, the first of each; indentation does not matter."""
-    told: dict[str, _Values] = {}
+    values_of: dict[str, _Values] = {}
     values: _Values = {}
     section = ""
     for line in lines:
         if match := _GPU.fullmatch(line):
-            values, section = told.setdefault(read_address(match[1]), {}), ""
+            values, section = values_of.setdefault(read_address(match[1]), {}), ""
         elif match := _VALUE.fullmatch(line):
             key = _KEYS.get((section, match[1])) or _KEYS.get(("", match[1]))
             if key:
                 values.setdefault(key, match[2])
         elif match := _SECTION.fullmatch(line):
             section = match[1]
-    return told
+    return values_of
 
 
 def _of_xml(root: Element) -> Iterator[tuple[str, _Values]]:

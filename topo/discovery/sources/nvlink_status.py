@@ -18,7 +18,7 @@ from typing import Final
 
 from topo.catalogue.identities import gpu_named, nvlink_of_rate
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, GpuLinks, Machine, printable
+from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, GpuLinks, Machine, printable
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
 from topo.phrases import counted, number_ranges
@@ -35,7 +35,6 @@ _END: Final = re.compile(
     re.IGNORECASE,
 )
 _ALL_INACTIVE: Final = re.compile(rf"{_BEFORE}.{{0,80}}\ball links are inactive", re.IGNORECASE)
-_MOST: Final = 256
 
 
 @dataclass(slots=True)
@@ -84,7 +83,7 @@ def _read(lines: Iterable[str]) -> dict[int, _Gpu]:
     for line in lines:
         if match := _GPU.fullmatch(line):
             number = int(match[1])
-            gpu = gpus.setdefault(number, _Gpu()) if len(gpus) < _MOST else _Gpu()
+            gpu = gpus.setdefault(number, _Gpu()) if len(gpus) < MOST_GPUS else _Gpu()
             gpu.name = gpu.name or printable(match[2] or "")
         elif match := _END.match(line):
             gpu.ends.setdefault(int(match[1]), read_address(match[2]))

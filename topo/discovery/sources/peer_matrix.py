@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, Machine
+from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, Machine
 from topo.errors import ExchangeError, Finding
 from topo.phrases import counted, listed, number_ranges
 
@@ -27,7 +27,6 @@ _REASONS: Final = {
     "TNS": "the way between them is not supported",
     "DR": "the driver's registry key disables it",
 }
-_MOST: Final = 256
 _Codes = dict[tuple[int, int], str]
 
 
@@ -72,7 +71,7 @@ def _codes(lines: Iterable[str]) -> _Codes:
     columns: list[int] = []
     for line in lines:
         if _HEADER.fullmatch(line):
-            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
+            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:MOST_GPUS]
         elif columns and (match := _ROW.fullmatch(line)):
             row = int(match[1])
             for column, code in zip(columns, match[2].split(), strict=False):

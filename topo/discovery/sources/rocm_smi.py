@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import (
+    MOST_GPUS,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -31,7 +32,6 @@ _PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 _CARD: Final = re.compile(r"card(\d{1,3})")
-_MOST: Final = 256
 _WEIGHT_OF_HOP: Final = 15  # Linux drivers/gpu/drm/amd/amdkfd/kfd_crat.h, KFD_CRAT_XGMI_WEIGHT
 
 
@@ -53,7 +53,7 @@ def read(data: bytes, name: str) -> Machine:
         whole = read_json(lines[begin:end], name, "rocm-smi --showtopo --json > topology.json")
         cells, node_of = _of_json(whole)
     rows = {number for table in cells.values() for pair in table for number in pair}
-    numbers = sorted({*rows, *node_of})[:_MOST]
+    numbers = sorted({*rows, *node_of})[:MOST_GPUS]
     if not numbers:
         message = f"`{name}` has no table of links between GPUs"
         raise ExchangeError(Finding("nothing-there", message, help="run `rocm-smi --showtopo`"))
@@ -124,7 +124,7 @@ def _tables(lines: list[str]) -> tuple[_Cells, dict[int, int]]:
         elif node := _NODE.match(line):
             node_of.setdefault(int(node[1]), int(node[2]))
         elif _HEADER.fullmatch(line):
-            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:_MOST]
+            columns = [int(text) for text in re.findall(r"GPU(\d+)", line)][:MOST_GPUS]
         elif (row := _ROW.match(line)) and columns and section:
             table = cells.setdefault(section, {})
             for column, cell in zip(columns, row[2].split(), strict=False):

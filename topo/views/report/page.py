@@ -124,7 +124,7 @@ def _hash(text: str) -> str:
 
 def _shortened(text: str) -> str:
     """Return dense JSON in which 12500000000 is written 125e8."""
-    return _ROUND.sub(lambda found: f"{found[1]}e{len(found[2])}" if found[1] else found[0], text)
+    return _ROUND.sub(lambda match: f"{match[1]}e{len(match[2])}" if match[1] else match[0], text)
 
 
 def _in_script(text: str) -> str:

@@ -129,10 +129,10 @@ def _changes(changes: list[Change], sources: dict[str, int]) -> Table:
         if not fields:
             rows.append((begin[0], begin[1], "", "", ""))
     columns = ("", wide("which"), "what", wide("before"), wide("after"))
-    said = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    filled = [place for place in range(len(columns)) if any(row[place] for row in rows)]
     return table(
-        [columns[place] for place in said],
-        (tuple(Cell(row[at]) if at == 1 else row[at] for at in said) for row in rows),
+        [columns[place] for place in filled],
+        (tuple(Cell(row[at]) if at == 1 else row[at] for at in filled) for row in rows),
     )
 
 

@@ -10,7 +10,7 @@ from topo.phrases import counted
 from topo.views.text.page import Cell, Heading, Text, grouped, table, wide
 
 if TYPE_CHECKING:
-    from topo.study.machines import Machine
+    from topo.study.machines import MachineSummary
     from topo.views.text.page import Block, Row
 
 _GROUP_TITLES: Final = {
@@ -25,7 +25,7 @@ _GROUP_TITLES: Final = {
 }
 
 
-def machines_page(machines: Iterable[Machine]) -> Iterator[Block]:
+def machines_page(machines: Iterable[MachineSummary]) -> Iterator[Block]:
     """Yield the machines that topo ships, by what people look for: names to type for a file."""
     by_group = grouped(machines, lambda machine: machine.group)
     for group in filter(by_group.get, GROUPS):
@@ -37,7 +37,7 @@ def machines_page(machines: Iterable[Machine]) -> Iterator[Block]:
     yield Text("topo new my-server --like MACHINE starts a file of yours from one of these.")
 
 
-def _made_of(machine: Machine) -> str:
+def _made_of(machine: MachineSummary) -> str:
     """Return the GPUs, the cards and the storage of a machine."""
     storage = [
         *["on the network"] * machine.outside,
