@@ -213,7 +213,7 @@ FAILURES = [
     ("draw gds-textbook -o picture.jpg", "unknown-format"),
     ("parts conectx-7", "unknown-part"),
     ("explain acs-redirct", "unknown-name"),
-    ("new --like dgx-h200", "unknown-name"),
+    ("new --like dgx-h100x", "unknown-name"),
     ("new -o empty.yaml", "file-exists"),
     ("fmt nowhere.yaml", "no-file"),
     ("fmt picture.yaml", "binary"),
