@@ -174,7 +174,12 @@ def read_json(data: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         message = f"`{name}` is JSON that breaks off or contradicts itself"
         raise ExchangeError(Finding("broken-json", message)) from None
-    return root if isinstance(root, dict) else {}
+    return mapping(root)
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return what should be an object, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def objects(value: object) -> Iterator[dict[str, Any]]:

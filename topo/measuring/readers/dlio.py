@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from topo.measuring.results import RAM, STORAGE, Result, Results, number, read_json
+from topo.measuring.results import RAM, STORAGE, Result, Results, mapping, number, read_json
 
 PROGRAM: Final = "dlio"
 MARK: Final = (
@@ -27,10 +27,8 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d(?=T)")
 def read(data: bytes, name: str) -> Results:
     """Read one summary."""
     root = read_json(data, name)
-    metric = root.get("metric")
-    metric = metric if isinstance(metric, dict) else {}
     hosts = number(root.get("num_hosts")) or 1.0
-    results = tuple(_results(root, metric))
+    results = tuple(_results(root, mapping(root.get("metric"))))
     several = f"a rate of {hosts:.0f} hosts together"
     start = root.get("start")
     day = _DAY.match(start) if isinstance(start, str) else None

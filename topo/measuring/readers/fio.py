@@ -24,6 +24,7 @@ from topo.measuring.results import (
     Result,
     Results,
     gpu,
+    mapping,
     number,
     objects,
     read_json,
@@ -69,14 +70,12 @@ def read(data: bytes, name: str) -> Results:
     """Read what ``fio`` writes, with ``--output-format=json`` or without."""
     is_json = re.search(JSON_MARK, data) is not None
     root = read_json(data, name) if is_json else _from_text(read_pasted(data, name))
-    shared = root.get("global options")
-    shared = shared if isinstance(shared, dict) else {}
+    shared = mapping(root.get("global options"))
     results: list[Result] = []
     left_out: list[str] = []
     jobs = list(objects(root.get("jobs")))
     for job in jobs:
-        options = job.get("job options")
-        moved = list(_moved(job, {**shared, **(options if isinstance(options, dict) else {})}))
+        moved = list(_moved(job, {**shared, **mapping(job.get("job options"))}))
         results += moved
         if not moved:
             left_out.append(f"{small_text(job.get('jobname')) or 'a job'}: moved no data")

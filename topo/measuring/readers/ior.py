@@ -23,6 +23,7 @@ from topo.measuring.results import (
     STORAGE,
     Result,
     Results,
+    mapping,
     number,
     objects,
     read_json,
@@ -89,13 +90,10 @@ def _of_json(root: dict[str, Any]) -> Iterator[tuple[str, float | None, dict[str
     """
     command = small_text(root.get("Command line"), most=1000)
     for test in objects(root.get("tests")):
-        stated = test.get("Options")
-        stated = stated if isinstance(stated, dict) else {}
-        options = {key: str(value)[:60] for key, value in stated.items()} | {
+        options = {key: str(value)[:60] for key, value in mapping(test.get("Options")).items()} | {
             "Command line": command
         }
-        best = test.get("max")
-        best = best if isinstance(best, dict) else {}
+        best = mapping(test.get("max"))
         runs = [*_runs(test.get("Results"))]
         for way in ("write", "read"):
             rates = [number(best.get(f"{way}MiB"))] if f"{way}MiB" in best else []

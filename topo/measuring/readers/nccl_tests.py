@@ -20,6 +20,7 @@ from topo.measuring.results import (
     CollectiveRun,
     Rank,
     Results,
+    mapping,
     number,
     objects,
     read_json,
@@ -106,8 +107,7 @@ def _runs_of_json(root: dict[str, Any]) -> tuple[CollectiveRun, ...]:
 
     Of each process it lists the first GPU alone; those after it have the numbers that follow.
     """
-    config = root.get("config")
-    config = config if isinstance(config, dict) else {}
+    config = mapping(root.get("config"))
     threads, gpus = (
         int(min(number(config.get(key)) or 1, _MOST_GPUS)) for key in ("nthreads", "ngpus")
     )

@@ -24,6 +24,7 @@ from topo.measuring.results import (
     Result,
     Results,
     gpu,
+    mapping,
     number,
     objects,
     read_json,
@@ -54,8 +55,7 @@ _BLOCKS: Final = 3  # of a bidirectional test between GPUs: one way, the other, 
 def read(data: bytes, name: str) -> Results:
     """Read what ``nvbandwidth`` writes, with ``--json`` or without."""
     if re.search(JSON_MARK, data):
-        root = read_json(data, name).get("nvbandwidth")
-        root = root if isinstance(root, dict) else {}
+        root = mapping(read_json(data, name).get("nvbandwidth"))
     else:
         root = _from_text(read_pasted(data, name))
     results: list[Result] = []
