@@ -22,7 +22,8 @@ from topo.catalogue.parts import catalogue
 from topo.description.description import Basis
 from topo.host.link_rules import packet_share
 from topo.host.problems import grouped
-from topo.topology.topology import Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Topology
 from topo.units import format_rate, parse_rate
 from topo.views.resources import class_words
 

@@ -29,8 +29,8 @@ from topo.routes.route import Reason, Route, merged
 from topo.routes.search import passes_gpu_fabric
 from topo.routes.usage import total_use
 from topo.routes.verdict import verdict_of
+from topo.topology.resources import Capacity, Resource
 from topo.topology.rules import nccl_link
-from topo.topology.topology import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable

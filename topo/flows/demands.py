@@ -13,7 +13,7 @@ from topo.flows.needs import asked_rate
 from topo.phrases import shortened
 from topo.records import dataclass
 from topo.routes.usage import joint_resources, joint_use
-from topo.topology.topology import Capacity, Resource
+from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, DataPath, Workload

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from topo.measuring.mapping import Mapper
     from topo.measuring.results import Concurrent
     from topo.study.timeline import Simulation
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 _OF_MANY = "a rate of several copies at once"
 _BYTES = 1e9  # of each copy; what it is does not matter at the start

@@ -12,7 +12,8 @@ from topo.description.names import ranged, stem_of
 from topo.errors import Place
 from topo.phrases import brief, listed
 from topo.records import dataclass
-from topo.topology.topology import Resource, Step, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Step, Topology
 
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]

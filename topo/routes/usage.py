@@ -18,7 +18,8 @@ from topo.description.description import Basis, DataPath, Device, Measurement
 from topo.routes.route import Route, Subflow, Transfer
 from topo.topology.joint import quadrant_of
 from topo.topology.locality import socket_of
-from topo.topology.topology import Capacity, Resource, Step, Topology
+from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Step, Topology
 
 # The resource of its own that data meets where it rests; storage has one for each direction.
 _SIDES: Final[Mapping[Kind, str]] = {

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from topo.routes.route import Policy, Reason, Route, Verdict
     from topo.study.insights import Insight, Refused
     from topo.study.needs import Met
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 Value = TypeVar("Value")
 

@@ -18,7 +18,8 @@ from topo.catalogue.fields import COUNT, RATE, Quantity, quantity_of
 from topo.catalogue.part import Figure
 from topo.description.description import Basis
 from topo.records import dataclass
-from topo.topology.topology import Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Topology
 from topo.topology.varying import Change, Varying
 
 GUESSED: Final = (0.5, 1.5)

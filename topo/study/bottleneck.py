@@ -28,7 +28,8 @@ from topo.study.answers import (
 from topo.study.compare import compare, usable
 from topo.study.insights import Refused
 from topo.study.question import asked_workloads
-from topo.topology.topology import Capacity, Layer, Resource, Step, Topology
+from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Layer, Step, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,7 +27,8 @@ from topo.graph import groups, refine
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.topology.locality import socket_of
-from topo.topology.topology import Link, Resource, ResourceClass, Topology
+from topo.topology.resources import Resource, ResourceClass
+from topo.topology.topology import Link, Topology
 from topo.units import format_bit_rate, format_rate
 
 Key = TypeVar("Key", bound="Hashable")

@@ -38,7 +38,8 @@ from topo.topology.hosts import host_numbers
 if TYPE_CHECKING:
     from topo.description.description import Basis
     from topo.flows.collectives import Laid
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 _ELSEWHERE: Final = ("", "elsewhere")  # all other servers
 

@@ -51,7 +51,8 @@ from topo.study.variants import (
 
 if TYPE_CHECKING:
     from topo.study.sweep import Sweep
-    from topo.topology.topology import Link, Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
 
 
 RATES: Final = frozenset(

@@ -22,7 +22,8 @@ from topo.study.answers import Comparison, PathAnswer, WorkloadAnswer
 from topo.study.bands import Band, Uncertain, Values, positions, values_at, with_value
 from topo.study.compare import compare
 from topo.study.solutions import AnswersByCapacity, sufficient
-from topo.topology.topology import Capacity, Resource, Topology
+from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Topology
 from topo.units import format_rate
 
 if TYPE_CHECKING:

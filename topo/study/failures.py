@@ -35,7 +35,8 @@ from topo.study.compare import compare, usable
 from topo.study.needs import Feeding, feeding
 from topo.study.question import chosen_workloads
 from topo.topology.build import build_topology
-from topo.topology.topology import Link, Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Link, Topology
 from topo.units import format_rate
 
 _FAILING: Final[tuple[Kind, ...]] = (

@@ -8,7 +8,8 @@ from topo.records import dataclass
 
 if TYPE_CHECKING:
     from topo.study.answers import CollectiveBound, CopyingCores, PathAnswer
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from topo.flows.demands import Demand, System, UseMatrix
     from topo.solve.system import Allocation
     from topo.study.answers import PathAnswer
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 DAY: Final = 86_400.0
 RULE: Final = (

@@ -15,7 +15,8 @@ from topo.routes.route import Direction, Route
 from topo.routes.router import Router
 from topo.routes.search import Placement, Search, passes_gpu_fabric, passes_host, passes_network
 from topo.topology.locality import locality
-from topo.topology.topology import Resource, Step, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Step, Topology
 
 Ends = tuple[str, ...]
 Judged = Literal["fits", "above", "below", "impossible", "unknown"]

@@ -17,7 +17,7 @@ from topo.solve.maxmin import max_min
 from topo.solve.prices import Price, price
 from topo.solve.system import TIE, Allocation
 from topo.study.answer import completion, peaks_of
-from topo.topology.topology import Resource
+from topo.topology.resources import Resource
 
 Rule: TypeAlias = Literal["max-min", "largest-total"]
 _Groups: TypeAlias = "Sequence[Sequence[int]]"

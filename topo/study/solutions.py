@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from topo.solve.system import Allocation
     from topo.study.answer import Completion, Solved
     from topo.study.variants import Outcome
-    from topo.topology.topology import Resource
+    from topo.topology.resources import Resource
 
 
 _FILLED_ENTRIES: Final = 5_000  # up to so many a system is filled one by one (`topo.solve.maxmin`)

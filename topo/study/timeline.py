@@ -30,7 +30,8 @@ from topo.study.answer import (
 from topo.study.answers import Comparison, called
 from topo.study.compare import taken_instead, usable
 from topo.study.question import chosen_workloads, joins, usual_paths
-from topo.topology.topology import Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Topology
 from topo.units import format_duration
 
 _NO_END: Final = 1e30

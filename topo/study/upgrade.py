@@ -30,7 +30,8 @@ from topo.study.compare import compare, usable
 from topo.study.needs import Checkpointing, Feeding
 from topo.study.question import asked_workloads, chosen_workloads, joins
 from topo.study.timeline import simulate_each
-from topo.topology.topology import Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Topology
 from topo.units import format_duration, format_rate
 
 # Combinations begin with the best of each kind that may gain something with another.

@@ -33,8 +33,9 @@ from topo.routes.router import Router
 from topo.study.answer import shared
 from topo.topology.locality import locality as class_of
 from topo.topology.locality import numa_nodes, rank, socket_of
+from topo.topology.resources import Resource
 from topo.topology.rules import TYPES, Path, farthest_peers, nccl_matrix
-from topo.topology.topology import Resource, Topology
+from topo.topology.topology import Topology
 
 if TYPE_CHECKING:
     from topo.study.processes import Process, Server

@@ -20,7 +20,8 @@ from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
 from topo.topology.capacities import cable_capacity, device_resources
 from topo.topology.joint import quadrant_resources
-from topo.topology.topology import Capacity, Layer, Link, Resource, ResourceClass, Topology
+from topo.topology.resources import Capacity, Resource, ResourceClass
+from topo.topology.topology import Layer, Link, Topology
 
 if TYPE_CHECKING:
     import os

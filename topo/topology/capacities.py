@@ -16,7 +16,8 @@ from topo.catalogue.part import (
     memory_bus_rate,
     memory_headline_rate,
 )
-from topo.topology.topology import Capacity, Resource, ResourceClass, Topology
+from topo.topology.resources import Capacity, Resource, ResourceClass
+from topo.topology.topology import Topology
 
 if TYPE_CHECKING:
     from topo.catalogue.kinds import Kind

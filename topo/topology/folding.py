@@ -33,7 +33,8 @@ from topo.topology.units import Cluster, Unit, cluster_of, unit_of
 
 if TYPE_CHECKING:
     from topo.catalogue.part import Cable
-    from topo.topology.topology import Link, Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
-from topo.topology.topology import Capacity, Link, Resource, Topology
+from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
     from topo.description.description import Basis, Device
+    from topo.topology.topology import Link, Topology
 
 # --- a link both ways -----------------------------------------------------------------------------
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from topo.catalogue.fields import RATE
-from topo.catalogue.part import (
-    Cable,
-    Figure,
-)
+from topo.catalogue.part import Cable, Figure
 from topo.display import Displayed
 from topo.errors import DescriptionError, Finding, Place, UnknownNameError
 from topo.graph import components
 from topo.phrases import brief, counted
 from topo.records import dataclass
+from topo.topology.joint import both_ways, unplaced_quadrants
 
 if TYPE_CHECKING:
     import networkx
 
     from topo.catalogue.kinds import Kind
     from topo.description.description import (
-        Basis,
         Description,
         Device,
         End,
@@ -35,12 +30,12 @@ if TYPE_CHECKING:
     from topo.description.names import Names
     from topo.topology.folding import AlikeResources, Folding
     from topo.topology.locality import Tree
+    from topo.topology.resources import Resource
 
 _MOST_ASKED: Final = 40_000  # devices of a folded cluster of which each is asked by itself
 
 
 Layer = Literal["host", "memory", "network", "gpu"]
-_BELOW: Final = 1 - 1e-9  # what is so near is not below
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,8 +367,6 @@ class Topology(Displayed):
 
         Only of links of which that is known to be less than twice one direction.
         """
-        from topo.topology.joint import both_ways
-
         return both_ways(self)
 
     @property
@@ -387,8 +380,6 @@ class Topology(Displayed):
 
         How much passes them is unknown, where each quadrant of the CPU has a stated rate.
         """
-        from topo.topology.joint import unplaced_quadrants
-
         return unplaced_quadrants(self)
 
     def replace(self, changes: Mapping[str, Override]) -> Topology:
@@ -469,115 +460,3 @@ class Topology(Displayed):
                     link=link.name,
                 )
         return graph
-
-
-# --- resources: what transfers share --------------------------------------------------------------
-
-ResourceClass = Literal[
-    "storage-read",
-    "storage-write",
-    "network-port",
-    "network-link",
-    "nic-chip",
-    "card-pcie",
-    "drive-read",
-    "drive-write",
-    "drive-pcie",
-    "controller-read",
-    "controller-write",
-    "controller-pcie",
-    "uplink",
-    "socket-link",
-    "c2c",
-    "memory-bus",
-    "cpu-copy",
-    "quadrant",
-    "gpu-pcie",
-    "gpu-memory",
-    "gpu-fabric",
-    "nccl-link",
-    "in-switch",
-    "peer-to-peer",
-    "measured-pair",
-    "stage",
-    "workload-limit",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """Up to three figures of one rate, in bytes/s.
-
-    `theoretical` is always there (its value is `None` when unknown, `math.inf` when the user said
-    `unlimited`); `achievable` is there when an efficiency is known; `measured` when somebody did.
-    """
-
-    theoretical: Figure
-    achievable: Figure | None = None
-    measured: Figure | None = None
-
-    def at(self, basis: Basis) -> Figure:
-        """Return the figure that `basis` uses: the nearest one stated, never a better one."""
-        return self._pick(basis)[1]
-
-    def used(self, basis: Basis) -> Basis:
-        """Return which of the three `at` picks."""
-        return self._pick(basis)[0]
-
-    def unknown(self, basis: Basis, load: float = math.inf) -> bool:
-        """Whether it is not known if `load` bytes/s pass it.
-
-        What nobody knows passes what stays below a guess that stands for it (`achievable`).
-        """
-        guess = self.achievable
-        passes = guess is not None and not guess.unknown and load < (guess.value or 0.0) * _BELOW
-        return self.at(basis).unknown and not passes
-
-    def rate(self, basis: Basis) -> float:
-        """Return bytes/s for a solver: an unknown capacity does not bind (`math.inf`)."""
-        value = self.at(basis).value
-        return math.inf if value is None else value
-
-    def _pick(self, basis: Basis) -> tuple[Basis, Figure]:
-        if basis == "measured" and self.measured is not None:
-            return "measured", self.measured
-        if basis != "theoretical" and self.achievable is not None:
-            return "achievable", self.achievable
-        return "theoretical", self.theoretical
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """Anything with a finite rate that transfers share.
-
-    Parameters
-    ----------
-    name
-        As people write it: ``slot1/chip``, ``slot1 -> cpu1``, ``ram0/bus``.
-    direction
-        Which of two resources of that name it is: ``in`` (towards the device's host, or into the
-        device), ``out``, ``posted``, ``non-posted``; empty when the name says it all.
-    device
-        The device that has it.
-    limited_by
-        What set the capacity: a medium, or the end of the link that allowed less.
-    count
-        How many alike resources it is named for: one, but in answers about a folded topology.
-    """
-
-    name: str
-    kind: ResourceClass
-    capacity: Capacity
-    device: str
-    direction: str = ""
-    limited_by: str = ""
-    place: Place | None = None
-    count: int = 1
-
-    def __repr__(self) -> str:
-        return brief(self, f"{self.id}: {RATE.text(self.capacity.theoretical.value)}")
-
-    @property
-    def id(self) -> str:
-        """A name that no other resource of the topology has."""
-        return f"{self.name} {self.direction}" if self.direction else self.name

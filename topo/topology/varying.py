@@ -16,7 +16,8 @@ from topo.catalogue.part import Cable, Figure, Medium, Part, Ports
 from topo.topology.build import link_capacity, media_of
 from topo.topology.capacities import device_resources
 from topo.topology.joint import link_both_ways
-from topo.topology.topology import Capacity, Link, Resource, Topology
+from topo.topology.resources import Capacity, Resource
+from topo.topology.topology import Link, Topology
 
 if TYPE_CHECKING:
     from topo.description.description import Device

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from topo.phrases import ranges
 from topo.sweeps.rows import row_of
 from topo.topology.capacities import ram_headline, ram_rate
+from topo.topology.resources import Resource
 from topo.topology.tiers import networks
-from topo.topology.topology import Resource, Topology
+from topo.topology.topology import Topology
 from topo.views.json import Document, endpoint_key, figure_keys, keys_of, size_keys
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from topo.views.resources import CLASS_WORDS, binds, class_words, classes_of, nu
 if TYPE_CHECKING:
     from topo.solve.prices import Price
     from topo.study.prices import ClassPrice, Prices, TiedPrice, TimePrice
-    from topo.topology.topology import Resource
+    from topo.topology.resources import Resource
 
 
 def price_sentences(prices: Prices) -> tuple[str, ...]:

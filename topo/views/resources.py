@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topo.phrases import listed, ranges
 
 if TYPE_CHECKING:
-    from topo.topology.topology import Resource
+    from topo.topology.resources import Resource
 
 CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
     "storage-read": ("storage's reads", "storages' reads", ""),

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from topo.study.prediction import Sample
     from topo.study.timeline import AtOnce, Simulation
     from topo.study.upgrade import Upgrade, Upgrades
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 ENDPOINT_WORDS: Final[dict[str, tuple[str, str]]] = {

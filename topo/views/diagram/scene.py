@@ -15,7 +15,8 @@ from topo.description.description import Basis, Device
 from topo.phrases import and_more
 from topo.records import dataclass
 from topo.routes.route import Route
-from topo.topology.topology import Resource, Topology
+from topo.topology.resources import Resource
+from topo.topology.topology import Topology
 from topo.units import format_bit_rate, format_rate, format_size
 from topo.views.diagram.geometry import Line, Rect, clipped, height, widest, wrapped
 from topo.views.diagram.grouping import (

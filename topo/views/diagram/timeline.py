@@ -17,7 +17,7 @@ from topo.views.sentences import done_words
 
 if TYPE_CHECKING:
     from topo.study.timeline import Moment, Run, Simulation
-    from topo.topology.topology import Resource
+    from topo.topology.resources import Resource
 
 
 _WIDE = 960.0  # of the picture, in points

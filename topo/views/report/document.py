@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from topo.flows.demands import Demand, UseMatrix
     from topo.study.report import PathReport, Report
     from topo.study.timeline import Simulation
-    from topo.topology.topology import Link, Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Link, Topology
 
 
 # Of the data paths that `topo compare` does not ask about by itself; the page computes the rest.

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
     from topo.study.upgrade import Outcome
-    from topo.topology.topology import Resource, Topology
+    from topo.topology.resources import Resource
+    from topo.topology.topology import Topology
 
 
 _NONE: Final = "-"

@@ -10,8 +10,8 @@ from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT, Quantity
 from topo.description.keys import SETTINGS
 from topo.phrases import shortened, unnumbered
 from topo.topology.capacities import ram_headline, ram_rate
+from topo.topology.resources import Resource
 from topo.topology.tiers import Network, Tier, networks
-from topo.topology.topology import Resource
 from topo.units import format_rate, format_ratio
 from topo.views.explain import move_words
 from topo.views.text.page import (
