@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # A new name stands in three places, and `tests/test_front_door.py` holds them together: here, in
 # the imports that the type checker reads, and in the table that Python reads.
