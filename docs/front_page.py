@@ -19,12 +19,18 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#]+)(#[^)]*)?\)")
 _SHOWN = ("renders/gds-textbook.svg", "renders/report.png", "renders/gallery.html")
 
 
+def shown_besides() -> tuple[str, ...]:
+    """Return the files from outside `docs/` that pages show or link to."""
+    cases = sorted(ROOT.glob("tests/validation/cases/*.yaml"))
+    return (*_SHOWN, *(case.relative_to(ROOT).as_posix() for case in cases))
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what the site shows of the folders around `docs/`."""
     for page, source in (("index.md", "README.md"), ("changes.md", "CHANGELOG.md")):
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=within_site(text, config)))
-    for shown in _SHOWN:
+    for shown in shown_besides():
         files.append(File.generated(config, shown, abs_src_path=str(ROOT / shown)))
     return files
 
@@ -36,10 +42,12 @@ def on_page_markdown(markdown: str, config: MkDocsConfig, **_: object) -> str:
 
 def within_site(text: str, config: MkDocsConfig) -> str:
     """Return a text with links from the project's root led to pages, others made plain text."""
+    shown = shown_besides()
 
     def led(link: re.Match[str]) -> str:
-        label, target, anchor = link[1], link[2].removeprefix("docs/"), link[3] or ""
-        there = (Path(config.docs_dir) / target).is_file() or target in _SHOWN
+        label, anchor = link[1], link[3] or ""
+        target = link[2].removeprefix("docs/").removeprefix("../")
+        there = (Path(config.docs_dir) / target).is_file() or target in shown
         return f"[{label}]({target}{anchor})" if there or ":" in target else label
 
     return _LINK.sub(led, text)
