@@ -39,6 +39,8 @@ def test_a_machine_without_cards_or_drives(topo, tmp_path):
     (tmp_path / "bare.yaml").write_text("{topo: 1, devices: {gpu0: l40s}}", encoding="utf-8")
     done = topo("affinity", "bare.yaml")
     assert (done.code, "nothing near" in done.out) == (0, True)
+    assert "that a GPU could use" in done.out
+    assert "The other way round" not in done.out
     (tmp_path / "none.yaml").write_text("{topo: 1, devices: {x: xeon-8480c}}", encoding="utf-8")
     assert "No GPU here" in topo("affinity", "none.yaml").out
 

@@ -18,6 +18,11 @@ def test_the_worst_is_the_first_row_and_what_harms_nothing_one_sentence(topo):
     assert "Nothing is lost with nvswitch" in result.out.replace("\n", " ")
 
 
+def test_a_time_that_is_a_bound_is_called_one(topo):
+    assert "at most 12.5 GB/s, at least 15.36 s." in topo("failures", "aws-g6").out
+    assert "With nothing failed: 100 GB/s, 6.4 s." in topo("failures", "dgx-h100").out
+
+
 def test_every_loss_is_in_the_document(topo):
     document = topo("failures", "dgx-h100", "--workload", "load", "--json").document
     assert document["schema"] == "topo.failures/1"

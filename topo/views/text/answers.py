@@ -399,7 +399,7 @@ def _used(use: Use) -> Row:
     )
 
 
-def at_least(seconds: float, bound: Run | Rung | Simulation | Outcome) -> str:
+def at_least(seconds: float, bound: Run | Rung | Simulation | Outcome | PathAnswer) -> str:
     """Return a time in words, "at least" where it is a bound."""
     return "at least " * bound.at_most + format_duration(seconds)
 

@@ -11,7 +11,7 @@ from topo.units import format_duration, format_rate, format_ratio
 from topo.views.needs import fed_words
 from topo.views.resources import classes_of
 from topo.views.sentences import ENDPOINT_WORDS, sentences
-from topo.views.text.answers import basis_note
+from topo.views.text.answers import at_least, basis_note
 from topo.views.text.page import (
     Block,
     Cell,
@@ -50,7 +50,7 @@ def failures_page(failures: Failures, most: int) -> Iterator[Block]:
         why = (reason.text for reason in answer.reasons if reason.effect == "refused")
         yield Text(f"It is refused with nothing failed: {listed(why, most=4)}.")
         return
-    time = "" if answer.time is None else f", {format_duration(answer.time)}"
+    time = "" if answer.time is None else f", {at_least(answer.time, answer)}"
     bound = "at most " * answer.at_most
     fed = f", {fed_words(answer)} fed" if isinstance(answer.met, Feeding) else ""
     yield Text(f"With nothing failed: {bound}{format_rate(answer.rate)}{time}{fed}.")

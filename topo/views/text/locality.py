@@ -217,6 +217,9 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     chosen = [choice.devices for gpu in affinities.gpus for choice in gpu.choices]
     use = wide("use") if any(len(shortened(devices)) > _LONG for devices in chosen) else "use"
     yield table(("GPU", "on", "for", use, wide("why"), wide("shared with"), wide("as good")), rows)
+    if not chosen:
+        yield Text("No server here has a network card or a drive that a GPU could use.")
+        return
     yield Heading("The other way round")
     yield table(
         ("device", "for", wide("GPUs")),
