@@ -73,6 +73,7 @@ def test_a_whole_file():
     assert locality(topology, "gpu0", "gpu1") == "NV18"
     assert locality(topology, "gpu0", "nic1") == "SYS"
     assert codes(found) == ["guessed-storage"]
+    assert "cabled to nic0 and nic1, which is a guess" in found.findings[0].message
 
 
 def test_the_yaml_is_one_that_a_person_would_write():

@@ -181,3 +181,10 @@ def test_what_is_left_answers_as_the_loss_says():
         path = answer["direct"]
         assert (path.rate or 0.0) == pytest.approx(loss.rate)
         assert path.stopped_count == (loss.stopped_count if path.rate else 0)
+
+
+def test_the_only_cable_of_a_drive_is_lost_with_the_drive():
+    lost = failures(topo.load("tinybox"), workload="load", via="direct").losses
+    names = [loss.parts[0].names for loss in lost]
+    assert "nvme[0-3]" in names
+    assert not any("nvme" in name and "--" in name for name in names)

@@ -26,7 +26,7 @@ from topo.discovery.machine import (
 )
 from topo.discovery.pci import read_address, short_address
 from topo.errors import ExchangeError, Finding
-from topo.phrases import did_you_mean, number_ranges
+from topo.phrases import did_you_mean, listed, number_ranges, ranges
 from topo.units import spell_rate
 
 Plain = dict[str, Any]
@@ -543,9 +543,7 @@ def _guesses(
             message = "the source names no storage, and none is guessed where there are many hosts"
             help = "add it to the file, cabled to a switch, or ask `--from gpu0 --to ...`"
         return [Finding("no-storage", message, severity="note", help=help)]
-    cards_text = names[cards[0].id]
-    if len(cards) > 1:
-        cards_text = f"{cards_text} to {names[cards[-1].id]} ({len(cards)} cards)"
+    cards_text = listed(ranges(names[card.id] for card in cards), most=4)
     findings = []
     if guessed:
         message = f"a storage target was cabled to {cards_text}, which is a guess"

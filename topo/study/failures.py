@@ -151,8 +151,8 @@ def failures(
 ) -> Failures:
     """Return what each failure leaves of a workload, worst first.
 
-    Every card, switch, drive and storage fails, and of every link a cable, one at a time. What
-    symmetry does not tell apart is asked about once.
+    Every card, switch, drive and storage fails, and of every link a cable, one at a time; a drive's
+    only cable is lost with the drive. What symmetry does not tell apart is asked about once.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
     ]
     links: dict[tuple[object, ...], list[Link]] = {}
     for link in topology.links:
-        if link.layer != "memory":
+        if link.layer != "memory" and not _is_a_drive_s(link, topology):
             by_class = sorted((classes[end.device], end.side) for end in (link.a, link.b))
             sides = (side if "numa" in side else "" for _, side in by_class)
             key = (*(number for number, _ in by_class), *sides, link.cable)
@@ -291,6 +291,14 @@ def parts_of(topology: Topology) -> tuple[FailedPart, ...]:
             )
         )
     return tuple(parts)
+
+
+def _is_a_drive_s(link: Link, topology: Topology) -> bool:
+    """Return whether a drive has nothing but this cable, so that both are lost together."""
+    return link.cable.count == 1 and any(
+        topology[end.device].kind == "nvme" and len(topology.steps[end.device]) == 1
+        for end in (link.a, link.b)
+    )
 
 
 def _classes(topology: Topology) -> dict[str, int]:
