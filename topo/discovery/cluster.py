@@ -28,7 +28,7 @@ from topo.discovery.describe import (
     machine_name,
     storage_cable,
 )
-from topo.discovery.importing import Imported, Told, one_machine, read_back, told_of
+from topo.discovery.importing import ImportDraft, Imported, draft_of, one_machine, read_back
 from topo.discovery.likeness import IDENTITIES, differences, likeness, same_sizes
 from topo.discovery.matching import same_cards
 from topo.document.nodes import Document, Report, Scalar
@@ -190,11 +190,11 @@ def import_hosts(
     if twice:
         message = f"{listed(twice, most=3)} differ only in case"
         raise ExchangeError(Finding("same-host", message, help="name each: `--node NAME=FILE`"))
-    told_by_host = _all_told(hosts, storage, progress)
-    made, apart = _kinds(told_by_host, name)
+    draft_by_host = _drafts_of_all(hosts, storage, progress)
+    made, apart = _kinds(draft_by_host, name)
     cluster = _cluster(name, hosts, made)
     findings = (
-        *_grouped(told_by_host),
+        *_grouped(draft_by_host),
         *_differing(made, apart),
         Finding(
             "unknown-network",
@@ -233,27 +233,27 @@ def import_apart(
         If the source says what no machine can be, or has not a host that `sources` name.
     """
     hosts, network = taken_apart(machine)
-    told: dict[int, Told] = {id(host): told_of(host, storage) for host in hosts.values()}
-    told_by_host = {host: told[id(alone)] for host, alone in hosts.items()}
+    drafts: dict[int, ImportDraft] = {id(host): draft_of(host, storage) for host in hosts.values()}
+    draft_by_host = {host: drafts[id(alone)] for host, alone in hosts.items()}
     not_placed: tuple[Finding, ...] = ()
     if sources:
         if strange := [host for host in sources if host not in hosts]:
             message = f"{listed(strange, most=3)}: no such host in `{machine.file}`"
             help = did_you_mean(strange[0], hosts) or f"it has {_hosts(list(hosts))}"
             raise ExchangeError(Finding("unknown-name", message, help=help))
-        told_of_sources: dict[tuple[int, ...], Told] = {}
+        drafts_of_sources: dict[tuple[int, ...], ImportDraft] = {}
         for host, of_host in sources.items():
             key = tuple(map(id, of_host))
-            if key not in told_of_sources:
-                told_of_sources[key] = told_of(in_a_host(one_machine(of_host)), storage)
-            told_by_host[host] = told_of_sources[key]
-        network, not_placed = _on_own_cards(network, hosts, told_by_host, sources)
+            if key not in drafts_of_sources:
+                drafts_of_sources[key] = draft_of(in_a_host(one_machine(of_host)), storage)
+            draft_by_host[host] = drafts_of_sources[key]
+        network, not_placed = _on_own_cards(network, hosts, draft_by_host, sources)
         if len(sources) == len(hosts):  # what the fabric says it does not know, these do
             network = replace(network, outer=replace(network.outer, notes=()))
-    made, apart = _kinds(told_by_host, name)
+    made, apart = _kinds(draft_by_host, name)
     cluster, comments = _cluster(name, hosts, made), _cluster_comments(list(hosts), made, apart)
     outer, beside = describe(network.outer, "")
-    ends, cables, evidence = _network_links(network, told_by_host)
+    ends, cables, evidence = _network_links(network, draft_by_host)
     links = [{f"{a} -- {b}": cable} for (a, b), cable in zip(ends, cables, strict=True)]
     cluster = {
         **{key: outer[key] for key in ("parts", "media") if key in outer},
@@ -269,7 +269,7 @@ def import_apart(
         links=(*evidence, *beside.links),
     )
     has_storage = bool(network.outer.of_kind("storage"))
-    of_hosts = _grouped(told_by_host)
+    of_hosts = _grouped(draft_by_host)
     findings = (
         *(found for found in machine.findings if not _is_settled(found, hosts, sources or ())),
         *not_placed,
@@ -289,13 +289,13 @@ def _is_settled(finding: Finding, hosts: Collection[str], sources: Collection[st
 def _on_own_cards(
     network: Network,
     hosts: Mapping[str, Machine],
-    told_by_host: Mapping[str, Told],
+    draft_by_host: Mapping[str, ImportDraft],
     sources: Collection[str],
 ) -> tuple[Network, tuple[Finding, ...]]:
     """Return the network on the cards that hosts' own sources have, and what has no such card."""
     place: dict[tuple[str, str], str] = {}
     for host in sources:
-        pairs = same_cards(hosts[host], told_by_host[host].machine)
+        pairs = same_cards(hosts[host], draft_by_host[host].machine)
         place |= {(host, card): own for card, own in pairs.items()}
 
     def end(place_of: tuple[str, str]) -> tuple[str, str] | None:
@@ -321,15 +321,15 @@ def _on_own_cards(
 
 
 def _network_links(
-    network: Network, told_by_host: Mapping[str, Told]
+    network: Network, draft_by_host: Mapping[str, ImportDraft]
 ) -> tuple[list[tuple[str, str]], list[str], list[str]]:
     """Return the ends, cables and evidence of the links that lead to hosts, from there."""
-    inside = {id(told): device_names(told.machine.devices) for told in told_by_host.values()}
+    inside = {id(draft): device_names(draft.machine.devices) for draft in draft_by_host.values()}
     outside = device_names(network.outer.devices)
     ends = []
     for a, b, _ in network.cables:
         names = [
-            f"{host}.{inside[id(told_by_host[host])][device]}" if host else outside[device]
+            f"{host}.{inside[id(draft_by_host[host])][device]}" if host else outside[device]
             for host, device in (a, b)
         ]
         ends.append((names[0], names[1]) if a[0] else (names[1], names[0]))
@@ -338,24 +338,24 @@ def _network_links(
 
 
 def _kinds(
-    told_by_host: Mapping[str, Told], name: str
+    draft_by_host: Mapping[str, ImportDraft], name: str
 ) -> tuple[tuple[HostKind, ...], dict[str, list[str]]]:
     """Return the kinds of hosts, the commonest first, and what tells each other kind from that.
 
     The latter is by the first host of a kind.
     """
-    kinds: dict[str, list[tuple[Told, list[str]]]] = {}
-    for host, told in told_by_host.items():
-        alike = kinds.setdefault(likeness(told.document), [])
+    kinds: dict[str, list[tuple[ImportDraft, list[str]]]] = {}
+    for host, draft in draft_by_host.items():
+        alike = kinds.setdefault(likeness(draft.document), [])
         kind = next(
-            (names for first, names in alike if same_sizes(first.document, told.document)), None
+            (names for first, names in alike if same_sizes(first.document, draft.document)), None
         )
         if kind is None:
-            alike.append((told, kind := []))
+            alike.append((draft, kind := []))
         kind.append(host)
     by_count = sorted((kind for alike in kinds.values() for kind in alike), key=_commonest_first)
-    made = tuple(_kind_of(names, told_by_host, name, by_count) for _, names in by_count)
-    apart = {names[0]: _differences(told, by_count[0][0]) for told, names in by_count[1:]}
+    made = tuple(_kind_of(names, draft_by_host, name, by_count) for _, names in by_count)
+    apart = {names[0]: _differences(draft, by_count[0][0]) for draft, names in by_count[1:]}
     return made, apart
 
 
@@ -364,22 +364,22 @@ def _differing(kinds: Sequence[HostKind], apart: Mapping[str, Sequence[str]]) ->
     return (_difference(kind, kinds[0], apart[kind.hosts[0]]) for kind in kinds[1:])
 
 
-def _all_told(
+def _drafts_of_all(
     hosts: Mapping[str, Sequence[Machine]],
     storage: Sequence[str],
     progress: Callable[[int, int], None] | None,
-) -> dict[str, Told]:
+) -> dict[str, ImportDraft]:
     """Return what is told of each host; what is wrong is said of all of them at once."""
     names_by_sources: dict[tuple[int, ...], list[str]] = {}
     for host, sources in hosts.items():
         names_by_sources.setdefault(tuple(map(id, sources)), []).append(host)
-    told_by_host: dict[str, Told] = {}
+    draft_by_host: dict[str, ImportDraft] = {}
     findings: list[Finding] = []
     for done, names in enumerate(names_by_sources.values()):
         if progress is not None:
             progress(done, len(names_by_sources))
         try:
-            told_by_host |= dict.fromkeys(names, _told(hosts[names[0]], storage))
+            draft_by_host |= dict.fromkeys(names, _draft_of_sources(hosts[names[0]], storage))
         except ExchangeError as error:
             findings += (
                 replace(finding, message=f"{_hosts(names)}: {finding.message}")
@@ -387,41 +387,41 @@ def _all_told(
             )
     if findings:
         raise ExchangeError(findings)
-    return {host: told_by_host[host] for host in hosts}
+    return {host: draft_by_host[host] for host in hosts}
 
 
-def _told(sources: Sequence[Machine], storage: Sequence[str]) -> Told:
+def _draft_of_sources(sources: Sequence[Machine], storage: Sequence[str]) -> ImportDraft:
     machine = one_machine(sources)
     if any(device.host for device in machine.devices):
         message = f"`{machine.file}` is of several hosts itself"
         help = f"import it alone: `topo import {machine.file}`"
         raise ExchangeError(Finding("wrong-kind", message, help=help))
-    return told_of(machine, storage)
+    return draft_of(machine, storage)
 
 
-def _commonest_first(kind: tuple[Told, list[str]]) -> int:
+def _commonest_first(kind: tuple[ImportDraft, list[str]]) -> int:
     return -len(kind[1])
 
 
 def _kind_of(
     hosts: list[str],
-    told_by_host: Mapping[str, Told],
+    draft_by_host: Mapping[str, ImportDraft],
     cluster: str,
-    kinds: Sequence[tuple[Told, list[str]]],
+    kinds: Sequence[tuple[ImportDraft, list[str]]],
 ) -> HostKind:
     """Return a kind of hosts with the one machine that they all are."""
-    told = told_by_host[hosts[0]]
-    all_told = list({id(told_by_host[host]): told_by_host[host] for host in hosts}.values())
+    draft = draft_by_host[hosts[0]]
+    drafts = list({id(draft_by_host[host]): draft_by_host[host] for host in hosts}.values())
     devices: Plain = {}
     left_out: dict[str, list[str]] = {}
-    for name, value in told.document["devices"].items():
+    for name, value in draft.document["devices"].items():
         devices[name] = value
         if not isinstance(value, dict):
             continue
         differs = [
             key
             for key in (*IDENTITIES, "size")
-            if any(_entry(each, name, key) != value.get(key) for each in all_told)
+            if any(_entry(each, name, key) != value.get(key) for each in drafts)
         ]
         for key in differs:
             left_out.setdefault(key, []).append(name)
@@ -431,7 +431,7 @@ def _kind_of(
         devices[name] = entries["part"] if [*entries] == ["part"] else entries
     kind = _kind_name(hosts, kinds)
     file = f"{cluster}-{kind}.yaml"
-    head = list(told.comments.head)
+    head = list(draft.comments.head)
     if len(hosts) > 1:
         head.insert(1, f"It stands for {_counted(hosts)}.")
     if texts := [
@@ -440,17 +440,17 @@ def _kind_of(
         head += wrap(f"Left out, since it differs from host to host: {listed(texts)}.", _HEAD_WIDTH)
     if "size" in left_out:
         head.append(f"Memory has the sizes of {hosts[0]}; the others' differ by less than 1 %.")
-    document = {**told.document, "name": PurePath(file).stem, "devices": devices}
-    comments = replace(told.comments, head=tuple(head))
-    return HostKind(file, tuple(hosts), read_back(replace(told, comments=comments), document))
+    document = {**draft.document, "name": PurePath(file).stem, "devices": devices}
+    comments = replace(draft.comments, head=tuple(head))
+    return HostKind(file, tuple(hosts), read_back(replace(draft, comments=comments), document))
 
 
-def _entry(told: Told, device: str, key: str) -> Any:
-    value = told.document["devices"][device]
+def _entry(draft: ImportDraft, device: str, key: str) -> Any:
+    value = draft.document["devices"][device]
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _kind_name(hosts: Sequence[str], kinds: Sequence[tuple[Told, list[str]]]) -> str:
+def _kind_name(hosts: Sequence[str], kinds: Sequence[tuple[ImportDraft, list[str]]]) -> str:
     """Return a kind's name: that of its first host, for the commonest without the number."""
     commonest = kinds[0][1]
     if hosts is not commonest:
@@ -460,9 +460,9 @@ def _kind_name(hosts: Sequence[str], kinds: Sequence[tuple[Told, list[str]]]) ->
     return stem if stem and stem.lower() not in taken else hosts[0]
 
 
-def _differences(told: Told, usual: Told) -> list[str]:
+def _differences(draft: ImportDraft, usual: ImportDraft) -> list[str]:
     """Return what tells a host from the commonest kind, in words; at least one thing."""
-    apart = list(differences(told.document, usual.document))
+    apart = list(differences(draft.document, usual.document))
     return apart or ["the same devices are numbered or joined in another order"]
 
 
@@ -490,14 +490,14 @@ def _hosts(names: Sequence[str]) -> str:
     return ", ".join(ranged(names))
 
 
-def _grouped(told_by_host: Mapping[str, Told]) -> Iterator[Finding]:
+def _grouped(draft_by_host: Mapping[str, ImportDraft]) -> Iterator[Finding]:
     """Yield what is said of hosts, once where the same is said of several, of each by its file."""
     groups: dict[Finding, tuple[Finding, list[str]]] = {}
-    for host, told in told_by_host.items():
-        machine = told.machine
+    for host, draft in draft_by_host.items():
+        machine = draft.machine
         together = (source.rpartition(" (")[0] for source in machine.together)
         files = (machine.file, file_title(machine.file), *together)
-        for finding in told.findings:
+        for finding in draft.findings:
             message = finding.message
             for file in files:
                 message = message.replace(file, "")

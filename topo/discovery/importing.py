@@ -120,12 +120,12 @@ def import_machine(machine: Machine, *, storage: Sequence[str] = ()) -> Imported
     DescriptionError
         If the source says something that no machine can be.
     """
-    told = told_of(machine, storage)
-    return read_back(told, told.document)
+    draft = draft_of(machine, storage)
+    return read_back(draft, draft.document)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ImportDraft:
     """What is to be written of a machine.
 
     Parameters
@@ -144,7 +144,7 @@ class Told:
     findings: tuple[Finding, ...]
 
 
-def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
+def draft_of(machine: Machine, storage: Sequence[str] = ()) -> ImportDraft:
     """Return the document of a machine with what it lacks, and what is odd or a guess in it.
 
     Raises
@@ -176,10 +176,10 @@ def told_of(machine: Machine, storage: Sequence[str] = ()) -> Told:
     machine = with_possible_speeds(machine)
     complete, guesses = completed(machine, storage)
     document, comments = describe(complete, machine.title())
-    return Told(machine, document, comments, (*findings, *guesses))
+    return ImportDraft(machine, document, comments, (*findings, *guesses))
 
 
-def read_back(told: Told, document: Mapping[str, Any]) -> Imported:
+def read_back(draft: ImportDraft, document: Mapping[str, Any]) -> Imported:
     """Return the machine of a document, written as YAML and read as any other file.
 
     Raises
@@ -193,13 +193,13 @@ def read_back(told: Told, document: Mapping[str, Any]) -> Imported:
     from topo.description.write import to_yaml
     from topo.topology.build import build_topology
 
-    file = told.machine.file
-    yaml = to_yaml(document, told.comments)
+    file = draft.machine.file
+    yaml = to_yaml(document, draft.comments)
     try:
         description = loads(yaml, name=f"{file} as YAML")
         build_topology(description)  # physics holds for it as for any other file
     except DescriptionError as error:
-        if not told.machine.together:
+        if not draft.machine.together:
             raise
         messages = [finding.message for finding in error.findings if finding.severity == "error"]
         raise ExchangeError(
@@ -210,7 +210,7 @@ def read_back(told: Told, document: Mapping[str, Any]) -> Imported:
                 notes=tuple(messages[1:]),
             )
         ) from None
-    return Imported(told.machine, yaml, replace(description, file=file), told.findings)
+    return Imported(draft.machine, yaml, replace(description, file=file), draft.findings)
 
 
 def discover_folder(kind: str | None, folder: Path, name: str) -> Machine:
@@ -286,8 +286,8 @@ def _importer(kind: str | None, data: bytes, name: str) -> str:
         message = f"no importer reads `{kind}`"
         raise ExchangeError(Finding("wrong-kind", message, help=all_kinds))
     file = file_kind(data)
-    told = file.recognised and not (kind == "infragraph" and file.words == YAML)
-    if not file.importer and (kind is None or told):
+    is_known = file.recognised and not (kind == "infragraph" and file.words == YAML)
+    if not file.importer and (kind is None or is_known):
         instead_of = f", not what `{kind}` reads" if kind else ""
         message = f"`{name}` is {file.words}{instead_of}"
         raise ExchangeError(Finding("wrong-kind", message, help=file.help or all_kinds))

@@ -98,7 +98,7 @@ def bundle(
             text = HostText(result.command.line, result.data)
             members[text.file(number)] = _replaced(result.data, stand_ins)
     members["gathered.txt"] = _replaced(
-        "".join(f"{_told(result)}\n" for result in results).encode(), stand_ins
+        "".join(f"{_line(result)}\n" for result in results).encode(), stand_ins
     )
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -133,6 +133,6 @@ def _replaced(data: bytes, stand_ins: StandIns) -> bytes:
     return stand_ins.replaced(data.decode("utf-8", "replace")).encode()
 
 
-def _told(result: Ran) -> str:
+def _line(result: Ran) -> str:
     words = f": {result.words}" if result.words else ""
     return f"{result.command.line}: {result.state}{words}"

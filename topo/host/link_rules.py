@@ -152,16 +152,20 @@ def access_control(setup: Setup) -> Checked:
 
 def translation(setup: Setup) -> Checked:
     """Whether the IOMMU translates what devices that talk to each other send."""
-    told = {name: state.translation for name, state in setup.of_kind("gpu", *CARDS, "nvme")}
-    if len(told) < 2 or not setup.topology.of_kind("gpu"):  # noqa: PLR2004  (a pair)
+    translations = {name: state.translation for name, state in setup.of_kind("gpu", *CARDS, "nvme")}
+    if len(translations) < 2 or not setup.topology.of_kind("gpu"):  # noqa: PLR2004  (a pair)
         return Checked("IOMMU", well="no GPU with a peer")
-    unknown = [name for name, translation in told.items() if translation is None]
-    words = {translation for translation in told.values() if translation is not None}
-    on = [name for name, translation in told.items() if translation == "on"]
+    unknown = [name for name, translation in translations.items() if translation is None]
+    words = {translation for translation in translations.values() if translation is not None}
+    on = [name for name, translation in translations.items() if translation == "on"]
     arm = any(cpu.part.facts.get("architecture") == "arm" for cpu in setup.topology.of_kind("cpu"))
     grace = arm and _has_superchip(setup.topology)
     if grace:  # where it has to be on
-        off = [name for name, translation in told.items() if translation in ("off", "passthrough")]
+        off = [
+            name
+            for name, translation in translations.items()
+            if translation in ("off", "passthrough")
+        ]
         message = (
             f"the IOMMU does not translate for {names_of(off)}, and GPUDirect on Grace needs it"
         )

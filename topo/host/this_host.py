@@ -113,7 +113,7 @@ def gather_host(
     used = host.used if isinstance(host, HostMachine) else {}
     processors = read_processors(tree)
     functions = read_functions(tree, processors)
-    sources = [HostSource("/sys", "read", _told(len(functions), processors.node_of))]
+    sources = [HostSource("/sys", "read", _counts(len(functions), processors.node_of))]
     for result in results:
         lacking = result.command.lacking if result.command.matters(functions) else ""
         sources.append(_source(result, used.get(result.command.line, ""), lacking))
@@ -158,7 +158,7 @@ def read_host(
     return host.machine, read_host_state(tree, texts)
 
 
-def _told(functions: int, node_of: dict[int, int]) -> str:
+def _counts(functions: int, node_of: dict[int, int]) -> str:
     devices = counted(functions, "PCI function")
     return f"{devices}, {counted(len({*node_of.values()}), 'NUMA node')}"
 

@@ -88,17 +88,17 @@ def unknown_words(answer: PathDoubt) -> str:
         by_load.setdefault(format_rate(unknown.load), []).append(unknown.resource.name)
     if not by_load:
         return ""
-    said = "Unknown, with no figure at all: how much passes"
-    known = "The range is what is known at most;"
+    begin = "Unknown, with no figure at all: how much passes"
+    bounds = "The range is what is known at most;"
     shown = {load: listed(ranges(names), most=_MOST_IDLE) for load, names in by_load.items()}
     each = {load: " each" * (len(names) > 1) for load, names in by_load.items()}
     if len(by_load) == 1:
         ((load, names),) = shown.items()
         below = f"below {load}{each[load]} it would be less, and nobody says how much."
-        return f"{said} {names}. {known} {below}"
+        return f"{begin} {names}. {bounds} {below}"
     parts = (f"{names} (below {load}{each[load]})" for load, names in shown.items())
     return (
-        f"{said} {listed(parts)}. {known} below these it would be less, and nobody says how much."
+        f"{begin} {listed(parts)}. {bounds} below these it would be less, and nobody says how much."
     )
 
 
@@ -230,7 +230,9 @@ def advice_words(answer: PathDoubt) -> str:
 # --- answers that say the same --------------------------------------------------------------------
 
 
-def alike(answers: Iterable[PathDoubt], *, advised: bool = True) -> list[tuple[PathDoubt, ...]]:
+def equal_answers(
+    answers: Iterable[PathDoubt], *, advised: bool = True
+) -> list[tuple[PathDoubt, ...]]:
     """Return answers in groups of which all say the same of the same rates.
 
     What changes nothing in one of them is not on the way of another, or changes nothing there, so
@@ -256,7 +258,7 @@ def alike(answers: Iterable[PathDoubt], *, advised: bool = True) -> list[tuple[P
     return list(map(tuple, groups.values()))
 
 
-def alike_names(group: Iterable[PathDoubt]) -> str:
+def names_of_answers(group: Iterable[PathDoubt]) -> str:
     """Return what some answers are of: "load and checkpoint by legacy"."""
     paths: dict[str, list[str]] = {}
     for answer in group:

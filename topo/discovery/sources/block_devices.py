@@ -42,7 +42,8 @@ def read(data: bytes, name: str) -> Machine:
     lines = read_lines(data, name)
     rows: Iterable[_Row]
     if next((line.strip() for line in lines if line.strip()), "").startswith("{"):
-        rows = _of_json(read_json(lines, name, "lsblk -J -o NAME,MODEL,SIZE,TRAN"))
+        root = read_json(lines, name, "lsblk -J -o NAME,MODEL,SIZE,TRAN")
+        rows = _flat(root.get("blockdevices") if isinstance(root, dict) else None)
     else:
         pairs = ({key.lower(): text for key, text in _PAIR.findall(line)} for line in lines)
         rows = chain(pairs, _of_table(lines))
@@ -100,12 +101,7 @@ def _of_table(lines: Iterable[str]) -> Iterator[_Row]:
             yield {key: " ".join(texts) for key, texts in row.items()}
 
 
-def _of_json(root: Any) -> Iterator[_Row]:
-    devices = root.get("blockdevices") if isinstance(root, dict) else None
-    yield from _flat(devices, 0)
-
-
-def _flat(devices: Any, depth: int) -> Iterator[_Row]:
+def _flat(devices: Any, depth: int = 0) -> Iterator[_Row]:
     """Yield the devices of JSON, and those inside them."""
     for device in devices if isinstance(devices, list) and depth < _DEEPEST else []:
         if isinstance(device, dict):

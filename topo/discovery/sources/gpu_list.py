@@ -26,7 +26,7 @@ _ROW: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d{1,3}")
 
-_Told = dict[int, tuple[str, str]]  # name and address by number
+_Models = dict[int, tuple[str, str]]  # name and address by number
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -35,11 +35,11 @@ def read(data: bytes, name: str) -> Machine:
     Raises an `ExchangeError` if none is in it.
     """
     lines = read_lines(data, name)
-    told = dict(sorted((_named(lines) | _queried(lines)).items())[:MOST_GPUS])
-    if not told:
+    models = dict(sorted((_named(lines) | _queried(lines)).items())[:MOST_GPUS])
+    if not models:
         message = f"`{name}` names no GPU"
         raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi -L`"))
-    unlisted = dict.fromkeys(model for model, _ in told.values() if not gpu_named(model))
+    unlisted = dict.fromkeys(model for model, _ in models.values() if not gpu_named(model))
     findings = []
     if unlisted:
         message = f"topo has no part for {and_more(list(unlisted))}"
@@ -57,28 +57,28 @@ def read(data: bytes, name: str) -> Machine:
                 pci=(address,) if address else (),
                 evidence=model,
             )
-            for number, (model, address) in told.items()
+            for number, (model, address) in models.items()
         ),
         findings=tuple(findings),
         tells_only="what its GPUs are",
     )
 
 
-def _named(lines: Iterable[str]) -> _Told:
+def _named(lines: Iterable[str]) -> _Models:
     """Return what ``GPU 0: NAME`` and rows of the table tell; the first of each number."""
-    told: _Told = {}
+    models: _Models = {}
     for line in lines:
         if match := _NAMED.fullmatch(line):
             for number in match[1].split(","):
-                told.setdefault(int(number), (printable(match[2]), ""))
+                models.setdefault(int(number), (printable(match[2]), ""))
         elif match := _ROW.match(line):
-            told.setdefault(int(match[1]), (printable(match[2]), read_address(match[3])))
-    return told
+            models.setdefault(int(match[1]), (printable(match[2]), read_address(match[3])))
+    return models
 
 
-def _queried(lines: Iterable[str]) -> _Told:
+def _queried(lines: Iterable[str]) -> _Models:
     """Return what rows of ``--query-gpu=index,name,pci.bus_id --format=csv`` tell."""
-    told: _Told = {}
+    models: _Models = {}
     columns: list[str] = []
     for line in lines:
         cells = [cell.strip() for cell in line.split(",")]
@@ -89,8 +89,8 @@ def _queried(lines: Iterable[str]) -> _Told:
             columns = [] if line.strip() else columns
             continue
         row = dict(zip(columns, cells, strict=True))
-        number = row.get("index", str(len(told)))
+        number = row.get("index", str(len(models)))
         if _NUMBER.fullmatch(number) and row["name"]:
             address = row.get("pci.bus_id", row.get("gpu_bus_id", ""))
-            told.setdefault(int(number), (printable(row["name"]), read_address(address)))
-    return told
+            models.setdefault(int(number), (printable(row["name"]), read_address(address)))
+    return models

@@ -35,8 +35,8 @@ _SMALL: Final = re.compile(r"\d{1,3}")
 
 
 @dataclass(slots=True)
-class _Told:
-    """What stands in the text; the first of each."""
+class _Nodes:
+    """What the text says of nodes and CPUs; the first of each."""
 
     with_cpus: dict[int, bool] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
@@ -59,15 +59,17 @@ def read(data: bytes, name: str) -> Machine:
     lines = read_lines(data, name)
     if next((line.strip() for line in lines if line.strip()), "").startswith("{"):
         lines = [*_fields(read_json(lines, name, "lscpu -J > cpus.json"))]
-    told = _read(lines)
-    if not told.nodes and not told.model:
+    text_nodes = _read(lines)
+    if not text_nodes.nodes and not text_nodes.model:
         message = f"`{name}` tells no NUMA node with CPUs, and no model of a CPU"
         help = "paste what `numactl --hardware` and `lscpu` write"
         raise ExchangeError(Finding("nothing-there", message, help=help))
-    groups = _sockets(told)
-    packages = [Package(frozenset(group), told.model) for group in groups]
-    hosts = hosts_of(told.nodes, packages, told.model if groups or not told.nodes else "")
-    bare = [node for node, has_cpus in told.with_cpus.items() if not has_cpus]
+    groups = _sockets(text_nodes)
+    packages = [Package(frozenset(group), text_nodes.model) for group in groups]
+    hosts = hosts_of(
+        text_nodes.nodes, packages, text_nodes.model if groups or not text_nodes.nodes else ""
+    )
+    bare = [node for node, has_cpus in text_nodes.with_cpus.items() if not has_cpus]
     return Machine(
         kind="numactl",
         source="NUMA nodes by numactl and lscpu",
@@ -91,46 +93,46 @@ def _fields(value: Any, depth: int = 0) -> Iterator[str]:
         yield from _fields(inner, depth + 1)
 
 
-def _read(lines: Iterable[str]) -> _Told:
-    told = _Told()
+def _read(lines: Iterable[str]) -> _Nodes:
+    text_nodes = _Nodes()
     columns: list[int] = []
     for line in lines:
         if match := _CPUS.match(line):
-            told.with_cpus.setdefault(int(match[1]), bool(match[2].strip()))
+            text_nodes.with_cpus.setdefault(int(match[1]), bool(match[2].strip()))
         elif match := _SIZE.match(line):
-            told.sizes.setdefault(int(match[1]), int(match[2]) * 2**20)
+            text_nodes.sizes.setdefault(int(match[1]), int(match[2]) * 2**20)
         elif match := _COLUMNS.fullmatch(line):
             columns = [int(text) for text in match[1].split()][:_MOST_NODES]
         elif columns and (match := _ROW.fullmatch(line)):
             for column, text in zip(columns, match[2].split(), strict=False):
-                told.distances.setdefault((int(match[1]), column), int(text))
+                text_nodes.distances.setdefault((int(match[1]), column), int(text))
         elif match := _KEY.match(line):
             key, node, text = match[1], match[2], match[3].strip()
             if node is not None:
-                told.with_cpus.setdefault(int(node), bool(text))
+                text_nodes.with_cpus.setdefault(int(node), bool(text))
             elif key == "Model name":
-                told.model = told.model or printable(text)
+                text_nodes.model = text_nodes.model or printable(text)
             elif key == "Socket(s)" and _SMALL.fullmatch(text):
-                told.sockets = told.sockets or int(text)
-    return told
+                text_nodes.sockets = text_nodes.sockets or int(text)
+    return text_nodes
 
 
-def _sockets(told: _Told) -> list[list[int]]:
+def _sockets(text_nodes: _Nodes) -> list[list[int]]:
     """Return the nodes of each socket, none where that is not told.
 
     One socket has all nodes; as many sockets as nodes have one each. Otherwise those nodes share a
     socket that lie nearer to each other than to the rest, if that gives as many as lscpu counts.
     """
-    nodes = list(told.nodes)
-    if not nodes or not 0 < told.sockets <= _MOST_SOCKETS:
+    nodes = list(text_nodes.nodes)
+    if not nodes or not 0 < text_nodes.sockets <= _MOST_SOCKETS:
         return []
-    if told.sockets == 1:
+    if text_nodes.sockets == 1:
         return [nodes]
-    if told.sockets == len(nodes):
+    if text_nodes.sockets == len(nodes):
         return [[node] for node in nodes]
-    for farthest in sorted(set(told.distances.values())):
-        groups = _within(nodes, told.distances, farthest)
-        if len(groups) == told.sockets and len({len(group) for group in groups}) == 1:
+    for farthest in sorted(set(text_nodes.distances.values())):
+        groups = _within(nodes, text_nodes.distances, farthest)
+        if len(groups) == text_nodes.sockets and len({len(group) for group in groups}) == 1:
             return groups
     return []
 

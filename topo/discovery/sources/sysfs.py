@@ -168,8 +168,8 @@ def read_processors(tree: FileTree) -> Processors:
         elif number not in gpu_nodes:
             bare.append(number)
     whole = _bytes(tree.text("/proc/meminfo"))
-    told = sum(size or 0 for size in nodes.values())
-    is_more = bool(whole and not bare and not gpu_nodes and whole > _MORE * told)
+    of_nodes = sum(size or 0 for size in nodes.values())
+    is_more = bool(whole and not bare and not gpu_nodes and whole > _MORE * of_nodes)
     if is_more:  # a virtual machine's nodes may tell what is set up so far, and not all
         nodes = dict.fromkeys(nodes, whole if len(nodes) == 1 else None)
     packages: dict[str, set[int]] = {}
@@ -180,8 +180,8 @@ def read_processors(tree: FileTree) -> Processors:
     model = _MODEL.search(tree.text("/proc/cpuinfo"))
     sockets = [Package(frozenset(overlapped)) for overlapped in packages.values()]
     hosts = hosts_of(nodes, sockets, model[1].strip() if model else "")
-    if is_more and told:
-        evidence = f"{HOST_TELLS}, and its NUMA nodes {told / 1e9:.4g} GB"
+    if is_more and of_nodes:
+        evidence = f"{HOST_TELLS}, and its NUMA nodes {of_nodes / 1e9:.4g} GB"
         devices = (
             replace(device, evidence=evidence) if device.kind == "memory" else device
             for device in hosts.devices

@@ -8,11 +8,11 @@ from topo.phrases import listed
 from topo.study.doubt import LEVEL
 from topo.units import format_ratio
 from topo.views.bands import (
-    alike,
-    alike_names,
     band_ends,
     band_name,
+    equal_answers,
     idle_words,
+    names_of_answers,
     rates_between,
     settles_words,
 )
@@ -94,7 +94,7 @@ class _Sheet(Chart):
     """Paints one panel for answers that say the same, below each other, each on its own scale."""
 
     def __init__(self, doubt: Doubt, theme: Theme) -> None:
-        self.doubt, self.groups = doubt, alike(doubt.answers, advised=False)
+        self.doubt, self.groups = doubt, equal_answers(doubt.answers, advised=False)
         heights = [self._height(group[0]) + _BETWEEN for group in self.groups]
         self.height = 2 * _MARGIN + _TITLE + sum(heights) + _LEGEND
         super().__init__((_WIDE, self.height), theme, f"{doubt.topology.name} doubt")
@@ -119,7 +119,7 @@ class _Sheet(Chart):
     def _panel(self, group: Sequence[PathDoubt], top: float) -> None:
         answer = group[0]
         words = rate_words(answer.answer)
-        title = f"{alike_names(group)}: {f'{words} as figures are' if words else 'refused'}"
+        title = f"{names_of_answers(group)}: {f'{words} as figures are' if words else 'refused'}"
         (title,) = wrapped(title, _WIDE - 3 * _MARGIN, 13.0, lines=1)
         self.write((_MARGIN, top + 8), Line(title, 13.0, bold=True))
         if answer.rate_range is None or answer.certain:

@@ -10,11 +10,11 @@ from topo.study.doubt import DRAWS, LEVEL
 from topo.units import format_duration, format_rate, format_ratio
 from topo.views.bands import (
     advice_words,
-    alike,
     band_ends,
     band_name,
     band_origin,
     between,
+    equal_answers,
     idle_words,
     measurement_of,
     range_words,
@@ -62,7 +62,7 @@ def doubt_page(doubt: Doubt) -> Iterator[Block]:
             for answer in shown
             if answer.unknown or answer.rate_range is None or answer.answer.time_range
         )
-    for group in alike(shown):
+    for group in equal_answers(shown):
         for workload, answers in grouped(group, lambda answer: answer.workload.name).items():
             names = listed(answer.answer.name for answer in answers)
             sentence = workload_sentence(answers[0].workload)
