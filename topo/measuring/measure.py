@@ -138,15 +138,15 @@ def laid_over(
     ExchangeError, UnknownNameError
         As `measure`.
     """
-    of_programs = (results,) if isinstance(results, Results) else tuple(results)
+    outputs = (results,) if isinstance(results, Results) else tuple(results)
     predictor = Predictor(topology)
     mappers = [
-        Mapper(topology, of_program, predictor, gpus=gpus, nic=nic, storage=storage)
-        for of_program in of_programs
+        Mapper(topology, output, predictor, gpus=gpus, nic=nic, storage=storage)
+        for output in outputs
     ]
     readings: list[Reading] = []
     lines: dict[tuple[str, str], MeasuredLine] = {}  # of several for one pair of ends the last
-    for reading in read_samples(topology, _samples(of_programs, mappers)):
+    for reading in read_samples(topology, _samples(outputs, mappers)):
         sample = reading.sample
         if not sample.unwritten:
             written = measured_lines(topology, predictor, sample, date=date)
@@ -155,22 +155,20 @@ def laid_over(
                 sample = replace(sample, unwritten="no single pair or link stands for it")
         readings.append(replace(reading, sample=sample))
     unmapped: list[str] = []
-    for of_program, mapper in zip(of_programs, mappers, strict=True):
-        together, nowhere = collective_readings(
-            topology, of_program.collectives, mapper.chosen_gpus
-        )
-        at_once, not_here = concurrent_readings(topology, of_program.concurrent, mapper)
+    for output, mapper in zip(outputs, mappers, strict=True):
+        together, nowhere = collective_readings(topology, output.collectives, mapper.chosen_gpus)
+        at_once, not_here = concurrent_readings(topology, output.concurrent, mapper)
         readings += [*together, *at_once]
         unmapped += [*mapper.unmapped, *nowhere, *not_here]
     findings = (
-        *_several_programs(of_programs),
+        *_several_programs(outputs),
         *dict.fromkeys(finding for mapper in mappers for finding in mapper.findings),
         *discrepancies(topology, readings),
         *_core_copies(topology, readings),
         *_notes(topology, tuple(lines.values()), unmapped),
     )
     return Measured(
-        ", ".join(dict.fromkeys(of_program.kind for of_program in of_programs)),
+        ", ".join(dict.fromkeys(output.kind for output in outputs)),
         topology,
         tuple(readings),
         tuple(lines.values()),
@@ -179,24 +177,21 @@ def laid_over(
     )
 
 
-def _several_programs(of_programs: Sequence[Results]) -> Iterator[Finding]:
+def _several_programs(outputs: Sequence[Results]) -> Iterator[Finding]:
     """Yield what each of several programs, or runs, gave."""
-    if len(of_programs) > 1:
-        rates = (
-            (of_program.kind, len(of_program.results) + len(of_program.collectives))
-            for of_program in of_programs
-        )
+    if len(outputs) > 1:
+        rates = ((output.kind, len(output.results) + len(output.collectives)) for output in outputs)
         words = listed([f"{kind} ({counted(count, 'rate')})" for kind, count in rates])
         help = "one of them alone: `--kind PROGRAM`"
         yield Finding("several-programs", f"the text has {words}", severity="note", help=help)
 
 
-def _samples(of_programs: Sequence[Results], mappers: Sequence[Mapper]) -> tuple[Sample, ...]:
+def _samples(outputs: Sequence[Results], mappers: Sequence[Mapper]) -> tuple[Sample, ...]:
     """Return the samples in the file's order; of equal ends one is to be written."""
     pairs = [
         (result, sample)
-        for of_program, mapper in zip(of_programs, mappers, strict=True)
-        for result in of_program.results
+        for output, mapper in zip(outputs, mappers, strict=True)
+        for result in output.results
         if (sample := mapper.sample(result))
     ]
     ranks: dict[tuple[object, ...], tuple[int, float]] = {}

@@ -115,14 +115,12 @@ def read_results(kind: str | None, data: bytes, name: str) -> tuple[Results, ...
             if len(pieces) < _SEVERAL:
                 raise
             results.append(Results(program, left_out=(f"{program}: {error.findings[0].message}",)))
-    if not any(of_program.results or of_program.collectives for of_program in results):
+    if not any(output.results or output.collectives for output in results):
         message = f"`{name}` has no rate between two devices, and none of a collective"
-        left_out = [sentence for of_program in results for sentence in of_program.left_out]
+        left_out = [sentence for output in results for sentence in output.left_out]
         raise ExchangeError(Finding("no-results", message, notes=tuple(left_out[:8])))
     return tuple(
-        of_program
-        for of_program in results
-        if of_program.results or of_program.collectives or of_program.left_out
+        output for output in results if output.results or output.collectives or output.left_out
     )
 
 

@@ -27,6 +27,7 @@ _REASONS: Final = {
     "TNS": "the way between them is not supported",
     "DR": "the driver's registry key disables it",
 }
+_MOST_NAMES: Final = 4  # pairs in a sentence
 _Codes = dict[tuple[int, int], str]
 
 
@@ -90,9 +91,8 @@ def _findings(codes: Mapping[tuple[int, int], str]) -> Iterator[Finding]:
         whole = len(pairs) == len(numbers) * (len(numbers) - 1) // 2
         words = f"GPU {number_ranges(numbers)} among each other"
         if not whole:
-            few = [f"{a} and {b}" for a, b in pairs[:3]]
-            more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""  # noqa: PLR2004
-            words = f"{counted(len(pairs), 'pair')} of GPUs ({listed(few)}{more})"
+            names = listed([f"{a} and {b}" for a, b in pairs], most=_MOST_NAMES)
+            words = f"{counted(len(pairs), 'pair')} of GPUs ({names})"
         message = f"no peer-to-peer for {words}: {reason} ({code})"
         help = "between them data goes by the host's RAM: `topo compare` with `peer-ram`"
         yield Finding("peers-refused", message, severity="warning", help=help)

@@ -413,12 +413,12 @@ def _nvlinks(
     )
     cables = tuple(
         DiscoveredCable(
-            of_gpu.gpu,
+            gpu_links.gpu,
             switch.id,
-            bundle(of_gpu.active, of_gpu.medium or "nvlink unknown"),
-            f"{of_gpu.active} NVLinks up",
+            bundle(gpu_links.active, gpu_links.medium or "nvlink unknown"),
+            f"{gpu_links.active} NVLinks up",
         )
-        for of_gpu in links
+        for gpu_links in links
     )
     return tuple(links), (switch,) if cables else (), cables
 
