@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+# Built-in machines of unlike shapes, for tests that take seconds of each; other tests take all.
+UNLIKE = (
+    *("gds-textbook", "gds-loses", "kv-cache", "workstation-4gpu", "l40s-two-switches", "pod-32"),
+    *("dgx-h100", "dgx-a100", "gb200-tray", "mi300x-8", "aws-p5", "openflex-data24"),
+)
+
+
 def built(text: str, changes: Mapping[str, str] | None = None) -> Topology:
     return build_topology(loads(text, overrides=changes))
 

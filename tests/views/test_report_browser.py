@@ -11,9 +11,8 @@ from itertools import count
 import pytest
 
 import topo
-from tests.machines import ONE_SOCKET
+from tests.machines import ONE_SOCKET, UNLIKE
 from tests.views.browser import AUDIT, AXE, FAINT, Watched, chromium, needs_axe, needs_browser
-from topo.description.locating import builtin_names
 from topo.flows.demands import System
 from topo.solve.fluid import complete
 from topo.solve.maxmin import max_min
@@ -149,7 +148,7 @@ ANSWERS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", UNLIKE)
 @pytest.mark.parametrize("basis", ["theoretical", "achievable"])
 def test_a_worked_machine_says_what_topo_says(shown, name, basis):
     whole = report(topo.load(name), at=basis)
@@ -239,7 +238,7 @@ MOVED = """([knob, text]) => {
 }"""
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", UNLIKE)
 def test_after_a_slider_moved_the_numbers_are_topos_as_well(shown, name):
     whole = report(topo.load(name))
     page = shown(whole)

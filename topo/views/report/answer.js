@@ -76,7 +76,7 @@ export class AnswerView {
     write(byId("limit"), words ? `limited by ${words}${names.length ? ` (${listed(names, 4)})` : ""}` : "");
     byId("answer").dataset.caption = model.caption(chosen);
     const apart = solved.time !== null && solved.rate !== solved.startRate;
-    const notes = [model.versus(solved)].filter(Boolean);
+    const notes = [model.busWords(solved, chosen), model.versus(solved)].filter(Boolean);
     if (apart) notes.push(`${rateText(solved.startRate)} while all run; they finish apart`);
     if (solved.atMost) {
       notes.push(`unknown: ${listed(solved.unknown.map((place) => model.resources[place].id), 3)}`);

@@ -128,12 +128,18 @@ export class Model {
     return listed(own, 4);
   }
 
+  /** "busbw 46.4 GB/s" of a collective, as nccl-tests counts it; nothing of another. */
+  busWords(solved, path) {
+    if (!path.collective) return "";
+    return `busbw ${solved.atMost ? "at most " : ""}${rateText(solved.rate * path.collective.bus_factor)}`;
+  }
+
   /** "100 GB/s, 6.4 s: limited by the cards' chips": what `topo draw` writes above a path. */
   caption(path, question = this.question) {
     const solved = this.solved(path, question);
     if (!solved) return "";
     const most = solved.atMost ? "at most " : "", least = solved.atMost ? "at least " : "";
-    const figures = [most + rateText(solved.rate)];
+    const figures = [most + rateText(solved.rate), this.busWords(solved, path)].filter(Boolean);
     if (solved.time !== null) figures.push(least + timeText(solved.time));
     const limit = this.limitWords(solved, path);
     return limit ? `${figures.join(", ")}: limited by ${limit}` : figures.join(", ");
