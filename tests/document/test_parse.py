@@ -299,9 +299,10 @@ HOSTILE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("pure", [False, True], ids=["fast", "pure"])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_texts_are_answered_within_two_seconds(text, pure):
-    # The best of three: a busy machine makes any single figure a matter of luck.
-    assert any(seconds_to_answer(text, pure=pure) < 2 for _ in range(3))
+def test_hostile_texts_are_answered_within_seconds(text, pure):
+    # A good machine takes one or two, a shared one twice that; what grows with the square of a
+    # text takes minutes. The best of three: a busy machine makes any single figure luck.
+    assert any(seconds_to_answer(text, pure=pure) < 5 for _ in range(3))
 
 
 def seconds_to_answer(text, *, pure):
