@@ -127,6 +127,7 @@ links:
 workloads:
   plain: {read: 8 GB, from: nvme, to: gpu}
   near: {read: 8 GB, from: nvme, to: gpu, pairing: nearest}
+  peers: {copy: 8 GB, from: gpu, to: gpu, pairing: nearest}
   turn: {read: 8 GB, from: nvme, to: gpu, pairing: in-order}
   few: {read: 8 GB, from: 'nvme[0-1]', to: gpu, pairing: in-order}
   wide: {read: 8 GB, from: nvme, to: 'gpu[0-1]', pairing: in-order}
@@ -143,7 +144,8 @@ ALL = ("nvme0", "nvme1", "nvme2", "nvme3")
     ("name", "far"),
     [
         ("plain", [ALL] * 4),
-        ("near", [("nvme0",), ("nvme1",), ("nvme2",), ("nvme3",)]),
+        ("near", [("nvme0", "nvme1")] * 2 + [("nvme2", "nvme3")] * 2),
+        ("peers", [("gpu1",), ("gpu0",), ("gpu3",), ("gpu2",)]),
         ("turn", [("nvme0",), ("nvme1",), ("nvme2",), ("nvme3",)]),
         ("few", [("nvme0",), ("nvme0",), ("nvme1",), ("nvme1",)]),
         ("wide", [("nvme0", "nvme1"), ("nvme2", "nvme3")]),
@@ -165,13 +167,13 @@ def test_the_policy_s_pairing_goes_first():
     assert [each.far for each in ends] == [ALL] * 4
 
 
-def test_the_nearest_drive_is_the_one_that_affinity_names():
+def test_the_nearest_drives_are_those_that_affinity_names():
     machine = built(DEALT)
     ends = paired_ends(Router(machine), machine.description.workloads[1])
-    dealt = {each.endpoint: each.far[0] for each in ends}
+    nearest = {each.endpoint: set(each.far) for each in ends}
     for gpu in affinities(machine).gpus:
-        (drive,) = [choice.device for choice in gpu.choices if choice.purpose == "drive"]
-        assert dealt[gpu.gpu] == drive
+        (choice,) = [choice for choice in gpu.choices if choice.purpose == "drive"]
+        assert nearest[gpu.gpu] == {*choice.devices, *choice.as_near}
 
 
 def test_in_order_the_numbers_come_out_even():

@@ -337,7 +337,7 @@ def asks_how(verb: _Verb, *, at: Basis = "theoretical") -> _Verb:
     @click.option(
         "--pairing",
         type=click.Choice(get_args(Pairing)),
-        help="Which of several each takes: its own nearest (of RAM unless said), all, in order.",
+        help="Which of several each takes: all its nearest (of RAM unless said), all, in order.",
     )
     @wraps(verb)
     def wrapped(

@@ -258,7 +258,7 @@ WORKLOAD: Final = _table(
     Row(
         "pairing",
         "word",
-        "which of several each takes: its own `nearest` (of RAM when not said), `all`, `in-order`",
+        "which of several each takes: all its `nearest` (of RAM when not said), `all`, `in-order`",
         words=get_args(Pairing),
     ),
     Row(

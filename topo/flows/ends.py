@@ -9,7 +9,7 @@ from topo.description.description import END_OF_KIND, ENDS
 from topo.description.names import MOST
 from topo.errors import DescriptionError, Finding
 from topo.records import dataclass
-from topo.routes.nearness import Nearness, by_class, nearest_devices, semi_matching
+from topo.routes.nearness import Nearness, by_class, nearest_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -152,10 +152,9 @@ def _in_order(workload: Workload, ends: tuple[Ends, ...], far: tuple[str, ...]) 
 
 
 def _nearest(router: Router, ends: tuple[Ends, ...]) -> tuple[Ends, ...]:
-    """Return the ends with the nearest of their far ends.
+    """Return the ends with the nearest of their far ends, all of them where several are as near.
 
-    Of memories all that are as near; of anything else one, dealt out evenly where several are. What
-    has none in its server keeps all.
+    What has none in its server keeps all.
     """
     topology = router.topology
     if topology[ends[0].far[0]].is_memory:
@@ -168,18 +167,10 @@ def _nearest(router: Router, ends: tuple[Ends, ...]) -> tuple[Ends, ...]:
 
     def measure(endpoint: str, name: str) -> Nearness | None:
         """Return how near a device is; a target on the network as the card that leads to it."""
+        if name not in allowed[endpoint]:
+            return None
         cards = router.nearest_cards(name, endpoint) if topology[name].kind == "storage" else ()
         return by_host(endpoint, cards[0] if cards else name)
 
     nearest = nearest_devices(topology, list(allowed), far, measure)
-    dealt = semi_matching(
-        {
-            endpoint: [name for name in near if name in allowed[endpoint]]
-            for endpoint, near in nearest.items()
-            if near
-        }
-    )
-    return tuple(
-        replace(each, far=(dealt[each.endpoint],)) if each.endpoint in dealt else each
-        for each in ends
-    )
+    return tuple(replace(each, far=tuple(nearest[each.endpoint]) or each.far) for each in ends)
