@@ -84,6 +84,7 @@ _BITS_OR_BYTES: Final = re.compile(
     r"([kmgtp])(i?)(?:b|bit|bits|byte|bytes)?(?:ps|/s|/sec|/second| per second)", re.IGNORECASE
 )
 _SMALL_B_SIZE: Final = re.compile(r"([kmgtp])(?:b|bit|bits)", re.IGNORECASE)
+_BYTES_FROM: Final = 1e6  # a number without a unit is of bytes from here on, nobody's gigabytes
 _LONGEST: Final = 400  # characters of a quantity that are looked at; any float spelled out fits
 
 
@@ -407,6 +408,9 @@ def _parse(text: str, quantity: Quantity, *, positive: bool) -> float:
     unit = stripped[number.end() :].lstrip(" ")
     if unit == "" and quantity != "ratio":
         likely = f"{stripped} {_USUAL[quantity]}"
+        bare = float(number.group())
+        if quantity in ("size", "rate") and _BYTES_FROM <= bare <= _BOUNDS[quantity][1]:
+            likely = (spell_size if quantity == "size" else spell_rate)(bare)
         message = f"{_a(quantity)} needs a unit: {likely}?"
         raise UnitError("bare-number", message, f"write {likely}")
     worth = _UNITS[quantity].get(unit) if unit else (1, 1)
@@ -530,6 +534,9 @@ def _prefix(letter: str) -> str:
 
 def _near(unit: str, quantity: Quantity) -> str:
     """Return the known unit that differs only in case, spaces or a spelled-out word."""
+    spelled = f"{unit.removesuffix('s')}{'/s' * (quantity == 'rate')}"
+    if spelled in _UNITS[quantity]:  # `GBs`
+        return spelled
     plain = unit.lower().replace(" ", "").replace("second", "s").replace("sec", "s")
     plain = {"seconds": "s", "ss": "s", "percent": "%", "minutes": "min", "hours": "h"}.get(
         plain, plain

@@ -171,7 +171,7 @@ def test_a_sentence_knows_its_place():
         ("load is quick", "bad-expectation", "not a sentence that topo judges"),
         ("load via direct = 7 s", "bad-expectation", "not a sentence"),
         ("load via direct <= 7", "bare-number", "a duration needs a unit"),
-        ("load via direct <= 7 GB", "wrong-quantity", "a duration is expected"),
+        ("load via direct <= 7 GB", "wrong-quantity", "a rate is expected"),
         ("load via direct >= 90 gbps", "ambiguous-unit", "bits or bytes"),
         ("load via direct <= 7 s at best", "bad-expectation", "no basis `best`"),
         ("gpu4 to slot2 is FAR", "bad-expectation", "not a class of locality"),

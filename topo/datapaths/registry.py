@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
-from topo.description.data_paths import built_in_files, read_data_path, vary_data_path
+from topo.description.data_paths import (
+    built_in_files,
+    nearest_path,
+    read_data_path,
+    vary_data_path,
+)
 from topo.description.description import DataPath, Description
 from topo.document.nodes import Mapping as MappingNode
 from topo.document.nodes import Report
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Finding, UnknownNameError
-from topo.phrases import nearest_names
 from topo.records import dataclass
 
 
@@ -64,7 +68,7 @@ def data_paths(description: Description) -> tuple[DataPath, ...]:
 
 
 def _unknown(name: str, names: Iterable[str]) -> UnknownNameError:
-    advice = nearest_names(name, names)
+    advice = nearest_path(name, names)
     return UnknownNameError(Finding("unknown-data-path", f"no data path `{name}`", help=advice))
 
 

@@ -26,6 +26,11 @@ _MOVE = re.compile(r"(\S+)\s+->\s+(\S+)\s+by\s+(\S+)(?:\s+over\s+(\S+))?")
 _ORDER: Final = re.compile(r"[0-9]+-")
 _MOVERS: Final = get_args(Mover)
 _OVER: Final = get_args(Over)
+# What people call data paths, by the name that they have here.
+_HABITS: Final = {
+    "direct": ("gds", "gpudirect", "gpudirect-storage", "cufile", "p2p"),
+    "legacy": ("bounce", "bounce-buffer", "posix", "cpu", "host", "buffered-read"),
+}
 _MOVE_ADVICE = "write it like `storage -> kernel-buffer by nic`"
 
 
@@ -37,6 +42,19 @@ def built_in_files() -> dict[str, Path]:
     ``20-direct.yaml``. Files without one come last.
     """
     return {_ORDER.sub("", file.stem): file for file in sorted(_BUILT_IN.glob("*.yaml"))}
+
+
+def nearest_path(name: str, names: Iterable[str]) -> str:
+    """Return advice for a data path that is not there: what it was probably meant for.
+
+    Examples
+    --------
+    >>> nearest_path("GDS", built_in_files())
+    'did you mean `direct`?'
+    """
+    plain = name.lower().replace("_", "-")
+    meant = next((path for path, habits in _HABITS.items() if plain in habits), name)
+    return nearest_names(meant, names)
 
 
 def read_data_path(name: str, node: Node, *, report: Report) -> DataPath:
@@ -223,5 +241,5 @@ def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
         for name, what_for in asked:
             if name and name not in names and path.place is not None:
                 message = f"no data path `{name}` for `{path.name}` {what_for}"
-                advice = nearest_names(name, names)
+                advice = nearest_path(name, names)
                 report.add(path.place, "unknown-name", message, help=advice)

@@ -17,6 +17,7 @@ from topo.catalogue.parts import find_part, vary_part
 from topo.catalogue.values import rejoin
 from topo.description import keys
 from topo.description.description import Device
+from topo.description.locating import builtin_names
 from topo.description.names import MOST, expand, numbers_in, ranged, stem_of
 from topo.description.overrides import Change, with_entry
 from topo.document.nodes import Mapping, Node, Report, Scalar, Sequence
@@ -28,6 +29,8 @@ from topo.units import parse_flag
 _ADDRESS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", re.IGNORECASE)
 _PART_KEYS: Final = (*FIELDS, "source", "source-kind", "title")
 _HABITS: Final = ("model", "type", "kind", "like", "is")  # what people write for `part`
+_COUNTS: Final = ("count", "number", "quantity", "num", "amount", "copies")  # and for a range
+_FEW = re.compile("[1-9][0-9]{0,4}")
 _NOUNS: Final = {
     "pci": "address",
     "rdma": "name",
@@ -35,8 +38,8 @@ _NOUNS: Final = {
     "slot": "slot",
     "label": "label",
 }
-# What belongs to one device only, and so not to a copy of it.
 _MOST_NUMA: Final = 1024  # of one CPU: as many as Linux knows
+# What belongs to one device only, and so not to a copy of it.
 NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
 # What a kind must state, by number, `unknown` or `unlimited`: what is not there is no figure.
 NEEDED: Final = {
@@ -259,6 +262,8 @@ class _DeviceReader:
                 message = f"`{key.text}` is not a key of a device"
                 notes = [f"known keys: {', '.join(keys.DEVICE)}, and the figures of its part"]
                 help = _near(key.text)
+                if key.text in _COUNTS and isinstance(node, Scalar) and _FEW.fullmatch(node.text):
+                    help = f"write a range: `{stem_of(name)[0]}[0-{int(node.text) - 1}]`"
                 self._report.add(key, "unknown-key", message, help=help, notes=notes)
         # The mapping itself may be dealt out and gone before the next is made.
         part_node = entries.get("part")
@@ -284,7 +289,9 @@ class _DeviceReader:
         self, name: str, node: Node | None, entries: Mapping, figures: list[tuple[Scalar, Node]]
     ) -> Part | None:
         advice = "`topo parts` lists the built-in ones; your own stand under `parts:`"
-        if node is None and any("`part`" in _near(key.text) for key, _ in entries):
+        if node is None and any(
+            word in _near(key.text) for key, _ in entries for word in ("`part`", "`use`")
+        ):
             return None  # reported already: `model` stands where `part` was meant
         if node is None:
             self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
@@ -292,6 +299,10 @@ class _DeviceReader:
         if keys.text_of(node, f"the part of {name}", self._report, help=advice) is None:
             return None
         assert isinstance(node, Scalar)  # a text is a scalar's
+        if node.text not in self._shelf.parts and node.text in builtin_names():
+            message = f"`{node.text}` is a whole machine, not a part"
+            self._report.add(node, "unknown-part", message, help=f"write `{{use: {node.text}}}`")
+            return None
         part = find_part(node, self._shelf.parts, self._report)
         if part is None or not figures:
             return part
@@ -300,7 +311,7 @@ class _DeviceReader:
 
 def _near(key: str) -> str:
     """Return advice for a key that a device does not have."""
-    return did_you_mean("part" if key in _HABITS else key, (*keys.DEVICE, *_PART_KEYS))
+    return did_you_mean("part" if key in _HABITS else key, (*keys.DEVICE, *_PART_KEYS, "use"))
 
 
 def _items(node: Node, what: str, parse: Callable[[str], Any], report: Report) -> tuple[Any, ...]:

@@ -431,6 +431,7 @@ def entries_of(mapping: Mapping, keys: Keys, what: str, report: Report) -> dict[
     """Return the values by key; unknown keys and absent required ones are reported."""
     entries: dict[str, Node] = {}
     meant: set[str] = set()
+    notes = [f"known keys: {', '.join(keys)}"]
     for key, value in rejoin(mapping, keys):
         if key.text in keys:
             entries[key.text] = value
@@ -441,8 +442,9 @@ def entries_of(mapping: Mapping, keys: Keys, what: str, report: Report) -> dict[
                 "unknown-key",
                 f"`{key.text}` is not a key of {what}",
                 help=did_you_mean(key.text, keys),
-                notes=[f"known keys: {', '.join(keys)}"],
+                notes=notes,
             )
+            notes = []  # said once
     for row in keys.values():
         if row.required and row.name not in entries and row.name not in meant:
             report.add(

@@ -81,13 +81,14 @@ from topo.description.uses import (
 from topo.document.nodes import Document, Mapping, Node, Report, Scalar
 from topo.document.parse import parse
 from topo.errors import DescriptionError, Place
-from topo.phrases import near_names, visible
+from topo.phrases import listed, near_names, visible
 
 if TYPE_CHECKING:
     from topo.catalogue.needs import Need
     from topo.description.fabrics import Draft as FabricDraft
 
 VERSION: Final = "1"
+_SHOWN: Final = 4  # keys that one message names
 _FOREIGN_FILES: Final = {
     "services": "a Compose file",
     "apiVersion": "a Kubernetes manifest",
@@ -270,7 +271,9 @@ def _read_version(document: Document, report: Report) -> dict[str, Node]:
                 f"and here stands {text or kind_of(stated)}"
             )
             report.add(stated, "version", message, help=f"write `topo: {VERSION}`")
-        return entries_of(root, TOP, "a topology", report) if text == VERSION else {}
+        if text != VERSION:
+            return {}
+        return entries_of(_without_misplaced(root, report), TOP, "a topology", report)
     foreign = next((key for key in _FOREIGN_FILES if root.get(key)), "")
     message = f"the first line of a topology is `topo: {VERSION}`, and it is not there"
     if foreign:
@@ -281,6 +284,37 @@ def _read_version(document: Document, report: Report) -> dict[str, Node]:
     advice = f"write `topo: {VERSION}`" if near else f"add `topo: {VERSION}` at the top"
     report.add(at, "version", message, help="" if foreign else advice)
     return {}
+
+
+def _without_misplaced(root: Mapping, report: Report) -> Mapping:
+    """Return the top of a file without what belongs into a section: one mistake for each."""
+    misplaced: dict[str, list[str]] = {}
+    at: dict[str, Scalar] = {}
+    entries: list[tuple[Scalar, Node]] = []
+    for key, value in root:
+        section = "" if key.text in TOP or is_extension(key.text) else _section_of(key.text, value)
+        if section:
+            at.setdefault(section, key)
+            misplaced.setdefault(section, []).append(f"`{key.text}`")
+        else:
+            entries.append((key, value))
+    for section, keys in misplaced.items():
+        are = "is not a key" if len(keys) == 1 else "are not keys"
+        message = f"{listed(keys, most=_SHOWN)} {are} of a topology"
+        advice = f"indent {'it' if len(keys) == 1 else 'them'} under `{section}:`"
+        report.add(at[section], "unknown-key", message, help=advice)
+    return Mapping(tuple(entries), root.place)
+
+
+def _section_of(key: str, value: Node) -> str:
+    """Return the section that an entry at the top looks as if it belonged into, or nothing."""
+    inside = {name.text for name, _ in value} if isinstance(value, Mapping) else set()
+    if inside & {"from", "over"}:
+        return "workloads"
+    is_part = isinstance(value, Scalar) and value.text in catalogue().parts
+    if is_part or inside & {"part", "use"} or ("[" in key and " " not in key):
+        return "devices"
+    return "settings" if key in SETTINGS else ""
 
 
 def _with_overrides(

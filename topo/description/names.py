@@ -13,6 +13,7 @@ from itertools import islice
 
 from topo.description.description import End
 from topo.document.nodes import Report, Scalar
+from topo.document.text import character, short
 from topo.errors import UnitError
 from topo.phrases import did_you_mean, listed, ranges
 
@@ -22,6 +23,7 @@ RESERVED = ("from", "to", "via", "each", "in", "all", "is", "at", "by")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RANGE = re.compile(r"(?P<stem>[^\[\]]*)\[(?P<items>[^\[\]]*)\]")
 _ITEM = re.compile(r"\s*([0-9]{1,12})\s*(?:-\s*([0-9]{1,12})\s*)?")
+_BETWEEN = re.compile(r"\s*([0-9]{1,12})\s*(?:\.{2,3}|:|\u2013|to)\s*([0-9]{1,12})\s*")  # habits
 _SIDE = re.compile(r"(p|numa|quadrant)[0-9]{1,6}")
 
 
@@ -48,8 +50,8 @@ def expand(key: Scalar, report: Report) -> tuple[str, ...]:
     name = names[0]
     if "--" in name or not _NAME.fullmatch(name):
         advice = "a name is a letter, then letters, digits, `_` and `-`"
-        if "\u00a0" in key.text:
-            advice = "a no-break space stands in it; use a plain one, or none"
+        if strange := re.search(r"[^\x00-\x7f]", key.text):
+            advice = f"`{strange[0]}` is {character(strange[0])}: {advice}"
         elif "." in key.text:
             advice = "`.` enters a used topology; a device's own name has none"
         elif "--" in key.text:
@@ -116,6 +118,13 @@ def _numbers(items: str, text: str, most: int = MOST) -> list[str]:
     numbers: dict[str, None] = {}
     for item in items.split(","):
         match = _ITEM.fullmatch(item)
+        if between := _BETWEEN.fullmatch(item):
+            least, most_of_range = sorted(map(int, between.groups()))
+            raise UnitError(
+                "bad-range",
+                f"`{item}` in `{short(text, _LONG)}` is not a range of numbers",
+                f"write {least}-{most_of_range}, both included",
+            )
         first, last = (match[1], match[2] or match[1]) if match else ("1", "0")
         if int(last) < int(first):
             raise UnitError(
@@ -124,8 +133,7 @@ def _numbers(items: str, text: str, most: int = MOST) -> list[str]:
                 "write it like `gpu[0-7]` or `gpu[0-3,6]`",
             )
         if int(last) - int(first) + len(numbers) >= most:
-            shortened = text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-            message = f"`{shortened}` names more than {most} of them"
+            message = f"`{short(text, _LONG)}` names more than {most} of them"
             raise UnitError("huge-range", message, "write a smaller range")
         width = len(first)
         numbers |= {f"{number:0{width}d}": None for number in range(int(first), int(last) + 1)}

@@ -280,6 +280,7 @@ def _unknown(change: Change, names: Names, entries: MappingOf[str, tuple[str, ..
         advice = did_you_mean(change.keys[0].text, entries[target])
     else:
         message, advice = names.absent([target])
-        message += ", and no workload or data path" * (";" not in message)
-        advice = did_you_mean(target, words) or advice
+        if ";" not in message:  # which says what there is of that stem
+            message += ", and no workload or data path"
+            advice = did_you_mean(target, words) or advice
     return Finding("unknown-name", message, place=change.place, help=advice)

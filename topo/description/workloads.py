@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from topo.description import keys
+from topo.description.data_paths import nearest_path
 from topo.description.description import (
     ASKS,
     BASES,
@@ -36,7 +37,7 @@ from topo.description.names import MOST, Names, is_name
 from topo.description.needs import ANY_SIZE, NeedDraft, model_need, need_draft, size_of
 from topo.document.nodes import Mapping, Node, Report, Scalar
 from topo.errors import UnitError
-from topo.phrases import did_you_mean, listed, nearest_names
+from topo.phrases import did_you_mean, listed
 from topo.records import dataclass
 from topo.units import parse_count, parse_duration, parse_rate, parse_size
 
@@ -70,6 +71,7 @@ _SENTENCES: Final = (
         ),
     ),
 )
+_OF_A_RATE: Final = re.compile("/|ps$|[kKMGTP]i?[bB]")  # what no duration has
 _SENTENCE_EXAMPLE: Final = "write it like `load via direct <= 7 s` or `gpu4 to slot2 is SYS`"
 
 
@@ -105,6 +107,10 @@ def read_workloads(node: Node | None, report: Report) -> tuple[Draft, ...]:
     """Read the entries of `workloads:`, without looking names up."""
     mapping = keys.mapping_of(node, "`workloads:`", report, help=f"give each a name; {_EXAMPLE}")
     drafts = []
+    if mapping is not None and (key := mapping.key("from") or mapping.key("over")) is not None:
+        message = f"`{key.text}` stands under `workloads:` itself, which holds workloads by name"
+        report.add(key, "wrong-shape", message, help=f"give it a name; {_EXAMPLE}")
+        return ()
     for name, value in mapping or ():
         if keys.is_extension(name.text):
             continue
@@ -374,7 +380,7 @@ def _endpoints(
 
 def _check_path(name: str, data_paths: tuple[str, ...], at: Scalar, report: Report) -> None:
     if name and name not in data_paths:
-        advice = nearest_names(name, data_paths)
+        advice = nearest_path(name, data_paths)
         report.add(at, "unknown-name", f"no data path `{name}`", help=advice)
 
 
@@ -476,7 +482,7 @@ def _fields(sentence: str) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": kind, **words}
     text = words.get("value_text", "")
     if kind == "figure":
-        is_rate = "/" in text or text.endswith("ps") or bool(words["what"])
+        is_rate = bool(words["what"] or _OF_A_RATE.search(text))
         fields["kind"] = "rate" if is_rate else "time"
         fields["value"] = parse_rate(text) if is_rate else parse_duration(text)
     elif kind == "feeds":
