@@ -24,13 +24,9 @@ _Worth = tuple[int, int]
 
 _DECIMAL: Final = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
-
-
 _DAY: Final = 86_400.0
 _YEAR: Final = 365.25 * _DAY
 _MANY: Final = 1e5  # from so many on, digits say nothing
-
-
 _SIZES: Final = {
     **{f"{prefix}B": (10**power, 1) for prefix, power in _DECIMAL.items()},
     **{f"{prefix}B": (2**power, 1) for prefix, power in _BINARY.items()},
@@ -411,7 +407,7 @@ def _parse(text: str, quantity: Quantity, *, positive: bool) -> float:
         bare = float(number.group())
         if quantity in ("size", "rate") and _BYTES_FROM <= bare <= _BOUNDS[quantity][1]:
             likely = (spell_size if quantity == "size" else spell_rate)(bare)
-        message = f"{_a(quantity)} needs a unit: {likely}?"
+        message = f"a {quantity} needs a unit: {likely}?"
         raise UnitError("bare-number", message, f"write {likely}")
     worth = _UNITS[quantity].get(unit) if unit else (1, 1)
     if worth is None:
@@ -419,7 +415,7 @@ def _parse(text: str, quantity: Quantity, *, positive: bool) -> float:
     value, is_zero = _value(number, worth), not number[1].strip("0.")
     if positive and is_zero:
         raise UnitError(
-            "bad-number", f"`{_shown(stripped)}` is zero", f"write {_a(quantity)} above zero"
+            "bad-number", f"`{_shown(stripped)}` is zero", f"write a {quantity} above zero"
         )
     return 0.0 if is_zero else _bounded(value, stripped, quantity)
 
@@ -459,16 +455,16 @@ def _not_a_number(text: str, quantity: Quantity) -> UnitError:
         return UnitError("decimal-comma", f"`{whole},{decimals}` has a comma in the number", advice)
     sample = f"85 {_USUAL[quantity]}"
     if not text:
-        return UnitError("bad-number", f"{_a(quantity)} is missing", f"write one: {sample}")
+        return UnitError("bad-number", f"a {quantity} is missing", f"write one: {sample}")
     if re.match(r"[-+\u2212]\s*[.0-9]", text):
         return UnitError(
             "bad-number",
-            f"`{_shown(text)}` has a sign, and {_a(quantity)} has none",
+            f"`{_shown(text)}` has a sign, and a {quantity} has none",
             f"write it like {sample}",
         )
     return UnitError(
         "bad-number",
-        f"`{_shown(text)}` is not {_a(quantity)}",
+        f"`{_shown(text)}` is not a {quantity}",
         f"write a number and a unit: {sample}",
     )
 
@@ -481,7 +477,7 @@ def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitEr
     elif written is None and _SMALL_B_SIZE.fullmatch(unit):
         written = "size"
     if written is not None and written != quantity:
-        message = f"{_a(quantity)} is expected, this is {_a(written)}"
+        message = f"a {quantity} is expected, this is a {written}"
         # The same prefix with the right unit, where one quantity is easily taken for the other; a
         # duration or a transfer rate is no slip of the pen, so it gets no guess.
         likely = unit.removesuffix("/s") if quantity == "size" else f"{unit}/s"
@@ -500,8 +496,8 @@ def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitEr
         return ambiguous
     near = _near(unit, quantity)
     units = ", ".join(list(_UNITS[quantity])[:8])
-    advice = f"did you mean {number} {near}?" if near else f"units of {_a(quantity)}: {units}"
-    return UnitError("bad-unit", f"`{_shown(unit)}` is not a unit of {_a(quantity)}", advice)
+    advice = f"did you mean {number} {near}?" if near else f"units of a {quantity}: {units}"
+    return UnitError("bad-unit", f"`{_shown(unit)}` is not a unit of a {quantity}", advice)
 
 
 def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
@@ -596,10 +592,6 @@ def _shifted(number: str, places: int) -> str:
     digits = digits.ljust(point, "0")
     text = f"{digits[:point].lstrip('0') or '0'}.{digits[point:] or '0'}"
     return _trimmed(text)
-
-
-def _a(quantity: Quantity) -> str:
-    return f"a {quantity}"
 
 
 def _shown(text: str) -> str:
