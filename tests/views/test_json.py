@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from topo.catalogue.part import Figure
 from topo.errors import Place
-from topo.views.json import encoded, keys_of, number, plain
+from topo.views.json import encoded, keys_of, plain
+from topo.views.keys import number
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from topo.topology.capacities import ram_headline, ram_rate
 from topo.topology.resources import Resource
 from topo.topology.tiers import networks
 from topo.topology.topology import Topology
-from topo.views.json import Document, endpoint_key, figure_keys, keys_of, size_keys
+from topo.views.json import endpoint_key, keys_of, size_keys
+from topo.views.keys import Document, figure_keys
 
 if TYPE_CHECKING:
     from topo.catalogue.needs import Need
@@ -131,13 +132,11 @@ def catalogue_document(
     parts: Iterable[Part], media: Iterable[Medium], needs: Iterable[Need] = ()
 ) -> Document:
     """Return ``topo.parts/1``: parts, media and needs, each figure with kind and source."""
-    from topo.views.needs_json import need_keys
-
     return {
         "schema": "topo.parts/1",
         "parts": [{"name": part.name, **keys_of(part)} for part in parts],
         "media": list(media),
-        "needs": [need_keys(need) for need in needs],
+        "needs": list(needs),
     }
 
 

@@ -10,40 +10,27 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from topo.catalogue.fields import FIELDS, MEDIUM_FIELDS, quantity_of
+from topo.catalogue.fields import FIELDS, quantity_of
 from topo.catalogue.part import Figure, Part
 from topo.phrases import ranges, visible
+from topo.views.keys import Document, figure_keys, number, words_of
 
 if TYPE_CHECKING:
-    from topo.description.description import Workload
+    from topo.catalogue.needs import Need
+    from topo.description.description import ModelNeed, Workload
     from topo.study.answers import PathAnswer, RoutedPath, Rung
     from topo.study.diff import AnswerPair, FieldChange
     from topo.study.inventory import Fact
+    from topo.study.needs import Checkpointing, Moved
     from topo.study.prices import ClassPrice, Prices, TiedPrice
     from topo.study.upgrade import Outcome, Upgrades
 
-
-Document: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[str | Callable[[Any], Document], ...]"
 
-_DIGITS: Final = 12  # beyond that, a float holds the order of additions rather than a figure
-_EXACT: Final = 2**53
 _MOST_NAMES: Final = 10_000  # ends that are listed one by one
-
-# The unit of a number by the last word of its field's name.
-_UNITS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("rate", "capacity", "load", "total", "up"), "bytes_per_s"),
-    **dict.fromkeys(("time", "times", "start", "end", "finish", "finishes", "floor"), "s"),
-    "traffic": "bytes",
-}
-
-
-class Exact(float):
-    """A number that is written with all of its digits: what others go on computing with."""
 
 
 def encoded(
@@ -70,24 +57,6 @@ def encoded(
         if each:
             text = text.replace(json.dumps(f"{each}/", ensure_ascii=False)[1:-1], "")
     return f"{text}\n"
-
-
-def number(value: float | None) -> float | int | None:
-    """Return a number as JSON shows it: `None` for one that is unknown or without limit.
-
-    Examples
-    --------
-    >>> number(1.4 / 0.8), number(1e11), number(float("inf"))
-    (1.75, 100000000000, None)
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, Exact):
-        return int(value) if value.is_integer() and abs(value) < _EXACT else float(value)
-    rounded = value if value.is_integer() else float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < _EXACT else rounded
 
 
 def plain(value: object) -> Any:
@@ -119,28 +88,8 @@ def keys_of(value: Any, *shape: str | Callable[[Any], Document]) -> Document:
         if not isinstance(entry, str):
             document |= entry(value)
             continue
-        for word in _words(entry):
-            item = value
-            for name in word.path:
-                item = None if item is None else getattr(item, name)
-            if word.beside:
-                document |= keys_of(item)
-            elif isinstance(item, Figure):
-                document[word.key] = figure_keys(item, word.figure_unit)
-            else:
-                document[word.key] = None if word.nullable and not item else item
-    return document
-
-
-def figure_keys(figure: Figure, unit: str = "bytes_per_s") -> Document:
-    """Return a figure's value under its unit, with its kind and source."""
-    document: Document = {unit: figure.value, "kind": figure.kind, "source": figure.source}
-    if figure.value is not None and math.isinf(figure.value):
-        document["unlimited"] = True
-    if figure.at_most:
-        document["at_most"] = True
-    if figure.range is not None:
-        document["range"] = figure.range
+        for word in words_of(entry):
+            document |= keys_of(word.item(value)) if word.beside else word.keys(value)
     return document
 
 
@@ -166,33 +115,6 @@ def _joined(workload: Workload) -> Document:
 def _collective(path: PathAnswer) -> Document:
     """Return the bus bandwidth of a collective, and how it is laid; its algbw is the rate."""
     return {} if path.collective is None else keys_of(path, "bus_rate:busbw_bytes_per_s collective")
-
-
-class _Word(NamedTuple):
-    """One word of a shape: the attributes that lead to a value, and the key it is written under."""
-
-    path: tuple[str, ...]
-    key: str
-    figure_unit: str
-    beside: bool
-    nullable: bool
-
-
-@cache
-def _words(text: str) -> tuple[_Word, ...]:
-    words = []
-    for word in text.split():
-        path, _, key = word.removeprefix("*").partition(":")
-        names = tuple(path.removesuffix("?").split("."))
-        unit = _UNITS.get(names[-1].rpartition("_")[2])
-        key = key or (f"{names[-1]}_{unit}" if unit else names[-1])
-        field = MEDIUM_FIELDS.get(key.replace("_", "-"))
-        figure_unit = field.quantity.unit if field else "bytes_per_s"
-        words.append(_Word(names, key, figure_unit, word.startswith("*"), path.endswith("?")))
-    return tuple(words)
-
-
-# --- what documents show of each type -----------------------------------------------------------
 
 
 def _facts(part: Part) -> Document:
@@ -274,19 +196,42 @@ def _in_words(attribute: str) -> Callable[[Any], Document]:
 
 
 def _met(path: PathAnswer | Outcome) -> Document:
-    if path.met is None:
+    """Return what comes of what a model asks for, under the name of what it is."""
+    return {} if path.met is None else {type(path.met).__name__.lower(): path.met}
+
+
+def _model_need(need: ModelNeed) -> Document:
+    if need.asks == "kv-cache":
+        return {"tokens": need.tokens}
+    each = {"accelerators_each": need.accelerators or 1} if need.asks == "needs" else {}
+    return {**each, **keys_of(need, "accelerator?")}
+
+
+def _need_figures(need: Need) -> Document:
+    return {
+        "figures": {
+            key: figure_keys(figure, quantity_of(key).unit) for key, figure in need.figures.items()
+        },
+        "steps": {key: figure_keys(step, "s") for key, step in need.steps.items()},
+        "rates": {key: need.rate(key) for key in need.steps},
+        "kv_cache_of_a_token": need.token and figure_keys(need.token, "bytes"),
+    }
+
+
+def _rule(_: Checkpointing) -> Document:
+    from topo.study.needs import RULE
+
+    return {"rule": RULE}
+
+
+def _moved_tokens(moved: Moved) -> Document:
+    if not moved.tokens or moved.token is None:
         return {}
-    from topo.views.needs_json import met_keys  # most workloads move nothing for a model
-
-    return met_keys(path.met)
-
-
-def _need_of_workload(workload: Workload) -> Document:
-    if workload.need is None:
-        return {}
-    from topo.views.needs_json import model_need_keys
-
-    return {"need": model_need_keys(workload.need)}
+    return {
+        "tokens": moved.tokens,
+        "tokens_per_s": moved.tokens / moved.time,
+        "token": figure_keys(moved.token, "bytes"),
+    }
 
 
 def _rung_classes(rung: Rung) -> Document:
@@ -305,10 +250,31 @@ def _price_sentences(prices: Prices) -> Document:
     return {"sentences": price_sentences(prices)}
 
 
-def _price(price: ClassPrice | TiedPrice) -> Document:
-    from topo.views.prices_json import price_keys
+def _class_price(price: ClassPrice) -> Document:
+    from topo.views.prices import class_price
+    from topo.views.resources import class_words
 
-    return price_keys(price)
+    return {
+        "class": price.kind,
+        "words": class_words(price.kind, len(price.resources)),
+        "resources": price.resources,
+        "one": keys_of(
+            price, "single.gain single.cost single_time.saved:saved_s single_time.lost:lost_s"
+        ),
+        "together": keys_of(price, _TOGETHER),
+        "sentence": class_price(price),
+    }
+
+
+def _tied_price(price: TiedPrice) -> Document:
+    from topo.views.prices import tied_price
+
+    steps = zip(price.resources, price.steps, strict=True)
+    return {
+        "resources": [{**keys_of(resource), "step": step} for resource, step in steps],
+        **keys_of(price, _TOGETHER),
+        "sentence": tied_price(price),
+    }
 
 
 def _ranking(upgrades: Upgrades) -> Document:
@@ -357,13 +323,16 @@ def _answer_pair(pair: AnswerPair) -> Document:
     }
 
 
+_TOGETHER: Final = (
+    "at_most together.gain together.cost together.range_up "
+    "together_time.saved:saved_s together_time.lost:lost_s next_bound"
+)
 _DONE: Final = "finish duration:time_s"
 _IN_BRIEF: Final = "verdict reasons rate at_most time *counts bottlenecks tied unknowns:unknown"
 
 
-# Words name attributes in the order of the document: `a.b` is of what `a` holds, null where that is
-# None; `a:key` writes it under another key, without a unit; `a?` is null where it is empty; `*a`
-# writes the keys of what `a` holds beside the others. A function returns keys of its own.
+# What documents show of each type, in their order: words as `topo.views.keys` reads them, of which
+# `*a` writes the keys of what `a` holds beside the others, and functions that return keys.
 _SHAPES: Final[Mapping[str, Shape]] = {
     "Place": ("file line column",),
     "Finding": (
@@ -429,7 +398,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         size_keys,
         _joined,
         "efficiency",
-        _need_of_workload,
+        lambda workload: {} if workload.need is None else {"need": workload.need},
     ),
     "WorkloadAnswer": (
         "*workload paths",
@@ -501,8 +470,8 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "total fair_total:max_min_total_bytes_per_s time at_most classes tie",
         _price_sentences,
     ),
-    "ClassPrice": (_price,),
-    "TiedPrice": (_price,),
+    "ClassPrice": (_class_price,),
+    "TiedPrice": (_tied_price,),
     "Run": (
         "workload.name:workload data_path",
         lambda run: {"bytes": None if run.goes_on else run.workload.size},
@@ -549,6 +518,20 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "certified",
     ),
     "Judgement": ("expectation.text holds", _in_words("outcome"), "expectation.place"),
+    # What models ask for, and what comes of it.
+    "Need": ("name title? source?", _need_figures),
+    "ModelNeed": ("asks model.name:model", _model_need),
+    "Feeding": (
+        "model utilisation count:accelerators fed unknown:need_unknown room:would_feed",
+        "supply:supply_bytes_per_s supply_at_most bound:supply_bottlenecks kinds",
+    ),
+    "Kind": ("accelerator? count rate:need rates:rates_bytes_per_s",),
+    "Checkpointing": (
+        "model accelerators mttf mtbf:mtbf_s write:write_s interval:best_interval_s",
+        "writing:writing_s_a_day repeating:repeating_s_a_day lost:lost_s_a_day rule_holds",
+        _rule,
+    ),
+    "Moved": ("model size:bytes time", _moved_tokens),
     # Affinity, measurements, other programs' rules.
     "Affinities": (
         "topology rules gpus",

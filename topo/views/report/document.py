@@ -11,7 +11,8 @@ from topo.flows.demands import stage_limit
 from topo.study.answers import OwnLimit
 from topo.study.bottleneck import NOT_FOR_SALE
 from topo.views.documents import comparison_document
-from topo.views.json import Document, Exact, Shape, keys_of
+from topo.views.json import Shape, keys_of
+from topo.views.keys import Document, Exact
 from topo.views.report.doubt import doubt_part
 from topo.views.resources import CLASS_WORDS
 from topo.views.sentences import cited, sentence

@@ -17,7 +17,7 @@ from topo.views.json import keys_of
 
 if TYPE_CHECKING:
     from topo.study.doubt import Doubt, PathDoubt
-    from topo.views.json import Document
+    from topo.views.keys import Document
 
 
 def doubt_part(doubt: Doubt) -> Document:
