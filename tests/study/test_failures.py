@@ -7,7 +7,7 @@ import pytest
 import topo
 from topo.routes.route import Policy
 from topo.study.failures import Failures, answer_after, failures, parts_of
-from topo.study.question import ask
+from topo.study.question import ask, ask_collective
 from topo.topology.build import build_topology
 
 _POD = """
@@ -188,3 +188,43 @@ def test_the_only_cable_of_a_drive_is_lost_with_the_drive():
     names = [loss.parts[0].names for loss in lost]
     assert "nvme[0-3]" in names
     assert not any("nvme" in name and "--" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("cable", "device"),
+    [("nvme0 -- sw0", "nvme0"), ("sw0 -- cpu0", "sw0"), ("gpu0 -- sw0", "gpu0")],
+)
+@pytest.mark.parametrize("pairing", ["all", "nearest"])
+@pytest.mark.parametrize("via", ["legacy", "direct"])
+def test_what_no_cpu_leads_to_is_gone_whichever_part_of_the_way_fails(cable, device, pairing, via):
+    """A switch whose uplink is down takes what hangs on it along, peer-to-peer below it too."""
+    machine = topo.load("dell-xe9680")
+    cut, gone = (
+        topo.compare(
+            machine.without(text), workload="local", via=[via], policy=Policy(pairing=pairing)
+        )[via]
+        for text in (cable, device)
+    )
+    assert cut.rate == pytest.approx(gone.rate)
+    assert cut.time == pytest.approx(gone.time)
+    assert cut.stopped_count - gone.stopped_count == (device == "gpu0")
+
+
+def test_gpus_below_a_dead_switch_have_no_nvlink_either() -> None:
+    machine = topo.load("dell-xe9680").without("sw0 -- cpu0")
+    reduce = ask_collective(machine, "all-reduce")
+    assert topo.compare(machine, workload=reduce, via=["peer-nvlink"])["peer-nvlink"].rate is None
+
+
+def test_storage_behind_a_switch_that_fails_is_lost_as_if_it_failed() -> None:
+    text = (
+        _POD.replace("filer -- leaf all to all", "filer -- leaf")
+        .replace("node.slot1 -- leaf0: 2x", "node.slot -- leaf0:")
+        .replace("node.slot2 -- leaf1: 2x", "node.slot -- leaf1:")
+    )
+    machine = topo.loads(text)
+    rates = [
+        topo.compare(machine.without(*lost), workload="load", via=["direct"])["direct"].rate
+        for lost in (["leaf0"], ["filer0"], ["filer0 -- leaf0"] * 2)
+    ]
+    assert rates == [pytest.approx(40e9)] * 3

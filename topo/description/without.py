@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
+from topo.catalogue.kinds import HOSTS, STORAGE, Kind
 from topo.description.description import DescribedLink, Description, End, Use, Workload
 from topo.description.flat import hosts, names_of
 from topo.description.names import Names, ranged
 from topo.errors import Finding, UnknownNameError
+from topo.graph import breadth_first
 from topo.phrases import listed
 
 _MOST: Final = 4  # names in a list before "and 3 more"
@@ -37,16 +39,17 @@ def without(
     -------
     Description
         With those in `lost`, and what they leave of links and workloads. A GPU that is lost moves
-        nothing, and the others move as much as before. Where all that a workload reads from, or all
-        that it fills, is lost, those devices stay and nothing leads to them: what it gets is an
-        answer, too.
+        nothing, and the others move as much as before. What no CPU leads to any more (devices below
+        a switch that fails, storage whose cards fail) stays without links, and storage among it is
+        lost to workloads. Where all that a workload reads from, or all that it fills, is lost,
+        those devices stay and nothing leads to them: what it gets is an answer, too.
 
     Raises
     ------
     UnknownNameError
         With every text that names no device or no link.
     """
-    names = names or names_of(description)
+    before, names = description, names or names_of(description)
     findings: list[Finding] = []
 
     lost = description.lost
@@ -67,6 +70,12 @@ def without(
         lost = (*lost, text)
     if findings:
         raise UnknownNameError(findings)
+    if cut_off := dict(_cut_off(before, description)):
+        storage = frozenset(name for name, kind in cut_off.items() if kind in STORAGE)
+        description = replace(
+            _disconnected(description, (frozenset(cut_off), frozenset(cut_off))),
+            workloads=tuple(_still(workload, storage) for workload in description.workloads),
+        )
     return replace(description, lost=lost)
 
 
@@ -113,6 +122,47 @@ def _no_such_link(description: Description, text: str, a: _Side, b: _Side) -> Fi
         f"{first} is joined with {listed(ranged(neighbours), most=_MOST)}" if neighbours else ""
     )
     return Finding("unknown-name", f"no link joins `{text}`", help=advice)
+
+
+def _cut_off(before: Description, left: Description) -> Iterator[tuple[str, Kind]]:
+    """Yield the devices, with their kinds, that a CPU led to and none does any more."""
+    reached = _reached(left)
+    yield from ((name, kind) for name, kind in _reached(before).items() if name not in reached)
+    if left.uses is before.uses:
+        return
+    templates = dict(hosts(before))
+    for host, template in hosts(left):
+        if template is not templates[host]:
+            for name, kind in _cut_off(templates[host], template):
+                yield f"{host}.{name}", kind
+
+
+def _reached(description: Description) -> dict[str, Kind]:
+    """Return the kinds of the devices that a CPU leads to: by PCIe and the like, storage by cards.
+
+    Where there is no CPU, root complexes stand for them, and used machines have their own.
+    """
+    kinds = {device.name: device.kind for device in description.devices}
+    on_host: dict[str, list[str]] = {}
+    on_network: dict[str, list[str]] = {}
+    for link in description.links:
+        a, b = link.a.device, link.b.device
+        among_gpus = {kinds.get(a), kinds.get(b)} <= {"gpu", "nvswitch"}
+        if link.cable.reach == "memory" or among_gpus:
+            continue
+        steps = on_network if link.cable.reach == "network" else on_host
+        steps.setdefault(a, []).append(b)
+        steps.setdefault(b, []).append(a)
+    roots = [name for name, kind in kinds.items() if kind == "cpu"]
+    roots = roots or [name for name, kind in kinds.items() if kind in HOSTS]
+    roots += [name for name in (*on_host, *on_network) if name not in kinds]
+    by_host = breadth_first(roots, lambda name: on_host.get(name, ()))
+    by_network = breadth_first(by_host, lambda name: on_network.get(name, ()))
+    return {
+        name: kind
+        for name, kind in kinds.items()
+        if name in by_host or (kind == "storage" and name in by_network)
+    }
 
 
 def _without_cables(description: Description, a: _Side, b: _Side) -> Description:

@@ -35,12 +35,15 @@ class WithLost:
         What failed, as it was named.
     devices, links
         What of `topology` failed.
+    cut_off
+        Devices of it that nothing leads to any more.
     """
 
     topology: Topology
     texts: tuple[str, ...]
     devices: frozenset[str]
     links: tuple[Link, ...]
+    cut_off: frozenset[str]
 
 
 def with_lost(left: Topology, whole: Topology) -> WithLost:
@@ -58,13 +61,16 @@ def with_lost(left: Topology, whole: Topology) -> WithLost:
     texts = lost[len(described.lost) :]
     names = names_of(described)
     failures = [failing(names, text) for text in texts]
-    devices = frozenset(name for ends in failures if len(ends) == 1 for name in ends[0][0])
     cables = [ends for ends in failures if len(ends) > 1]
     order = {name: place for place, name in enumerate(whole.devices)}
 
     def original(name: str) -> str:
         """Return the device of `whole` that is, or stands for, this one."""
         return name if name in order or whole.folding is None else whole.folding.stands_in(name)
+
+    named = frozenset(name for ends in failures if len(ends) == 1 for name in ends[0][0])
+    alone = frozenset(n for n in left.devices if not left.steps[n] and whole.steps.get(original(n)))
+    devices = named | alone  # with their links
 
     def present(name: str) -> str:
         """Return the device of the picture that is, or stands for, this one."""
@@ -106,7 +112,13 @@ def with_lost(left: Topology, whole: Topology) -> WithLost:
         devices={name: all_devices[name] for name in in_order},
         links=(*left.links, *links),
     )
-    return WithLost(topology, texts, devices, links)
+    failed = tuple(
+        link
+        for link in links
+        if not named.isdisjoint((link.a.device, link.b.device))
+        or any(_joins(link.a, link.b, ends) for ends in cables)
+    )
+    return WithLost(topology, texts, named, failed, alone - named)
 
 
 def _links(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """What of a machine failed and is drawn all the same, and the endpoints that stop for it.
+    """What of a machine failed and is drawn all the same, and what has no way left for it.
 
     `devices` and `stopped` are names, `links` the `id` of each link, `texts` what a person says.
     """
@@ -37,5 +37,5 @@ def with_outage(
 
     lost = with_lost(topology, whole)
     stopped = stopped_devices(topology, answer) if answer is not None else frozenset()
-    outage = Outage(lost.devices, frozenset(map(id, lost.links)), stopped, lost.texts)
-    return lost.topology, outage
+    links = frozenset(map(id, lost.links))
+    return lost.topology, Outage(lost.devices, links, stopped | lost.cut_off, lost.texts)
