@@ -458,3 +458,17 @@ def test_every_change_can_be_made_and_does_what_it_says(name, via):
         path = one.via or found.via
         again = topo.compare(changed, workload=workload.name, via=(path,))[path]
         assert again.time == pytest.approx(one.outcome.time, rel=1e-12), one.title
+
+
+def test_of_a_cloud_s_instance_data_paths_alone_are_asked():
+    rented = topo.upgrades(shipped("gcp-a3-mega"))
+    assert {part.kind for upgrade in rented.ranked for part in upgrade.parts} == {"data-path"}
+    assert "cloud-instance" in {finding.code for finding in rented.findings}
+
+
+def test_a_part_that_nobody_knows_is_named_by_its_devices():
+    card = "{part: nic-unknown, ports: 1x infiniband edr, chip: 100 Gb/s}"
+    unknown = topo.upgrades(built(TWO_SOCKETS.replace("nic0: card", f"nic0: {card}")))
+    titles = [upgrade.title for upgrade in unknown.ranked]
+    assert "another nic0 (nic1) beside nic0" in titles
+    assert not [title for title in titles if "unknown" in title]

@@ -96,6 +96,8 @@ def candidates(
 ) -> tuple[Candidate, ...]:
     """Return what could be changed about what binds, without asking whether it helps.
 
+    Of a cloud's instance nothing can be but the data path.
+
     Parameters
     ----------
     topology
@@ -107,7 +109,6 @@ def candidates(
     workloads
         What moves: another storage becomes an end of theirs.
     """
-    offers = _Offers(topology, tuple(bound), workloads)
     # the data paths that join the same sort of ends
     used = data_path(topology.description, via)
     paths = [
@@ -116,6 +117,12 @@ def candidates(
         if (path.far_end, path.near_end, path.between_servers)
         == (used.far_end, used.near_end, used.between_servers)
     ]
+    other_paths = tuple(
+        Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via
+    )
+    if is_rented(topology):
+        return other_paths
+    offers = _Offers(topology, tuple(bound), workloads)
     return (
         *offers.other_cards(),
         *offers.another_card(),
@@ -125,8 +132,13 @@ def candidates(
         *offers.memory(),
         *offers.between_sockets(),
         *offers.other_socket(),
-        *(Candidate("data-path", "data path {}", name, via=name) for name in paths if name != via),
+        *other_paths,
     )
+
+
+def is_rented(topology: Topology) -> bool:
+    """Whether a machine is an instance of a cloud, whose user changes no part of it."""
+    return topology.description.group == "cloud"
 
 
 class _Offers:
@@ -176,7 +188,8 @@ class _Offers:
                     better.setdefault((speeds["chip"], speeds["port"]), card)
             for (chip, _), card in sorted(better.items()):
                 set_parts = _set(cards, "part", card.name)
-                title = f"{card.name} instead of {part.name} ({format_bit_rate(chip)} a chip)"
+                old = _part_or_names(part.name, cards)
+                title = f"{card.name} instead of {old} ({format_bit_rate(chip)} a chip)"
                 yield Candidate("other-card", title, changes=set_parts, count=len(devices))
                 raised = self._raised(devices, card)
                 if raised and card.slot:
@@ -236,6 +249,7 @@ class _Offers:
     def _another(self, kind: str, devices: Sequence[Device]) -> Iterator[Candidate]:
         """Yield one more beside each device of a part, and beside one of them."""
         for part_name, names in _grouped({d.name: d.part.name for d in devices}).items():
+            sort = _part_or_names(part_name, names)
             new_names: list[str] = []
             singles: dict[str, str] = {}
             free: dict[str, Iterator[str]] = {}  # names in each machine that is used
@@ -249,7 +263,7 @@ class _Offers:
                     new_names.append(next(free[machine]))
             if len(names) > 1:
                 copies = dict(zip(new_names, names, strict=True))
-                title = f"a second {part_name} beside each ({_named(copies)})"
+                title = f"a second {sort} beside each ({_named(copies)})"
                 changes = {**copies, **self._as_ends(copies)}
                 yield Candidate(kind, title, changes=changes, count=len(names))
             for name, alike in self._representatives(names):
@@ -257,7 +271,7 @@ class _Offers:
                 copies = {new_name: name}
                 yield Candidate(
                     kind,
-                    f"another {part_name} ({new_name}) beside {{}}",
+                    f"another {sort} ({new_name}) beside {{}}",
                     name,
                     {**copies, **self._as_ends(copies)},
                     alike=alike,
@@ -479,7 +493,8 @@ class _Offers:
                     by_rate.setdefault((speeds["read"], speeds["write"]), better)
             for (read, write), better in sorted(by_rate.items()):
                 shown = format_rate(write if key == "write" else read)
-                title = f"{better.name} instead of {part_name} ({shown} each)"
+                old = _part_or_names(part_name, names)
+                title = f"{better.name} instead of {old} ({shown} each)"
                 changes = _set(names, "part", better.name)
                 yield Candidate("other-storage", title, changes=changes, count=len(names))
         yield from self._another("another-storage", [topology[name] for name in keys])
@@ -513,7 +528,7 @@ class _Offers:
                     continue
                 if all(limit and limit.value and rate <= limit.value for limit in limits):
                     changes = _set(same, "part", name)
-                    frame = f"{{}} instead of {part_name}"
+                    frame = f"{{}} instead of {_part_or_names(part_name, same)}"
                     yield Candidate("faster-memory", frame, name, changes, count=len(same))
             most = {_value(cpu, "memory-channels") for cpu in cpus}
             channels, beside = _value(part, "channels"), max(Counter(sockets).values())
@@ -569,6 +584,11 @@ def _set(names: Sequence[str], key: str, value: str) -> dict[str, str]:
 
 def _named(names: Iterable[str]) -> str:
     return listed(ranged(names), most=_NAMED)
+
+
+def _part_or_names(part: str, names: Iterable[str]) -> str:
+    """Return a part's name; where it stands for one that nobody knows, the devices'."""
+    return _named(names) if part.endswith("-unknown") else part
 
 
 def _times(count: int) -> str:

@@ -25,7 +25,7 @@ from topo.routes.router import Router
 from topo.solve.system import TIE, rounded
 from topo.study.answer import answer, unknown_capacity
 from topo.study.answers import PathAnswer
-from topo.study.candidates import KINDS, Candidate, candidates
+from topo.study.candidates import KINDS, Candidate, candidates, is_rented
 from topo.study.compare import compare, usable
 from topo.study.needs import Checkpointing, Feeding
 from topo.study.question import asked_workloads, chosen_workloads, joins
@@ -301,6 +301,9 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
     leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
     in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
     via = in_use[leading.name].name
+    if is_rented(topology):
+        message = f"{topology.name} is an instance of a cloud: only its data path can be another"
+        notes = (Finding("cloud-instance", message, severity="note"), *notes)
     question = _Question(topology, asked_of, via, together, at, policy, progress)
     now = question.ask(()).outcome
     in_each = size + sum(
