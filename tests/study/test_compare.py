@@ -443,6 +443,10 @@ def test_a_finding_names_what_it_holds_for_in_any_workload():
             "cpu0 -> cpu1/p2p (nic0, gpu1) posted and cpu1 -> cpu0/p2p (nic0, gpu1) non-posted"
         ),
         "direct: peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1",
+        (
+            "direct: reads of a GPU of another socket wait for answers, how fast is not published "
+            "(state what you measure, `p2p: {non-posted: ...}`): cpu0 and cpu1"
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""How much passes from one root complex to another where nobody states it: "at most"."""
+"""How much devices get between root complexes and sockets where nobody states it: "at most"."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from tests.machines import ONE_SOCKET, TWO_SOCKETS, built, shipped, uncapped
 from topo.study.bottleneck import bottleneck
 from topo.study.compare import compare
+from topo.study.doubt import doubt
 
 # One card and, on the other socket, one GPU.
 FAR = """
@@ -48,6 +49,10 @@ def of_cpu(text, cpu):
     return text.replace(": socket", f": {cpu}")
 
 
+def codes_of(answer):
+    return {reason.code for reason in answer.reasons}
+
+
 @pytest.mark.parametrize(
     ("text", "workload", "at_most"),
     [
@@ -76,8 +81,9 @@ def test_a_way_between_root_complexes_without_a_cap_is_at_most(text, workload, a
     answer = compare(built(text), workload=workload, via=["direct"])["direct"]
     assert answer.at_most == at_most
     assert bool(answer.unknowns) == at_most
-    said = "peer-rate-unknown" in [reason.code for reason in answer.reasons]
-    assert said == (text is not TWO_SOCKETS)
+    assert bool(codes_of(answer) & {"peer-rate-unknown", "far-reads-unknown"}) == (
+        text is not TWO_SOCKETS
+    )
 
 
 def test_the_rate_is_what_the_rest_allows():
@@ -117,6 +123,79 @@ def test_at_achievable_the_published_default_is_a_cap(at):
     amd = far(cpu="epyc-7763").replace("upi 11.2", "xgmi 16")
     answer = compare(built(amd), workload="load", via=["direct"], at=at)["direct"]
     assert answer.at_most
+
+
+@pytest.mark.parametrize("at", ["theoretical", "achievable", "measured"])
+def test_what_is_published_of_writes_is_a_bound_alone_of_reads_from_another_socket(at):
+    answer = compare(built(far()), workload="save", via=["direct"], at=at)["direct"]
+    assert (answer.rate, answer.at_most) == (25e9 if at == "theoretical" else 10e9, True)
+    assert answer.unknowns == ("cpu1 -> cpu0/p2p (card, gpu0) non-posted",)
+    assert "far-reads-unknown" in codes_of(answer)
+    stated = far().replace(
+        "3x upi 11.2 GT/s", "{medium: 3x upi 11.2 GT/s, p2p: {non-posted: 3 GB/s}}"
+    )
+    answer = compare(built(stated), workload="save", via=["direct"], at=at)["direct"]
+    assert (answer.rate, answer.at_most) == (3e9, False)
+    assert "far-reads-unknown" not in codes_of(answer)
+
+
+def test_reads_inside_one_socket_keep_the_figure_of_writes():
+    near = of_cpu(NEAR, "xeon-8480c")
+    answer = compare(built(near), workload="save", via=["direct"], at="achievable")["direct"]
+    assert (answer.rate, answer.at_most) == (22e9, False)
+
+
+def test_a_far_read_of_no_figure_is_in_doubt_without_a_band():
+    (answer,) = doubt(built(far()), workload="save", via=["direct"]).answers
+    assert [unknown.resource.kind for unknown in answer.unknown] == ["peer-to-peer"]
+    assert not [swing for swing in answer.swings if swing.band.key == "peer-to-peer"]
+
+
+# A GPU of each socket, and RAM of both.
+QPI = """
+topo: 1
+name: haswell
+devices:
+  cpu[0-1]: xeon-e5-2680v3
+  ram[0-1]: {part: ddr4-2133, channels: 4}
+  gpu0:     p100-pcie-16gb
+links:
+  - ram -- cpu: memory-bus
+  - gpu0 -- cpu0: pcie 3 x16
+  - cpu0 -- cpu1: 2x qpi 9.6 GT/s
+workloads:
+  near: {copy: 1 GB, from: ram0, to: gpu0, via: pinned}
+  into: {copy: 1 GB, from: ram1, to: gpu0, via: pinned}
+  back: {copy: 1 GB, from: gpu0, to: ram1, via: pinned}
+  cores: {copy: 1 GB, from: ram0, to: ram1, via: memcpy}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        (QPI, {"into": "cpu1 -> cpu0/dma", "back": "cpu0 -> cpu1/dma"}),
+        (QPI.replace("qpi", "upi"), {}),
+        (QPI + "measured:\n  - ram1 -> gpu0: 3.8 GB/s\n", {"back": "cpu0 -> cpu1/dma"}),
+        (QPI + "media: {qpi: {dma: 10 %}}\n", {}),
+    ],
+    ids=["qpi", "upi", "measured one way", "a share"],
+)
+def test_what_devices_get_of_a_link_that_is_the_cores_is_at_most(text, unknown):
+    workloads = compare(built(text), at="measured").workloads
+    answers = {each.workload.name: each.paths[0] for each in workloads}
+    assert {name: answer.unknowns for name, answer in answers.items() if answer.at_most} == {
+        name: (resource,) for name, resource in unknown.items()
+    }
+    said = {name for name, answer in answers.items() if "dma-rate-unknown" in codes_of(answer)}
+    assert said == (set() if "dma: 10" in text or "upi" in text else {"into", "back"})
+
+
+def test_a_known_share_of_a_link_limits_devices_and_not_cores():
+    machine = built(QPI + "media: {qpi: {dma: 10 %}}\n")
+    rates = {each.workload.name: each.paths[0].rate for each in compare(machine).workloads}
+    assert rates["into"] == rates["back"] == pytest.approx(3.84e9)
+    assert rates["cores"] == pytest.approx(38.4e9)
 
 
 def test_a_rate_measured_from_end_to_end_is_known():

@@ -387,6 +387,7 @@ def read_medium(
         bytes_per_transfer=figures.get("bytes-per-transfer") or start.bytes_per_transfer,
         efficiency=figures.get("efficiency") or start.efficiency,
         duplex=figures.get("duplex") or start.duplex,
+        dma=figures.get("dma") or start.dma,
         title=values.text_at(node, "title", report) or start.title,
         source=origin.source or start.source,
     )

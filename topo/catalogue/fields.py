@@ -355,6 +355,7 @@ MEDIUM_FIELDS: Final = _table(
     Field("bytes-per-transfer", COUNT, "bytes one transfer moves, where a cable says GT/s"),
     Field("efficiency", RATIO, "share of the rate that is achievable"),
     Field("duplex", DUPLEX, "what both directions carry at once, of twice one: `90 %`"),
+    Field("dma", RATIO, "share of the rate that devices get, not cores; all where it is not said"),
     *(Field(name, TEXT, PART_WORDS[name]) for name in ("title", "source", "source-kind")),
 )
 # What a model asks of storage, of a checkpoint's way and of its cache's.

@@ -135,6 +135,9 @@ class Medium:
         What protocol overhead leaves, as a ratio.
     duplex
         What both directions at once carry, as a ratio of twice one; `None` where it is twice.
+    dma
+        What devices get of one direction, as a ratio of the rate; `None` where it is all, unknown
+        where the link passes a core's traffic well and a device's as nobody can foresee.
     place
         Where a topology file says it; `None` for the catalogue's.
     """
@@ -149,6 +152,7 @@ class Medium:
     bytes_per_transfer: Figure | None = None
     efficiency: Figure | None = None
     duplex: Figure | None = None
+    dma: Figure | None = None
     title: str = ""
     source: str = ""
     place: Place | None = field(default=None, compare=False)

@@ -342,6 +342,7 @@ def _medium_value(medium: Medium) -> Plain:
         "bytes-per-transfer": medium.bytes_per_transfer,
         "efficiency": medium.efficiency,
         "duplex": medium.duplex,
+        "dma": medium.dma,
     }
     for key, figure in figures.items():
         if figure is not None:

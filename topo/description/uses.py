@@ -510,6 +510,7 @@ def _figures(medium: Medium) -> tuple[object, ...]:
         medium.bytes_per_transfer,
         medium.efficiency,
         medium.duplex,
+        medium.dma,
     )
     values = (figure.value if figure is not None else None for figure in figures)
     return medium.family, medium.reach, medium.per_lane, medium.encoding, *values

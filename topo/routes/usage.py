@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import Final
 
 from topo.catalogue.kinds import Kind
-from topo.catalogue.part import Figure
+from topo.catalogue.part import Figure, Medium
 from topo.description.description import Basis, DataPath, Device, Measurement
 from topo.routes.route import Route, Subflow, Transfer
+from topo.topology.build import media_of
 from topo.topology.joint import quadrant_of
 from topo.topology.locality import socket_of
 from topo.topology.resources import Capacity, Resource
@@ -178,6 +179,11 @@ def unstated_cap(
 
     sockets = dict.fromkeys(socket_of(topology, host) for host in hosts)
     posted = is_posted(topology, transfer)
+    published = peer_flow(topology, sockets)
+    if published is not None and not posted and len(sockets) > 1:
+        # A read crosses the socket link twice and waits; of writes no answer is waited for.
+        source = f"no more than what a write gets, {published.source}"
+        published = replace(published, at_most=True, source=source)
     gpu, far = (transfer.target, transfer.source)[:: 1 if posted else -1]
     way = hosts[0] if len(hosts) == 1 else f"{hosts[0]} -> {hosts[-1]}"
     return Resource(
@@ -186,11 +192,34 @@ def unstated_cap(
         kind="peer-to-peer",
         capacity=Capacity(
             theoretical=Figure(None, "quoted", "no peer-to-peer cap is stated"),
-            achievable=peer_flow(topology, sockets),
+            achievable=published,
             measured=measured,
         ),
         device=hosts[0],
         limited_by="peer-to-peer traffic between root complexes",
+    )
+
+
+def dma_medium(topology: Topology, step: Step) -> Medium | None:
+    """Return the medium of a step whose rate not all is for devices, as it says; else nothing."""
+    medium = media_of(topology)(step.link.cable.medium)
+    return medium if medium is not None and medium.dma is not None else None
+
+
+def dma_limit(topology: Topology, step: Step) -> Resource | None:
+    """Return what devices get of one direction of a link whose medium says that it is not all."""
+    resource, medium = step.resource, dma_medium(topology, step)
+    if medium is None or medium.dma is None or resource is None:
+        return None
+    share, rate = medium.dma, resource.capacity.theoretical.value
+    value = None if share.value is None or rate is None else share.value * rate
+    return Resource(
+        name=f"{resource.name}/dma",
+        kind=resource.kind,
+        capacity=Capacity(theoretical=Figure(value, share.kind, share.source)),
+        device=resource.device,
+        limited_by=f"devices over {medium.title or medium.name}",
+        place=resource.place,
     )
 
 
@@ -405,15 +434,8 @@ class UseBuilder:
             yield f"{engine.name}/{'read' if from_storage else 'write'}", 1.0
         elif move.mover == "core":
             yield f"{engine.name}/copy", 1.0
-        if is_peer(self._topology, transfer):
-            stated = 0.0
-            for cap, share in stated_caps(self._topology, transfer):
-                stated += share
-                yield self._add(cap), share
-            measured = (pair.rate for pair in self._measurements(transfer))
-            unstated = unstated_cap(self._topology, transfer, stated, next(measured, None))
-            if unstated is not None:
-                yield self._add(unstated), 1.0
+        if move.mover != "core":
+            yield from self._device_caps(transfer)
         if self._pairs:
             yield from self._measured(transfer)
         # The stage's own rate where the data path states one that all workers share.
@@ -427,6 +449,25 @@ class UseBuilder:
                 place=self._path.place,
             )
             yield self._add(stage), 1.0
+
+    def _device_caps(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
+        """Yield the caps on what a device's engine moves: peer to peer, and over socket links."""
+        stated, measured = 0.0, next((pair.rate for pair in self._measurements(transfer)), None)
+        if is_peer(self._topology, transfer):
+            for cap, share in stated_caps(self._topology, transfer):
+                stated += share
+                yield self._add(cap), share
+            unstated = unstated_cap(self._topology, transfer, stated, measured)
+            if unstated is not None:
+                yield self._add(unstated), 1.0
+        for step, share in transfer.shares if stated <= _WHOLE else ():
+            limit = dma_limit(self._topology, step)
+            if limit is not None and measured is not None:  # of these two ends alone
+                name = f"{limit.name} ({transfer.source}, {transfer.target})"
+                capacity = replace(limit.capacity, measured=measured)
+                limit = replace(limit, name=name, capacity=capacity)
+            if limit is not None:
+                yield self._add(limit), share
 
     def _behind(self, device: Device, direction: str) -> Iterator[tuple[str, float]]:
         """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""

@@ -21,7 +21,7 @@ from topo.description.names import ranged
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.search import shown_names
-from topo.routes.usage import is_peer, over_pcie, stated_caps
+from topo.routes.usage import dma_medium, is_peer, is_posted, over_pcie, stated_caps
 from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
 
@@ -255,10 +255,11 @@ def routing_reason(
 def peer_reasons(
     topology: Topology, subflows: Iterable[Subflow], known: KnownReasons | None = None
 ) -> Iterator[Reason]:
-    """Yield what the walks of peer transfers say; the same reason may come several times.
+    """Yield what the walks of devices' transfers say; the same reason may come several times.
 
-    What was said of a transfer that routes have in common is `known`, and remembered there.
+    What was said of a peer transfer that routes have in common is `known`, and remembered there.
     """
+    subflows = tuple(subflows)
     transfers = {
         (
             transfer.engine,
@@ -268,6 +269,7 @@ def peer_reasons(
         for transfer in subflow.transfers
         if is_peer(topology, transfer)
     }
+    yield from _dma_reasons(topology, subflows)
     for transfer in transfers.values():
         if known is None:
             yield from _reasons_of_walk(topology, transfer)
@@ -275,6 +277,21 @@ def peer_reasons(
         if id(transfer) not in known:
             known[id(transfer)] = (transfer, tuple(_reasons_of_walk(topology, transfer)))
         yield from known[id(transfer)][1]
+
+
+def _dma_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Reason]:
+    """Yield the links of which nobody knows what devices get of them."""
+    for subflow in subflows:
+        for transfer in subflow.transfers:
+            for step, _ in transfer.shares if transfer.move.mover != "core" else ():
+                medium = dma_medium(topology, step)
+                if medium is not None and medium.dma is not None and medium.dma.unknown:
+                    fact = (
+                        f"how much devices get of {medium.title or medium.name} is not published "
+                        "(state what you measure under `measured:`):"
+                    )
+                    ends = (step.source, step.target)
+                    yield Reason("dma-rate-unknown", "assumed", fact, about=ends)
 
 
 def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]:
@@ -319,12 +336,14 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
         fact = "peer-to-peer between sockets, over"
         yield Reason("cross-socket", "slower", fact, about=sockets)
     if by_pcie and not any(stated_caps(topology, transfer)):
-        yield Reason(
-            "peer-rate-unknown",
-            "assumed",
-            "peer-to-peer rate unknown here: no cap is stated for",
-            about=tuple(host.name for host in hosts),
-        )
+        code, fact = "peer-rate-unknown", "peer-to-peer rate unknown here: no cap is stated for"
+        if len(sockets) > 1 and not is_posted(topology, transfer):
+            code = "far-reads-unknown"
+            fact = (
+                "reads of a GPU of another socket wait for answers, how fast is not published "
+                "(state what you measure, `p2p: {non-posted: ...}`):"
+            )
+        yield Reason(code, "assumed", fact, about=tuple(host.name for host in hosts))
 
 
 def _host_bridge(topology: Topology, host: Device) -> Reason:

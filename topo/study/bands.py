@@ -82,7 +82,7 @@ def band_of(key: str, figure: Figure, owners: tuple[str, ...] = ()) -> Band | No
     """Return the band of a figure, `None` where it is certain or nobody has one."""
     if figure.range is not None:
         return Band(key, owners, figure, *figure.range, stated=True)
-    if figure.kind != "guess" or not figure.known or not figure.value:
+    if figure.kind != "guess" or figure.at_most or not figure.known or not figure.value:
         return None
     low, high = (factor * figure.value for factor in GUESSED)
     band = Band(key, owners, figure, low, high, stated=False)

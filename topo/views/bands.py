@@ -82,13 +82,13 @@ def times_between(answer: PathDoubt) -> str:
 
 
 def unknown_words(answer: PathDoubt) -> str:
-    """Return what has no figure at all, and below which rate it matters; empty where nothing is."""
+    """Return what nobody has a figure of, and below which rate that matters; else nothing."""
     by_load: dict[str, list[str]] = {}
     for unknown in answer.unknown:
         by_load.setdefault(format_rate(unknown.load), []).append(unknown.resource.name)
     if not by_load:
         return ""
-    begin = "Unknown, with no figure at all: how much passes"
+    begin = "Unknown is how much passes"
     bounds = "The range is what is known at most;"
     shown = {load: listed(ranges(names), most=_MOST_IDLE) for load, names in by_load.items()}
     each = {load: " each" * (len(names) > 1) for load, names in by_load.items()}

@@ -345,7 +345,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "Ports": ("count kind source medium rate:rate",),
     "Medium": (
         "name title? family reach rate:rate per_lane transfer_rate:transfer_rate encoding?",
-        "bytes_per_transfer efficiency duplex source?",
+        "bytes_per_transfer efficiency duplex dma source?",
     ),
     "Part": ("kind title? source?", _facts, "slot:pcie ports fabric peer_caps"),
     "Device": (

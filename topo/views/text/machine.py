@@ -559,6 +559,7 @@ def _medium_facts(medium: Medium) -> Iterator[Row]:
         ("bytes-per-transfer", medium.bytes_per_transfer),
         ("efficiency", medium.efficiency),
         ("duplex", medium.duplex),
+        ("dma", medium.dma),
     ):
         if figure is not None:
             quantity = MEDIUM_FIELDS[name].quantity
