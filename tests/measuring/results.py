@@ -334,6 +334,16 @@ def elbencho_csv(*phases, command="", mixed=""):
     return ("\n".join(lines) + "\n").encode()
 
 
+def elbencho_json(*phases, command="", **of_last):
+    """Return elbencho's JSON lines with `(phase, last)` in MiB/s, its values as texts."""
+    document = {"iso_start_date": "2026-11-02T10:00:00.000+0000", "config": {"command": command}}
+    lines = [
+        document | {"phase_type": phase, "last_done": {"bytes/s": str(last << 20)} | of_last}
+        for phase, last in phases
+    ]
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+
+
 def nccl_json(busbw, *, program="all_reduce_perf", ranks=8, factor=1.75, root=-1):
     """Return nccl-tests' JSON of one process with so many GPUs, the rate in GB/s."""
     side = {"time": 1.0, "alg_bw": busbw / factor, "bus_bw": busbw, "nwrong": 0.0}

@@ -13,6 +13,7 @@ from tests.machines import TWO_SOCKETS, built, shipped
 from tests.measuring.results import (
     elbencho,
     elbencho_csv,
+    elbencho_json,
     fio,
     ior,
     ior_json,
@@ -88,12 +89,13 @@ def test_iors_json_of_several_hosts_and_small_blocks():
 COMMAND = '"elbencho" "-r" "-b" "1m" "--direct" "/dev/nvme0n1" '
 
 
-def test_elbenchos_csv_is_what_its_text_is():
-    measured = of_drive(elbencho_csv(("WRITE", 4000), ("READ", 6500), command=COMMAND))
+@pytest.mark.parametrize("form", [elbencho_csv, elbencho_json])
+def test_elbenchos_files_are_what_its_text_is(form):
+    measured = of_drive(form(("WRITE", 4000), ("READ", 6500), command=COMMAND))
     text = elbencho(("WRITE", 1, 4000), ("READ", 1, 6500), command=COMMAND)
     assert lines(measured) == lines(of_drive(text)) != {}
     assert measured.lines[0].date == "2026-11-02"
-    assert lines(of_drive(ragged(elbencho_csv(("READ", 6500), command=COMMAND))))
+    assert lines(of_drive(ragged(form(("READ", 6500), command=COMMAND))))
 
 
 def test_elbenchos_csv_of_other_phases():
@@ -101,6 +103,12 @@ def test_elbenchos_csv_of_other_phases():
     assert "elbencho mkdirs" in said(measured, "not-mapped")
     with pytest.raises(ExchangeError):
         of_drive(elbencho_csv(("READ", 6500), command=COMMAND, mixed="100"))
+
+
+def test_elbenchos_json_of_reads_and_writes_at_once():
+    with pytest.raises(ExchangeError) as caught:
+        of_drive(elbencho_json(("WRITE", 6500), command=COMMAND, rwmix_read={"bytes/s": "9"}))
+    assert "reads and writes at once" in caught.value.findings[0].notes[0]
 
 
 def test_nccl_tests_json_is_what_its_table_is():
@@ -140,6 +148,7 @@ FORMS = {
     "perftest": (ONE_PORT, perftest_json(47.5)),
     "ior": (DRIVE, ior_json(options="-r --posix.odirect")),
     "elbencho": (DRIVE, elbencho_csv(("READ", 6500), command=COMMAND)),
+    "elbencho json": (DRIVE, elbencho_json(("READ", 6500), command=COMMAND)),
     "fio": (DRIVE, fio(({"filename": "/dev/nvme0n1", "bs": "1M"}, {"read": 6e9}), direct="1")),
 }
 
@@ -173,9 +182,7 @@ def test_all_programs_of_a_text_are_read():
         + ior(read="", write="9000", options="-w --posix.odirect")
     )
     measured = of_drive(data)
-    assert found(measured, "several-programs") == [
-        "the text has ior (1 rate), fio (1 rate) and fio (1 rate)"
-    ]
+    assert found(measured, "several-programs") == ["the text has ior (1 rate) and fio (2 rates)"]
     assert measured.kind == "ior, fio"
     rates = lines(measured)
     assert rates[("nvme0", "cpu0")] == pytest.approx(6.5 * GB)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -178,10 +179,12 @@ def laid_over(
 
 
 def _several_programs(outputs: Sequence[Results]) -> Iterator[Finding]:
-    """Yield what each of several programs, or runs, gave."""
-    if len(outputs) > 1:
-        rates = ((output.kind, len(output.results) + len(output.collectives)) for output in outputs)
-        words = listed([f"{kind} ({counted(count, 'rate')})" for kind, count in rates])
+    """Yield what each of several programs gave."""
+    counts: Counter[str] = Counter()
+    for output in outputs:
+        counts[output.kind] += len(output.results) + len(output.collectives)
+    if len(counts) > 1:
+        words = listed([f"{kind} ({counted(count, 'rate')})" for kind, count in counts.items()])
         help = "one of them alone: `--kind PROGRAM`"
         yield Finding("several-programs", f"the text has {words}", severity="note", help=help)
 
