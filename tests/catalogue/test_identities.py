@@ -111,16 +111,21 @@ def test_a_processor_by_cpuid():
     haswell = processor("GenuineIntel", 6, 63)
     netburst = processor("GenuineIntel", 15, 207)
     assert emerald is not None
-    assert emerald.title == ("Intel", "Emerald Rapids or newer")
+    assert emerald.title == ("Intel", "Emerald Rapids")
     assert haswell is not None
     assert (haswell.like, haswell.cable) == ("cpu-unknown", "qpi unknown")
     assert netburst is not None
     assert netburst.title == ("Intel", "")
     assert processor("Unheard", 6, 1) is None
+    desktop = processor("GenuineIntel", 6, 183)  # between two Xeons by number
+    assert desktop is not None
+    assert (desktop.like, desktop.title) == ("cpu-unknown", ("Intel", ""))
 
 
 def test_a_processor_by_name():
     assert processor_named("AMD EPYC 7763") == ("epyc", "xgmi unknown")
+    assert processor_named("Intel Xeon (Sapphire Rapids)") == ("xeon-scalable", "upi unknown")
+    assert processor_named("Intel Core (Skylake, IBRS)") == ("cpu-unknown", "")
     assert processor_named("AMD EPYC") == ("cpu-unknown", "xgmi unknown")
     assert processor_named("Intel Xeon CPU E5-2680 v4") == ("cpu-unknown", "qpi unknown")
 

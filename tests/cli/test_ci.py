@@ -127,6 +127,13 @@ def test_sarif_has_what_its_schema_requires(topo, files):
     assert uris == {"failing.yaml", "wrong%20one.yaml"}
 
 
+def test_a_brace_of_a_message_is_no_placeholder_of_sarif():
+    (result,) = sarif([CheckedFile("a.yaml", (Finding("odd", "`{0}` stands here"),))])["runs"][0][
+        "results"
+    ]
+    assert result["message"]["text"] == "`{{0}}` stands here"
+
+
 def test_sarif_has_no_region_where_no_place_is_known():
     first, second, third = sarif([NASTY])["runs"][0]["results"]
     place = first["locations"][0]["physicalLocation"]

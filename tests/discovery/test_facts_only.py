@@ -107,7 +107,7 @@ def test_a_port_of_another_name_is_of_another_card():
     found = import_together([machine(smi()), facts(port("mlx5_0", 4e11), port("mlx5_7", 1e11))])
     assert [card.ports for card in found.machine.of_kind("nic")] == [(4e11,), ()]
     assert "sources-disagree" not in codes(found)
-    assert "# 1 devices of f.txt could not be placed and are left out." in found.yaml
+    assert "# 1 device of f.txt could not be placed here: left out." in found.yaml
 
 
 def test_no_device_is_added():
@@ -115,7 +115,7 @@ def test_no_device_is_added():
     found = import_together([machine(smi()), facts(drive, port("mlx5_9", 1e11))])
     assert not found.machine.of_kind("nvme")
     assert len(found.machine.of_kind("nic")) == 2
-    assert "# 2 devices of f.txt could not be placed and are left out." in found.yaml
+    assert "# 2 devices of f.txt could not be placed here: left out." in found.yaml
 
 
 def test_other_sources_still_fill_each_other():

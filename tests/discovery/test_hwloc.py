@@ -242,7 +242,7 @@ def test_a_rate_that_no_link_has_stays_unknown():
 def test_a_link_at_rest():
     found = read(small(a_gpu(rate=4.0)))
     assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
-    assert "idle-link" in codes(found)
+    assert "link-at-rest" in codes(found)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,6 @@ def test_a_link_at_rest():
         ("10de:20b5", "1000:c010", "pcie 4 x16"),
         ("10de:20b5", "10b5:9797", "pcie 3 x16"),
         ("10de:ffff", "10b5:9797", "pcie 3 x16"),
-        ("10de:ffff", "8086:2030", "pcie unknown x16"),
     ],
 )
 def test_a_link_at_rest_is_what_its_parts_can(ids, switch, cable):
@@ -260,6 +259,15 @@ def test_a_link_at_rest_is_what_its_parts_can(ids, switch, cable):
     port = file.bridge("0000:02:00.0", gpu, rate=4.0, ids=switch)
     found = read(file.file(file.package(0, file.host(port))))
     assert found.machine.of_kind("gpu")[0].link.cable == cable
+    assert "link-at-rest" in codes(found)
+
+
+def test_a_link_at_rest_of_unknown_parts_warns():
+    file = Hwloc()
+    gpu = a_gpu(file, "0000:03:00.0", "10de:ffff", rate=4.0)
+    port = file.bridge("0000:02:00.0", gpu, rate=4.0, ids="8086:2030")
+    found = read(file.file(file.package(0, file.host(port))))
+    assert found.machine.of_kind("gpu")[0].link.cable == "pcie unknown x16"
     assert "idle-link" in codes(found)
 
 

@@ -96,7 +96,7 @@ def test_blocks_make_a_tree_by_their_buses():
 def test_a_link_at_rest_takes_its_best():
     found = read(verbose())
     assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
-    assert "idle-link" in codes(found)
+    assert "link-at-rest" in codes(found)
 
 
 def test_a_link_that_trained_down_stays_as_it_is():
@@ -238,6 +238,8 @@ def test_names_tell_drives_and_the_speed_of_ports():
     ends = {cable.partition(":")[0].strip(" -") for cable in found.yaml.splitlines()}
     assert "storage -- nic0" in ends
     assert "storage -- nic1" not in ends
+    infiniband = NAMES.replace("MT27800 Family [ConnectX-5]", "InfiniBand card")
+    assert "storage -- nic0" in read(infiniband).yaml  # of unknown rate, before one of 1 Gb/s
     assert [drive.pci for drive in read(NAMES).machine.of_kind("nvme")] == [("0000:04:00.0",)]
 
 

@@ -204,6 +204,12 @@ def test_twice_slower_above_is_a_link():
     assert "placeholder-link" not in codes(found)
 
 
+def test_a_narrow_uplink_of_pcie_4_is_a_link():
+    up = {"speed": "16.0 GT/s PCIe", "width": 8}
+    found = read(one_cpu(switch("0000:01:00.0", gpu("0000:02:00.0"), **up)))
+    assert "placeholder-link" not in codes(found)
+
+
 def test_a_gpu_at_rest_and_a_narrow_slot():
     idle = gpu("0000:01:00.0", speed="2.5 GT/s")
     numbers = 'busid="0000:02:00.0" class="0x030200" vendor="0x10de" device="0x2330"'

@@ -177,5 +177,11 @@ def test_a_family_that_the_first_source_names_is_not_lost_to_one_that_names_none
     assert parts == {cpu.part for cpu in machines[0].of_kind("cpu")} != {"cpu-unknown"}
 
 
+def test_a_name_without_a_number_gets_the_generation():
+    numbers = "Vendor ID: GenuineIntel\n  CPU family: 6\n  Model: 143\n"
+    text = numbers + lscpu(2, 2, "Intel(R) Xeon(R) CPU @ 2.00GHz")
+    assert [part.title for part in told(text).parts] == ["Intel Xeon (Sapphire Rapids)"]
+
+
 def test_json_tells_what_the_text_does():
     assert told(lscpu_json(4, 2, XEON)).devices == told(lscpu(4, 2, XEON)).devices

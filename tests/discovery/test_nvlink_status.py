@@ -121,6 +121,20 @@ def test_links_to_a_switch_are_compared_by_gpu_alone():
     assert "gpu -- nvswitch0: 18x nvlink 4" in found.yaml
 
 
+def test_one_gpu_by_its_number():
+    names = [f"GPU{at}" for at in range(4)]
+    rows = (
+        "\t".join([row, *("X" if row == column else "NV18" for column in names)]) for row in names
+    )
+    matrix = discover(None, "\n".join(["\t" + "\t".join(names), *rows]).encode(), "m.txt")
+    found = import_together([matrix, told(up(2, 17))])
+    messages = [one.message for one in found.findings if one.code == "sources-disagree"]
+    assert messages == ["gpu2: NVLinks 18 in m.txt, 17 up in nvlink.txt"]
+    assert "gpu -- nvswitch0: 18x nvlink 4" in found.yaml
+    assert "matched by their numbers" in found.yaml
+    assert "h100-sxm-80gb" in found.yaml
+
+
 def test_two_gpus_alone_are_joined():
     found = import_together([tree(), told(STATUS)])
     assert links_of(found) == ["- gpu0 -- gpu1: 4x nvlink 4  # 4 NVLinks up; from nvlink.txt"]

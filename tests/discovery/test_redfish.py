@@ -221,7 +221,7 @@ def test_a_link_at_rest_takes_its_best():
     )
     imported = read(collection("PCIeDevice", [gpu]))
     assert imported.machine.of_kind("gpu")[0].link.cable == "pcie 5 x16"
-    assert "idle-link" in codes(imported)
+    assert "link-at-rest" in codes(imported)
 
 
 def test_modules_are_memory_with_its_channels():

@@ -75,7 +75,7 @@ def test_this_machine():
 def test_a_link_at_rest_takes_its_best():
     found = read(sysfs_box())
     assert found.machine.of_kind("gpu")[0].link.cable == "pcie 4 x16"
-    assert "idle-link" in codes(found)
+    assert "link-at-rest" in codes(found)
 
 
 @pytest.mark.parametrize("speed", ["Unknown", "Unknown speed", ""])
@@ -123,6 +123,15 @@ def test_the_node_by_its_cpus_where_numa_node_is_missing():
     found = read(tree)
     assert "gpu0 -- cpu1: pcie" in found.yaml
     assert [cpu.numa for cpu in found.machine.of_kind("cpu")] == [(0,), (8,)]
+
+
+def test_a_name_without_a_number_gets_the_generation():
+    tree = sysfs_box()
+    names = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC"
+    tree.put("proc/cpuinfo", f"processor\t: 0\n{names}\nflags\t: fpu")
+    found = read(tree)
+    assert 'title: "AMD EPYC (Zen 3, Zen 4)"' in found.yaml
+    assert "cpu0 -- cpu1: xgmi unknown" in found.yaml
 
 
 def test_memory_of_gpus_is_none_of_the_host():

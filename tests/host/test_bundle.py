@@ -288,6 +288,13 @@ def test_what_tells_nothing_stays(text):
     assert StandIns(["localhost", "node", "x"], ["123"]).replaced(text) == text
 
 
+def test_a_name_of_two_letters_is_replaced_where_a_label_says_what_it_is():
+    stand_ins = StandIns(["c3"])
+    assert stand_ins.replaced("Host name: c3\nc3:00.0 3D controller") == (
+        "Host name: name1\nc3:00.0 3D controller"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "identity"),
     [

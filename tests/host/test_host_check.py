@@ -81,6 +81,14 @@ def test_a_gpu_at_rest_is_said_as_such(host, tmp_path):
     assert finding.notes == ("cost: none: under load it is as fast as both ends can",)
 
 
+def test_a_gpu_at_another_generation_may_rest_too(host, tmp_path):
+    host.runs_at(host.gpus[1], 3, 16)
+    outcome = checked(host, tmp_path)
+    finding = one(outcome, "link-below-both-ends")
+    assert (finding.severity, outcome.is_well) == ("note", True)
+    assert finding.message == "gpu1: PCIe 3 x16, and both ends can PCIe 5 x16"
+
+
 def test_a_gpu_at_rest_with_fewer_lanes_is_both(host, tmp_path):
     host.runs_at(host.gpus[1], 1, 4)
     outcome = checked(host, tmp_path)

@@ -358,10 +358,12 @@ def processor(vendor: str, family: int | None, model: int | None) -> Processor |
             and model >= int(row.get("model", "0"), 0)
         )
         row = next(fitting, maker)
+    models = [int(text, 0) for text in row.get("models", ())]
+    is_named = not models or model in models
     return Processor(
         vendor=maker["short"],
-        title=(maker["name"], row.get("title", "")),
-        like=row.get("like", "cpu-unknown"),
+        title=(maker["name"], row.get("title", "") if is_named else ""),
+        like=row.get("like", "cpu-unknown") if is_named else "cpu-unknown",
         cable=row.get("cable", ""),
     )
 

@@ -29,7 +29,7 @@ from topo.discovery.machine import (
     printable,
 )
 from topo.errors import Finding, Severity
-from topo.phrases import and_more
+from topo.phrases import and_more, counted
 
 _MOST_DIFFERENCES: Final = 20
 _STRUCTURE: Final = ("class", "NUMA node")
@@ -82,7 +82,8 @@ def _both(first: Machine, second: Machine) -> Machine:
         first, second = fitted(first, second)
     first, second = _recognised(first, second), _recognised(second, first)
     matches = matching.match(first, second)
-    second = with_ends_of_links(second, first, matches)
+    second, pairs_of_switches = with_ends_of_links(second, first, matches.pairs)
+    matches.add(pairs_of_switches)
     differing = matching.differences(first, second, matches)
     # A first source without a tree of its own is laid upon the other's, if nothing speaks against.
     contradicts = any(difference.what in _STRUCTURE or difference.grave for difference in differing)
@@ -117,10 +118,15 @@ def _both(first: Machine, second: Machine) -> Machine:
         fabric_known=matching.tells_links(first) or matching.tells_links(second),
         findings=_findings(first, second, merged),
     )
-    # The first is called after all its files, where it was combined before.
-    further = (source.rpartition(" (")[0] for source in first.together)
-    title = " with ".join((file_title(first.file), *further))
-    return _with_differences(merged, differing, title, file_title(second.file))
+    return _with_differences(merged, differing, _called(first), _called(second))
+
+
+def _called(machine: Machine) -> str:
+    """Return what sentences call a source: its file, and how many it was combined with."""
+    name, further = file_title(machine.file), machine.together
+    if len(further) == 1:
+        return f"{name} with {further[0].rpartition(' (')[0]}"
+    return f"{name} with {len(further)} more" if further else name
 
 
 def _recognised(machine: Machine, source: Machine) -> Machine:
@@ -134,7 +140,7 @@ def _recognised(machine: Machine, source: Machine) -> Machine:
             parent=parent,
             link=DiscoveredLink(),
             pci=(address,),
-            evidence=f"what it is, from {file_title(source.file)}",
+            evidence=f"what it is, from {_called(source)}",
         )
         for address, parent in machine.places
         if address in device_at
@@ -169,10 +175,12 @@ def _merged(
     medium_of = {
         id_: links.medium for links in extra.gpu_links for id_ in matches.first_ids(links.gpu)
     }
+    media = {medium for medium in medium_of.values() if medium}
+    usual_medium = media.pop() if len(media) == 1 else ""
     for at, cable in enumerate(cables):  # NVLinks of which only the number is known
         part = catalogue().parts.get(part_of.get(cable.a, ""))
         of_part = part.fabric.medium if part is not None and part.fabric is not None else None
-        medium = of_part or medium_of.get(cable.a, "")
+        medium = of_part or medium_of.get(cable.a) or usual_medium
         if cable.cable.endswith("nvlink unknown") and medium.startswith("nvlink"):
             text = cable.cable.replace("nvlink unknown", medium)
             cables[at] = replace(cable, cable=text)
@@ -208,7 +216,7 @@ def _findings(first: Machine, second: Machine, merged: Machine) -> tuple[Finding
         "no-tree": no_switch,
         "no-bridges": no_switch,
     }
-    note = f"in {file_title(second.file)}"
+    note = f"in {_called(second)}"
     before = (*first.findings, *second.findings)
     return (
         *(finding for finding in first.findings if is_open.get(finding.code, True)),
@@ -323,7 +331,7 @@ def _share(device: DiscoveredDevice, id_: str, all_ids: list[str]) -> Discovered
 
 def _filled(device: DiscoveredDevice, source: DiscoveredDevice, extra: Machine) -> DiscoveredDevice:
     """Return a device with what it lacks; its comment says what that is and whence."""
-    name = file_title(extra.file)
+    name = _called(extra)
     new: dict[str, Any] = {}
     words: list[str] = []
     is_family = device.kind == "cpu" and device.part not in catalogue().parts
@@ -389,7 +397,7 @@ def _cables(
     order = (base, extra) if base_first else (extra, base)
     if next((machine for machine in order if matching.tells_links(machine)), base) is base:
         return [], list(base.cables)
-    name = file_title(extra.file)
+    name = _called(extra)
     ids = {device.id for device in base.devices}
     switches = {switch.id: switch for switch in extra.of_kind("nvswitch")}
     cables = [cable for cable in base.cables if not _joins_gpus(cable)]
@@ -446,7 +454,7 @@ def _on_cpus_of(base: Machine, extra: Machine, matches: matching.Matches) -> Mac
             votes.setdefault(top.id, Counter())[extra_top.parent] += 1
     matches.pairs = [pair for pair in matches.pairs if by_id[pair[0]].kind != "cpu"]
     matches.add((cpu.id, cpu.id) for cpu in cpus)
-    name = file_title(extra.file)
+    name = _called(extra)
     devices = [replace(cpu, evidence=_with_source(cpu.evidence, name)) for cpu in cpus]
     unplaced: list[DiscoveredDevice] = []
     for device in base.devices:
@@ -501,7 +509,7 @@ def _with_host_bridges(base: Machine, extra: Machine, matches: matching.Matches)
         cpus = {top.parent for top in tops.values()}
         if len(cpus) != 1 or any(top.kind == "root-complex" for top in tops.values()):
             continue
-        evidence = _with_source(root.evidence, file_title(extra.file))
+        evidence = _with_source(root.evidence, _called(extra))
         by_id[root.id] = replace(root, parent=cpus.pop(), node=None, evidence=evidence)
         by_id |= {id_: replace(top, parent=root.id, node=None) for id_, top in tops.items()}
         matches.add([(root.id, root.id)])
@@ -515,7 +523,7 @@ class _Additions:
         self.base, self.extra, self.matches = base, extra, matches
         self.devices = base.by_id()
         self.extra_devices = extra.by_id()
-        self.name = file_title(extra.file)
+        self.name = _called(extra)
         self.addresses = {address for device in base.devices for address in device.pci}
 
     def result(self) -> Machine:
@@ -538,7 +546,8 @@ class _Additions:
                 skipped += device.kind in _LEAVES or is_lost
         notes = list(self.base.notes)
         if skipped:
-            text = f"{skipped} devices of {self.name} could not be placed and are left out."
+            count = counted(skipped, "device")
+            text = f"{count} of {self.name} could not be placed here: left out."
             notes.append(printable(text))
         return replace(self.base, devices=tuple(self.devices.values()), notes=tuple(notes))
 

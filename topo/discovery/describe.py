@@ -26,7 +26,7 @@ from topo.discovery.machine import (
 )
 from topo.discovery.pci import read_address, short_address
 from topo.errors import ExchangeError, Finding
-from topo.phrases import did_you_mean, listed, number_ranges, ranges
+from topo.phrases import counted, did_you_mean, listed, number_ranges, ranges
 from topo.units import spell_rate
 
 Plain = dict[str, Any]
@@ -337,7 +337,8 @@ def _fabric(device: DiscoveredDevice, part: Part | None, cables: Iterable[Discov
 
 _USUAL_DRIVE_LINK: Final = DiscoveredLink(3, 4, evidence="speed guessed: edit it")
 _INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
-_GUESSED_PORT: Final = "ethernet 100 Gb/s"  # where a card's ports are unknown: something must end
+_GUESSED_RATE: Final = 100e9  # bits/s, where a card's ports are unknown: something must end
+_GUESSED_PORT: Final = "ethernet 100 Gb/s"
 
 
 def with_drive_links(machine: Machine) -> Machine:
@@ -357,8 +358,8 @@ def with_drive_links(machine: Machine) -> Machine:
             return machine
     finding = Finding(
         "guessed-speed",
-        f"no link here has a known speed: {_USUAL_DRIVE_LINK.cable} for {len(drives)} drives "
-        "is a guess",
+        f"no link here has a known speed: {_USUAL_DRIVE_LINK.cable} for "
+        f"{counted(len(drives), 'drive')} is a guess",
         severity="note",
         help="write the speed of the drives' links in the YAML",
     )
@@ -496,8 +497,16 @@ def _storage_cards(
 
 
 def fastest_cards(cards: Sequence[DiscoveredDevice]) -> list[DiscoveredDevice]:
-    """Return the cards with the most bits/s over all of their ports, as told or of their parts."""
-    rates = [sum(rate or 0.0 for rate in port_rates(card)) for card in cards]
+    """Return the cards with the most bits/s over all of their ports, as told or of their parts.
+
+    One that can do RDMA counts as what is guessed of it where its rate is not known: it is no
+    card for management.
+    """
+    rates = [
+        sum(rate or 0.0 for rate in port_rates(card))
+        or (_GUESSED_RATE if card.rdma or card.network == "infiniband" else 0.0)
+        for card in cards
+    ]
     return [card for card, rate in zip(cards, rates, strict=True) if rate == max(rates)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,32 +14,42 @@ from topo.discovery.machine import (
     Machine,
     bundle,
 )
+from topo.phrases import counted
 
 if TYPE_CHECKING:
-    from topo.discovery.matching import Matches
+    from topo.discovery.matching import Pair
 
 _UNKNOWN: Final = "nvlink unknown"
 _PAIR: Final = 2
 
 
-def with_ends_of_links(source: Machine, machine: Machine, matches: Matches) -> Machine:
+def with_ends_of_links(
+    source: Machine, machine: Machine, pairs: Sequence[Pair]
+) -> tuple[Machine, tuple[Pair, ...]]:
     """Return a source of `gpu_links` with cables to what they lead to in the machine.
 
     An address that is no GPU's is an NVSwitch's. Where no address is told, links lead to the
     NVSwitch that the machine shows, or, of two GPUs alone with as many links, to each other;
-    otherwise that stays open, and no cable comes of it.
+    otherwise that stays open, and no cable comes of it. Nor does one where the source leaves a GPU
+    of the machine out.
 
     Parameters
     ----------
     source, machine
         The source, and the machine that it is laid beside.
-    matches
-        Which GPU is which; gets the pair of NVSwitches, where both have one.
+    pairs
+        Which GPU is which.
+
+    Returns
+    -------
+    tuple
+        The source, and the pair of NVSwitches where both have one.
     """
-    first_of = {second: first for first, second in reversed(matches.pairs)}
-    active = [links for links in source.gpu_links if links.active and links.gpu in first_of]
-    if not active:
-        return source
+    first_of = {second: first for first, second in reversed(pairs)}
+    told = [links for links in source.gpu_links if links.gpu in first_of]
+    active = [links for links in told if links.active]
+    if not active or len(told) < len(machine.of_kind("gpu")):
+        return source, ()
     address_of = {gpu.id: gpu.pci for gpu in machine.of_kind("gpu")}
     gpu_at = {
         address: links.gpu
@@ -59,12 +69,11 @@ def with_ends_of_links(source: Machine, machine: Machine, matches: Matches) -> M
     ):
         cables = [_cable(active[0], active[1].gpu, active[0].active)]
     else:
-        return source
-    if shown:
-        matches.add([(shown[0].id, switch.id)])
+        return source, ()
     has_switch = any(cable.b == switch.id for cable in cables)
     devices = (*source.devices, switch) if has_switch else source.devices
-    return replace(source, devices=devices, cables=tuple(cables), fabric_known=True)
+    with_cables = replace(source, devices=devices, cables=tuple(cables), fabric_known=True)
+    return with_cables, ((shown[0].id, switch.id),) if shown else ()
 
 
 def _by_address(
@@ -89,5 +98,5 @@ def _by_address(
 
 def _cable(links: GpuLinks, end: str, count: int) -> DiscoveredCable:
     return DiscoveredCable(
-        links.gpu, end, bundle(count, links.medium or _UNKNOWN), f"{count} NVLinks up"
+        links.gpu, end, bundle(count, links.medium or _UNKNOWN), f"{counted(count, 'NVLink')} up"
     )

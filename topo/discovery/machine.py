@@ -87,6 +87,10 @@ class DiscoveredDevice(HasKind):
         What a topology file called it that this source was exported from.
     host
         Which of several hosts it is in; empty where the source is of one.
+    index
+        The number that its vendor's tools give a GPU, where the source tells no address.
+    is_host_size
+        Whether a memory's size is what the host says that it has, and its NUMA nodes say less.
     """
 
     id: str
@@ -107,6 +111,8 @@ class DiscoveredDevice(HasKind):
     notices: tuple[str, ...] = ()
     name: str = ""
     host: str = ""
+    index: int | None = None
+    is_host_size: bool = False
 
 
 @dataclass(frozen=True, slots=True)

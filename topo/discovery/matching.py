@@ -17,7 +17,6 @@ from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS, Kind
 from topo.discovery.describe import file_title
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine, ancestors, numa_of
-from topo.discovery.numa import HOST_TELLS
 from topo.discovery.pci import address_key, card_of
 from topo.records import dataclass
 
@@ -77,6 +76,7 @@ def match(first: Machine, second: Machine) -> Matches:
     matches.add(pairs)
     matches.add(_by_key(first.of_kind("gpu"), second.of_kind("gpu"), lambda gpu: gpu.pci))
     _match_by_order(matches, (first, second), ("gpu",), "GPUs", lambda gpus: [gpus])
+    _match_by_index(matches, first, second)
     # Sources tell different functions of a card.
     matches.add(
         _by_key(
@@ -190,6 +190,21 @@ def _match_by_order(
         if addressed:
             matches.strange.append(words)
         return
+
+
+def _match_by_index(matches: Matches, first: Machine, second: Machine) -> None:
+    """Match those GPUs of a source of facts that it has only numbers of: ``nvlink -i 3``."""
+    unmatched = _unmatched(matches, (first, second), ("gpu",))[1] if second.tells_only else []
+    gpus = _sorted(list(first.of_kind("gpu")))
+    pairs = [
+        (gpus[gpu.index].id, gpu.id)
+        for gpu in unmatched
+        if gpu.index is not None and gpu.index < len(gpus)
+    ]
+    if pairs:
+        matches.add(pairs)
+        name = file_title(second.file)
+        matches.notes.append(f"GPUs were matched by their numbers: {name} has no addresses.")
 
 
 def _match_alike(
@@ -425,7 +440,7 @@ def _of_devices(pair: _Devices, sources: tuple[_Source, _Source]) -> Iterator[Di
             yield Difference("NUMA node", ids, first_text, second_text)
     facts = dict(first.facts), dict(second.facts)
     for key in _COMPARED:
-        if key not in facts[0] or key not in facts[1] or first.evidence.startswith(HOST_TELLS):
+        if key not in facts[0] or key not in facts[1] or first.is_host_size:
             continue  # of nodes that tell less, other sources tell no more
         if _values_differ(facts[0][key], facts[1][key]):
             yield Difference(key, ids, facts[0][key], facts[1][key])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from topo.catalogue.identities import architecture_named, processor_named
+from topo.catalogue.identities import architecture_named, processor, processor_named
 from topo.catalogue.parts import catalogue
 from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
 from topo.graph import components
@@ -20,8 +20,6 @@ from topo.records import dataclass
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")
 _LONGEST_NAME: Final = 24
-# How the evidence of a memory begins whose nodes tell less than the host as a whole.
-HOST_TELLS: Final = "the host tells its size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +124,21 @@ def hosts_of(
         split=frozenset(cpu.id for cpu in cpus if len(cpu.numa) > 1),
         forwards=forwards,
     )
+
+
+def with_generation(name: str, vendor: str, family: str, model: str) -> str:
+    """Return a CPU's name with its generation by CPUID where it has no number, as in a cloud.
+
+    Examples
+    --------
+    >>> with_generation("Intel(R) Xeon(R) CPU @ 2.00GHz", "GenuineIntel", "6", "143")
+    'Intel Xeon (Sapphire Rapids)'
+    """
+    plain = " ".join(_NOISE.sub(" ", name).split())
+    if re.search(r"[\d(]", plain) or not (family.isdecimal() and model.isdecimal()):
+        return name
+    cpu = processor(vendor, int(family[:4]), int(model[:4]))
+    return f"{plain} ({cpu.title[1]})" if cpu is not None and cpu.title[1] else name
 
 
 def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:

@@ -11,12 +11,13 @@ from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS
 from topo.discovery.describe import larger_slot, part_of
 from topo.errors import Finding, Severity
-from topo.phrases import and_more
+from topo.phrases import and_more, counted
 
 if TYPE_CHECKING:
     from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, Machine
 
 _MUCH: Final = 4  # times slower than what hangs below: a placeholder, no link
+_LAST_PLACEHOLDER: Final = 3  # PCIe generation; who says more has read it of a link
 _USUAL_SPEEDS: Final = (1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800, 1600)  # Gb/s
 _FASTEST: Final = max(_USUAL_SPEEDS)
 _VIRTUAL_FROM: Final = 4  # GPUs with links of their own and no switch at all
@@ -76,7 +77,8 @@ def _unknown_links(machine: Machine) -> Iterator[Finding]:
         if device.pci and device.link is not None and _rate(device.link) is None
     ]
     if devices:
-        message = f"speed or width of {len(devices)} PCIe links is not told: {_names(devices)}"
+        count = counted(len(devices), "PCIe link")
+        message = f"speed or width of {count} is not told: {_names(devices)}"
         help = "they are `unknown` in the YAML, and never the limit until you fill them in"
         yield Finding("empty-link", message, severity="note", help=help)
 
@@ -90,7 +92,9 @@ def _placeholders(machine: Machine) -> Iterator[Finding]:
         device
         for device in machine.devices
         if (rate := _rate(device.link)) is not None
-        and not (device.link and device.link.is_of_both_ends)
+        and device.link is not None
+        and not device.link.is_of_both_ends
+        and (device.link.generation or 0) <= _LAST_PLACEHOLDER
         and rate * _MUCH <= fastest_below.get(device.id, 0.0) + 1e-9
     ]
     if slow:
@@ -190,8 +194,8 @@ def _unknown_places(machine: Machine) -> Iterator[Finding]:
     }
     devices = [device for device in machine.devices if device.parent in places]
     if devices and len(machine.of_kind("cpu")) > 1:
-        message = f"{_names(devices)}: nothing tells which CPU they are near"
-        help = "the YAML joins them to every CPU by unknown links; put them under the right one"
+        message = f"{_names(devices)}: which CPU is near is not told"
+        help = "the YAML has unknown links to every CPU there: put it under the right one"
         yield Finding("numa-unknown", message, severity="warning", help=help)
 
 

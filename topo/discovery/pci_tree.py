@@ -26,7 +26,7 @@ from topo.catalogue.parts import catalogue
 from topo.discovery import pci
 from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable, unknown_place
 from topo.errors import Finding, Severity
-from topo.phrases import and_more
+from topo.phrases import and_more, counted
 from topo.records import dataclass
 
 _NVSWITCH: Final = "nvswitch"
@@ -39,7 +39,12 @@ _VIRTUAL_FUNCTION: Final = "virtual function"
 _HIDDEN_FROM: Final = 4  # GPUs without any port above them
 # What can be odd about links: code, severity, help.
 _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
-    ("idle-link", "warning", "the better was taken: a link at rest slows down"),
+    ("link-at-rest", "note", "the better was taken: a GPU that saves power slows its link down"),
+    (
+        "idle-link",
+        "warning",
+        "the better was taken where known: is it at rest, or trained down?",
+    ),
     (
         "trained-down",
         "warning",
@@ -248,7 +253,9 @@ class _Tree:
                     oddities["idle-link"] = f"2.5 GT/s now, and the part can {speed}"
                 link = replace(link, generation=best, evidence=f"{link.evidence}; at rest")
         for code, words in oddities.items():
-            self.odd_links.setdefault(code, []).append((function.name, words))
+            is_rest = code == "idle-link" and kind == "gpu" and link.generation is not None
+            of_code = self.odd_links.setdefault("link-at-rest" if is_rest else code, [])
+            of_code.append((function.name, words))
         return link
 
     # --- devices --------------------------------------------------------------------------------
@@ -330,7 +337,7 @@ class _Tree:
             part="nvswitch-unknown",
             pci=tuple(dict.fromkeys(chip.address for chip in chips if chip.address)),
             facts=(("chips", str(len(chips))),),
-            evidence=f"{len(chips)} NVSwitch functions on the PCI bus",
+            evidence=f"{counted(len(chips), 'NVSwitch function')} on the PCI bus",
         )
         return (device,)
 
@@ -348,13 +355,12 @@ class _Tree:
             help = "both devices were taken, the second without its address"
             yield Finding("address-again", message, severity="warning", help=help)
         if self.virtual:
-            count = len(self.virtual)
-            message = f"{count} virtual functions were left out: {_shown(self.virtual)}"
+            count = counted(len(self.virtual), "virtual function")
+            message = f"left out: {count}: {_shown(self.virtual)}"
             yield Finding("virtual-functions", message, severity="note")
         if self.classless:
-            count = len(self.classless)
-            message = f"{count} PCI devices have no class and were left out: "
-            message += _shown(self.classless)
+            count = counted(len(self.classless), "PCI device")
+            message = f"left out: {count} without a class: {_shown(self.classless)}"
             help = "add them to the YAML by hand"
             yield Finding("unclassified-device", message, severity="warning", help=help)
         elif self.nameless:
@@ -393,7 +399,7 @@ def hidden_ports(functions: Sequence[pci.Function], placeless: str = "\0") -> tu
 
 
 def _shown(functions: list[pci.Function]) -> str:
-    return and_more([function.name for function in functions])
+    return and_more(list(dict.fromkeys(function.name for function in functions)))
 
 
 def _bus(function: pci.Function) -> str:

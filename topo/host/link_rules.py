@@ -39,6 +39,7 @@ _AMD: Final = "1002"
 def links(setup: Setup) -> Checked:
     """Links that run below what both ends can."""
     below: dict[str, str] = {}
+    perhaps_resting: set[str] = set()
     at_rest: list[str] = []
     untold: list[str] = []
     seen = 0
@@ -55,11 +56,14 @@ def links(setup: Setup) -> Checked:
         seen += 1
         wired = setup.state.wired_lanes.get(card_of(state.function.address), best.lanes)
         best = replace(best, lanes=min(filter(None, (best.lanes, wired)), default=None))
-        slower = now.generation < (best.generation or 0)
-        if slower and now.generation == _AT_REST and _may_rest(setup, device, state):
-            at_rest.append(device)
-            slower = False
-        if slower or now.lanes < (best.lanes or 0):
+        slower, narrower = now.generation < (best.generation or 0), now.lanes < (best.lanes or 0)
+        if slower and _may_rest(setup, device, state):
+            if now.generation == _AT_REST:
+                at_rest.append(device)
+                slower = False
+            elif not narrower:
+                perhaps_resting.add(device)
+        if slower or narrower:
             real = LinkSpeed(now.generation if slower else best.generation, now.lanes)
             below[device] = f"{real}, and both ends can {best}"
             changes[device] = (
@@ -69,7 +73,7 @@ def links(setup: Setup) -> Checked:
     problems = [
         Problem(
             "link-below-both-ends",
-            "warning",
+            "note" if perhaps_resting.issuperset(group) else "warning",
             f"{names_of(group)}: {words}",
             "look at the riser, the seating, the slot's setting in the firmware, and how many "
             "lanes the board wires there (`dmidecode -t slot`); a device that saves power trains "

@@ -14,7 +14,7 @@ from typing import Final
 
 from topo.catalogue.parts import catalogue
 
-_SHORTEST_NAME: Final = 3  # a shorter word is everywhere
+_SHORTEST_NAME: Final = 3  # a shorter word is everywhere, and replaced behind a label alone
 _SHORTEST_SERIAL: Final = 6  # where no label says that it is one
 # Names of hosts and users that tell nothing, and that tools' own words are made of.
 _ORDINARY: Final = frozenset(
@@ -85,7 +85,7 @@ class StandIns:
     def __init__(self, names: Iterable[str] = (), serials: Iterable[str] = ()) -> None:
         self._given: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
-        known = [(name, "name") for name in names if _is_telling(name)]
+        known = [(name, "name") for name in names if name and _is_telling(name)]
         known += [
             (serial.strip(), "serial")
             for serial in serials
@@ -95,7 +95,8 @@ class StandIns:
         for text, sort in sorted(self._sort_of.items()):
             self._of(sort, text, lambda number, sort=sort: f"{sort}{number}")  # type: ignore[misc]
         longest_first = sorted(self._sort_of, key=lambda text: (-len(text), text))
-        words = "|".join(re.escape(text) for text in longest_first)
+        long = [text for text in longest_first if len(text) >= _SHORTEST_NAME]
+        words = "|".join(re.escape(text) for text in long) or r"(?!)"
         self._known = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def replaced(self, text: str) -> str:
@@ -106,8 +107,7 @@ class StandIns:
         )
         text = _LABELLED.sub(self._labelled, self._with_columns(text))
         text = _QUOTED.sub(self._labelled, text)
-        if self._sort_of:
-            text = self._known.sub(lambda match: self._word(match[0]), text)
+        text = self._known.sub(lambda match: self._word(match[0]), text)
         return _FORMS.sub(self._formed, text)
 
     def route_replaced(self, table: str) -> str:
@@ -129,7 +129,8 @@ class StandIns:
 
     def _labelled(self, match: re.Match[str]) -> str:
         value = match[2]
-        return f"{match[1]}{self._serial(value)}{match[3]}" if _is_serial(value) else match[0]
+        is_telling = _is_serial(value) or value.strip().lower() in self._sort_of
+        return f"{match[1]}{self._serial(value)}{match[3]}" if is_telling else match[0]
 
     def _with_columns(self, text: str) -> str:
         """Return a table with stand-ins in its column `SN`."""
@@ -272,7 +273,7 @@ class StandIns:
 def _is_telling(name: str) -> bool:
     """Whether a name of a host or user is one to replace."""
     is_ordinary = name.lower() in _ORDINARY or name.lower() in _hardware_words()
-    return len(name) >= _SHORTEST_NAME and not is_ordinary and not name.isdecimal()
+    return not is_ordinary and not name.isdecimal()
 
 
 @cache

@@ -240,8 +240,7 @@ def _notes(
             )
             yield Finding("measured-again", message, severity="note", place=old.place)
     if unmapped:
-        count = f"{len(unmapped)} results have" if len(unmapped) > 1 else "1 result has"
-        message = f"{count} no place on this machine"
+        message = f"without a place on this machine: {counted(len(unmapped), 'result')}"
         yield Finding("not-mapped", message, severity="note", notes=tuple(unmapped))
     if lines and not lines[0].date:
         message = "the result does not tell when it was measured"

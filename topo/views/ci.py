@@ -92,7 +92,7 @@ def sarif(files: Sequence[CheckedFile]) -> dict[str, Any]:
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": finding.severity,  # its words are SARIF's
-            "message": {"text": _text(finding)},
+            "message": {"text": _message(_text(finding))},
             "locations": [{"physicalLocation": _location(checked, finding)}],
         }
         for checked in files
@@ -102,9 +102,14 @@ def sarif(files: Sequence[CheckedFile]) -> dict[str, Any]:
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
+def _message(text: str) -> str:
+    """Return a message string, in which a single brace would be a placeholder (3.11.5)."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def _rule(code: str) -> dict[str, Any]:
     page = page_of(code)
-    help = {"help": {"text": page.text}} if page else {}
+    help = {"help": {"text": _message(page.text)}} if page else {}
     return {"id": code, "shortDescription": {"text": code.replace("-", " ")}, **help}
 
 

@@ -56,6 +56,7 @@ def read(data: bytes, name: str) -> Machine:
                 gpu_named(model) or "gpu-unknown",
                 pci=(address,) if address else (),
                 evidence=model,
+                index=number,
             )
             for number, (model, address) in models.items()
         ),

@@ -16,7 +16,7 @@ from topo.catalogue.parts import catalogue
 from topo.discovery.describe import with_nvswitch_links
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
-from topo.discovery.numa import Hosts, Package, hosts_of
+from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
@@ -264,7 +264,9 @@ def _hosts(file: HwlocFile) -> Hosts:
 
     def model(package: Object) -> str:
         infos = file.machine.infos | package.infos
-        return infos.get("CPUModel", "") or infos.get("CPUVendor", "")
+        name = infos.get("CPUModel", "") or infos.get("CPUVendor", "")
+        numbers = (infos.get(f"CPU{key}", "") for key in ("Vendor", "FamilyNumber", "ModelNumber"))
+        return with_generation(name, *numbers)
 
     packages = [
         Package(frozenset(package.nodes()), model(package)) for package in file.objects("Package")

@@ -32,7 +32,7 @@ from topo.discovery.machine import (
 from topo.discovery.pci import NAME_ATTRIBUTE, Function, HostBridge, generation_of, read_address
 from topo.discovery.pci_tree import devices_of
 from topo.errors import ExchangeError, Finding
-from topo.phrases import and_more
+from topo.phrases import and_more, counted
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -243,17 +243,20 @@ class _Reader:
             message = f"version `{printable(version)}` is none that NCCL or RCCL write"
             yield Finding("nccl-version", message, severity="warning")
         if self.repeated:
-            message = f"PCI addresses stand several times: {and_more(self.repeated)}"
+            message = (
+                f"PCI addresses stand several times: {and_more(list(dict.fromkeys(self.repeated)))}"
+            )
             help = "switches were taken as different ones, devices once"
             yield Finding("address-again", message, severity="warning", help=help)
         unclassified = [address for address, _ in self.places]
         software = [name for name in self.left_out if name not in unclassified]
         if software:
-            message = f"{len(software)} software interfaces were left out: {and_more(software)}"
+            count = counted(len(software), "software interface")
+            message = f"left out: {count}: {and_more(software)}"
             yield Finding("virtual-interfaces", message, severity="note")
         if unclassified:
-            message = f"{len(unclassified)} PCI devices have no class and were left out: "
-            message += and_more(unclassified)
+            count = counted(len(unclassified), "PCI device")
+            message = f"left out: {count} without a class: {and_more(unclassified)}"
             help = "add them to the YAML by hand, or dump the file on the machine itself"
             yield Finding("unclassified-device", message, severity="warning", help=help)
         virtual = [key for key, facts in self.facts.items() if "virtual" in facts]

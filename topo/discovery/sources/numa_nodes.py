@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from topo.discovery.foreign import read_json, read_lines
 from topo.discovery.machine import Machine, printable
-from topo.discovery.numa import Package, hosts_of
+from topo.discovery.numa import Package, hosts_of, with_generation
 from topo.errors import ExchangeError, Finding
 from topo.graph import components
 from topo.records import dataclass
@@ -28,7 +28,8 @@ _SIZE: Final = re.compile(rf"{_BEFORE}node (\d{{1,4}}) size:\s*(\d{{1,10}}) MB")
 _COLUMNS: Final = re.compile(rf"{_BEFORE}node((?:\s+\d{{1,4}})+)\s*")
 _ROW: Final = re.compile(rf"{_BEFORE}(\d{{1,4}}):((?:\s+\d{{1,5}})+)\s*")
 _KEY: Final = re.compile(
-    rf"{_BEFORE}(Model name|Socket\(s\)|NUMA node\(s\)|NUMA node(\d{{1,4}}) CPU\(s\)):\s*(.*)"
+    rf"{_BEFORE}(Model name|Vendor ID|CPU family|Model|Socket\(s\)|NUMA node\(s\)"
+    r"|NUMA node(\d{1,4}) CPU\(s\)):\s*(.*)"
 )
 _MOST_NODES, _MOST_SOCKETS, _DEEPEST = 128, 16, 16
 _SMALL: Final = re.compile(r"\d{1,3}")
@@ -41,8 +42,14 @@ class _Nodes:
     with_cpus: dict[int, bool] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     distances: dict[tuple[int, int], int] = field(default_factory=dict)
-    model: str = ""
+    cpu: dict[str, str] = field(default_factory=dict)  # by lscpu's words
     sockets: int = 0
+
+    @property
+    def model(self) -> str:
+        """The CPU's name, with its generation where the name has no number."""
+        words = ("Model name", "Vendor ID", "CPU family", "Model")
+        return with_generation(*(self.cpu.get(word, "") for word in words))
 
     @property
     def nodes(self) -> dict[int, int | None]:
@@ -110,10 +117,10 @@ def _read(lines: Iterable[str]) -> _Nodes:
             key, node, text = match[1], match[2], match[3].strip()
             if node is not None:
                 text_nodes.with_cpus.setdefault(int(node), bool(text))
-            elif key == "Model name":
-                text_nodes.model = text_nodes.model or printable(text)
             elif key == "Socket(s)" and _SMALL.fullmatch(text):
                 text_nodes.sockets = text_nodes.sockets or int(text)
+            elif text:
+                text_nodes.cpu.setdefault(key, printable(text))
     return text_nodes
 
 

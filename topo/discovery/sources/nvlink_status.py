@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -67,12 +67,16 @@ def read(data: bytes, name: str) -> Machine:
         file=name,
         devices=tuple(
             DiscoveredDevice(
-                f"gpu {number}", "gpu", gpu_named(gpu.name) or "gpu-unknown", evidence=gpu.name
+                f"gpu {number}",
+                "gpu",
+                gpu_named(gpu.name) or "gpu-unknown",
+                evidence=gpu.name,
+                index=number,
             )
             for number, gpu in gpus.items()
         ),
         gpu_links=links,
-        findings=tuple(_findings(links)),
+        findings=tuple(_findings(dict(zip(gpus, links, strict=True)))),
         tells_only="the NVLinks of its GPUs",
     )
 
@@ -105,13 +109,13 @@ def _links(number: int, gpu: _Gpu) -> GpuLinks:
     return GpuLinks(f"gpu {number}", active, medium, tuple(sorted(counts.items())))
 
 
-def _findings(links_of_gpus: Sequence[GpuLinks]) -> Iterator[Finding]:
+def _findings(links_of: Mapping[int, GpuLinks]) -> Iterator[Finding]:
     """Yield that GPUs have fewer links up than others."""
-    most = max(links.active for links in links_of_gpus)
+    most = max(links.active for links in links_of.values())
     fewer: dict[int, list[int]] = {}
-    for links in links_of_gpus:
+    for number, links in links_of.items():
         if links.active < most:
-            fewer.setdefault(links.active, []).append(int(links.gpu.removeprefix("gpu ")))
+            fewer.setdefault(links.active, []).append(number)
     for active, numbers in sorted(fewer.items()):
         message = (
             f"{counted(active, 'NVLink')} of GPU {number_ranges(numbers)} up, {most} of others"

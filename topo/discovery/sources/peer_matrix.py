@@ -57,6 +57,7 @@ def read(data: bytes, name: str) -> Machine:
                 f"gpu {number}",
                 "gpu",
                 "gpu-unknown",
+                index=number,
                 facts=(("p2p", "no"),) if number in unable else (),
             )
             for number in numbers

@@ -17,7 +17,7 @@ from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA
 from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
-from topo.discovery.numa import HOST_TELLS, Hosts, Package, hosts_of
+from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -30,7 +30,7 @@ from topo.discovery.pci import (
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.discovery.sources.config_space import config_links, config_redirects
 from topo.errors import ExchangeError, Finding
-from topo.phrases import and_more
+from topo.phrases import and_more, counted
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ _NVME: Final = "/sys/class/nvme"
 
 _MEMORY: Final = re.compile(r"MemTotal:\s*(\d{1,15})\s*kB")
 _MODEL: Final = re.compile(r"(?m)^(?:model name|cpu model|cpu)\s*:\s*(\S.*)$")
+_CPUID: Final = re.compile(r"(?m)^(vendor_id|cpu family|model)\s*:\s*(\w{1,20})\s*$")
 _GPU_NODE: Final = re.compile(r"Node:\s*(\d{1,4})\b")
 _ROOT: Final = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})", re.IGNORECASE)
 _RATE: Final = re.compile(r"(\d{1,8}(?:\.\d{0,7})?) Gb/sec")
@@ -177,13 +178,18 @@ def read_processors(tree: FileTree) -> Processors:
         package = tree.text(f"{_CPUS}/cpu{cpu}/topology/physical_package_id")
         if package.isdecimal() and cpu in node_of:
             packages.setdefault(package, set()).add(node_of[cpu])
-    model = _MODEL.search(tree.text("/proc/cpuinfo"))
+    text = tree.text("/proc/cpuinfo")
+    named, numbers = _MODEL.search(text), dict(_CPUID.findall(text.partition("\n\n")[0]))
+    model = with_generation(
+        named[1].strip() if named else "",
+        *(numbers.get(key, "") for key in ("vendor_id", "cpu family", "model")),
+    )
     sockets = [Package(frozenset(overlapped)) for overlapped in packages.values()]
-    hosts = hosts_of(nodes, sockets, model[1].strip() if model else "")
+    hosts = hosts_of(nodes, sockets, model)
     if is_more and of_nodes:
-        evidence = f"{HOST_TELLS}, and its NUMA nodes {of_nodes / 1e9:.4g} GB"
+        evidence = f"the host tells its size, and its NUMA nodes {of_nodes / 1e9:.4g} GB"
         devices = (
-            replace(device, evidence=evidence) if device.kind == "memory" else device
+            replace(device, evidence=evidence, is_host_size=True) if device.is_memory else device
             for device in hosts.devices
         )
         hosts = replace(hosts, devices=tuple(devices))
@@ -380,7 +386,7 @@ def _targets(
     if not paths:
         return [], [], []
     if not cards:
-        message = f"{len(paths)} NVMe-oF targets, and no network card to reach them by: left out"
+        message = f"no network card leads to {counted(len(paths), 'NVMe-oF target')}: left out"
         return [], [], [Finding("target-without-card", message, severity="warning")]
     card_of_end = _cards_by_ends(tree, cards)
     targets, cables, guessed = list[DiscoveredDevice](), list[DiscoveredCable](), list[str]()
