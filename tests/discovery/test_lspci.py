@@ -232,14 +232,24 @@ NAMES = """\
 """
 
 
+def test_storage_is_guessed_at_infiniband_of_unknown_rate_before_a_slow_port():
+    plain = '{0} "Class" "Mellanox" "Device {1}" -r00\n'
+    text = plain.format("01:00.0", "9999").replace("Class", "Infiniband controller")
+    text += (
+        plain.format("02:00.0", "9998")
+        .replace("Class", "Ethernet controller")
+        .replace("Device 9998", "Gigabit card")
+    )
+    gpu = '03:00.0 "3D controller" "NVIDIA Corporation" "AD104GL [L4]" -r00\n'
+    assert "storage -- nic0: ethernet 100 Gb/s" in read(text + gpu).yaml
+
+
 def test_names_tell_drives_and_the_speed_of_ports():
     found = read(NAMES.replace(" SSD CM7", " Ethernet card") + "")
     assert [card.ports for card in found.machine.of_kind("nic")][1] == (1e9,)
     ends = {cable.partition(":")[0].strip(" -") for cable in found.yaml.splitlines()}
     assert "storage -- nic0" in ends
     assert "storage -- nic1" not in ends
-    infiniband = NAMES.replace("MT27800 Family [ConnectX-5]", "InfiniBand card")
-    assert "storage -- nic0" in read(infiniband).yaml  # of unknown rate, before one of 1 Gb/s
     assert [drive.pci for drive in read(NAMES).machine.of_kind("nvme")] == [("0000:04:00.0",)]
 
 
