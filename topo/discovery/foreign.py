@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 
+BEFORE: Final = r"[\s>|]*"  # what people's quoting leaves before a line of a tool, in a pattern
 _LARGEST_TEXT: Final = 8 * 2**20
 _LONGEST_LINE: Final = 100_000
 _BEGINNING: Final = 65536
@@ -100,6 +101,17 @@ def unquoted(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
     marked = sum(line.lstrip(" ").startswith(">") for line in lines)
     return _QUOTE.sub("", text) if marked * 2 > len(lines) else text
+
+
+def nothing_there(message: str, help: str) -> ExchangeError:
+    """Return the error that a text has nothing of what it was taken for in it."""
+    return ExchangeError(Finding("nothing-there", message, help=help))
+
+
+def json_in(lines: list[str], name: str, command: str) -> Any:
+    """Return what a text of JSON holds, as `read_json` does; `None` for any other text."""
+    first = next((line.strip() for line in lines if line.strip()), "")
+    return read_json(lines, name, command) if first[:1] in ("{", "[") else None
 
 
 def read_json(lines: list[str], name: str, command: str) -> Any:

@@ -1,4 +1,4 @@
-"""Where NVLinks lead of which a source knows the number, and at most an address at the far end."""
+"""Where NVLinks lead: of a source that knows their number alone, or an NVSwitch without any."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from topo.catalogue.parts import catalogue
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -14,6 +15,7 @@ from topo.discovery.machine import (
     Machine,
     bundle,
 )
+from topo.errors import Finding
 from topo.phrases import counted
 
 if TYPE_CHECKING:
@@ -100,3 +102,39 @@ def _cable(links: GpuLinks, end: str, count: int) -> DiscoveredCable:
     return DiscoveredCable(
         links.gpu, end, bundle(count, links.medium or _UNKNOWN), f"{counted(count, 'NVLink')} up"
     )
+
+
+def with_nvswitch_links(
+    devices: Sequence[DiscoveredDevice], cables: Sequence[DiscoveredCable] = ()
+) -> tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredCable, ...], tuple[Finding, ...]]:
+    """Return devices and cables with each NVSwitch joined to the GPUs, or left out, and findings.
+
+    Parameters
+    ----------
+    devices, cables
+        What the source tells. Where no cable leads to a switch that the PCI bus shows, every GPU
+        whose part has a fabric of its own gets all its links, which is how such machines are
+        built, and which is said.
+    """
+    ends = {end for cable in cables for end in (cable.a, cable.b)}
+    lost = [device for device in devices if device.kind == "nvswitch" and device.id not in ends]
+    if not lost:
+        return tuple(devices), tuple(cables), ()
+    guessed = []
+    for device in devices:
+        part = catalogue().parts.get(device.part)
+        fabric = part.fabric if part is not None else None
+        if device.kind != "gpu" or device.id in ends or fabric is None:
+            continue
+        if fabric.count and fabric.medium:
+            cable = bundle(fabric.count, fabric.medium)
+            evidence = "a guess: all links of the part"
+            guessed.append(DiscoveredCable(device.id, lost[0].id, cable, evidence))
+    if guessed:
+        message = f"NVSwitches are there, and their links are not told: {guessed[0].cable} a GPU"
+        help = "`nvidia-smi topo -m` counts the links; correct them in the YAML"
+        finding = Finding("guessed-nvlinks", f"{message} is a guess", severity="note", help=help)
+        return tuple(devices), (*cables, *guessed), (finding,)
+    message = "NVSwitches are there, and which GPUs have links to them is not told: left out"
+    finding = Finding("nvlinks-not-told", message, severity="warning")
+    return tuple(device for device in devices if device not in lost), tuple(cables), (finding,)

@@ -18,6 +18,7 @@ NUMA_LINK: Final = "numa-link"  # whatever joins NUMA nodes, in a medium of the 
 GPU_LINK: Final = "gpu-link"  # links between GPUs that the catalogue does not know
 MOST_GPUS: Final = 256  # that are read of one source
 _LONGEST: Final = 100
+_TERABYTE: Final = 1e12  # bytes, from which sizes are told in it
 _NOUNS: Final = {"ascend": "NPU", "gaudi": "accelerator"}  # what others call a GPU, by their part
 
 
@@ -279,6 +280,18 @@ def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:
 def bundle(count: int, cable: str) -> str:
     """Return so many cables of one sort as a topology file writes them: ``18x nvlink 4``."""
     return f"{count}x {cable}" if count > 1 else cable
+
+
+def size_fact(size: float, digits: int = 4) -> tuple[tuple[str, str], ...]:
+    """Return so many bytes as the fact ``size`` of a device; nothing where they are not known.
+
+    Examples
+    --------
+    >>> size_fact(3_840_755_982_336), size_fact(4e11, 2), size_fact(0)
+    ((('size', '3.841 TB'),), (('size', '400 GB'),), ())
+    """
+    scale, unit = (1e12, "TB") if size >= _TERABYTE else (1e9, "GB")
+    return (("size", f"{float(f'{size / scale:.{digits}g}'):g} {unit}"),) if size else ()
 
 
 def printable(text: str, longest: int = _LONGEST) -> str:

@@ -8,12 +8,20 @@ the operating system has for it: ``Intel(R) Xeon(R) Platinum 8480C``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from topo.catalogue.identities import architecture_named, processor, processor_named
 from topo.catalogue.parts import catalogue
-from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, printable
+from topo.discovery.machine import (
+    DiscoveredDevice,
+    DiscoveredLink,
+    DiscoveredPart,
+    printable,
+    unknown_place,
+)
+from topo.errors import Finding
 from topo.graph import components
 from topo.records import dataclass
 
@@ -139,6 +147,29 @@ def with_generation(name: str, vendor: str, family: str, model: str) -> str:
         return name
     cpu = processor(vendor, int(family[:4]), int(model[:4]))
     return f"{plain} ({cpu.title[1]})" if cpu is not None and cpu.title[1] else name
+
+
+def below_nodes(
+    gpus: Iterable[DiscoveredDevice], node_of: Mapping[str, int]
+) -> tuple[DiscoveredDevice, ...]:
+    """Return GPUs, by `id`, below the CPUs of their NUMA nodes, and before them these CPUs.
+
+    One whose node is not told is in a place of its own, where there are several nodes.
+    """
+    hosts = hosts_of(dict.fromkeys(sorted({*node_of.values()})))
+    placed, places = list[DiscoveredDevice](), list[DiscoveredDevice]()
+    for gpu in gpus:
+        cpu, node = hosts.place([node_of[gpu.id]] if gpu.id in node_of else [])
+        if not cpu:
+            places.append(unknown_place(f"place of {gpu.id}"))
+        placed.append(replace(gpu, parent=cpu or places[-1].id, node=node, link=DiscoveredLink()))
+    return (*hosts.devices, *places, *placed)
+
+
+def nodes_not_told(what: str, help: str) -> Finding:
+    """Return the finding that a source tells no NUMA node of several GPUs."""
+    message = f"the NUMA nodes of the {what} are not told: all were put under one CPU"
+    return Finding("numa-unknown", message, severity="warning", help=help)
 
 
 def cpu_part(model: str) -> tuple[str, DiscoveredPart | None]:

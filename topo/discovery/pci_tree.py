@@ -24,7 +24,13 @@ from topo.catalogue.identities import (
 from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
 from topo.discovery import pci
-from topo.discovery.machine import DiscoveredDevice, DiscoveredLink, printable, unknown_place
+from topo.discovery.machine import (
+    DiscoveredDevice,
+    DiscoveredLink,
+    printable,
+    size_fact,
+    unknown_place,
+)
 from topo.errors import Finding, Severity
 from topo.phrases import and_more, counted
 from topo.records import dataclass
@@ -237,10 +243,10 @@ class _Tree:
         usual = lanes or _USUAL_LANES.get(kind, _MOST_LANES)
         port = self.bridges.get(function.parent)
         link, oddities = pci.link_between(function, port, usual_lanes=usual)
-        told = pci.Function("") if port is None else port
-        at_rest = link.generation == 1 and not (function.link or function.most or told.most)
+        above = pci.Function("") if port is None else port
+        at_rest = link.generation == 1 and not (function.link or function.most or above.most)
         if at_rest:  # all that is told is what it does at the moment
-            ends = [part, switch_of(told.vendor, told.device)]
+            ends = [part, switch_of(above.vendor, above.device)]
             if kind == "pcie-switch":
                 ends[0] = switch_of(function.vendor, function.device)
             slots = [parts[end].slot for end in ends if end in parts]
@@ -301,7 +307,6 @@ class _Tree:
         self.device_of |= {function.id: first.id for function in functions}
         network = "infiniband" if first.code.startswith("0207") else ""
         size = first.size if kind in ("nvme", "cxl-memory") and first.size else 0
-        size_text = f"{size / 1e12:.4g} TB" if size >= 1e12 else f"{size / 1e9:.4g} GB"  # noqa: PLR2004
         return DiscoveredDevice(
             id=first.id,
             kind="dpu" if part.startswith("bluefield") else kind,
@@ -321,7 +326,7 @@ class _Tree:
             slot=printable(first.slot),
             ports=ports,
             network=next((function.network for function in functions if function.network), network),
-            facts=(("size", size_text),) if size else (),
+            facts=size_fact(size),
             evidence=_evidence(first),
         )
 

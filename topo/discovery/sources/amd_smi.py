@@ -8,10 +8,11 @@ ROCm/amdsmi, ``amdsmi_cli/amdsmi_commands.py``, ``topology``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any, Final
 
-from topo.discovery.foreign import read_json, read_lines
+from topo.discovery.foreign import json_in, nothing_there, read_lines
 from topo.discovery.machine import (
     MOST_GPUS,
     DiscoveredCable,
@@ -20,15 +21,16 @@ from topo.discovery.machine import (
     Machine,
     unknown_place,
 )
+from topo.discovery.numa import nodes_not_told
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
 
 _TITLE: Final = re.compile(r"\s*(WEIGHT|HOPS|LINK TYPE|ACCESS|[A-Z][A-Z -]{2,30}) TABLE\s*:")
 _HEADER: Final = re.compile(r"\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+")
 _PLACE: Final = "place"
 
-# The cells of each table by pair of addresses: `hops`, `link type`.
-_Cells = dict[str, dict[tuple[str, str], str]]
+_WEIGHT_OF_HOP: Final = 15  # Linux drivers/gpu/drm/amd/amdkfd/kfd_crat.h, KFD_CRAT_XGMI_WEIGHT
+# The cells of each table by pair of GPUs: `weight`, `hops`, `link type`.
+Cells = dict[str, dict[tuple[str, str], str]]
 
 
 def read(data: bytes, name: str) -> Machine:
@@ -36,46 +38,49 @@ def read(data: bytes, name: str) -> Machine:
 
     Raises an `ExchangeError` if there is no table of GPUs in it.
     """
-    is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{")
-    cells = _of_json(data, name) if is_json else _of_text(read_lines(data, name))
+    lines = read_lines(data, name)
+    root = json_in(lines, name, "amd-smi topology --json > topology.json")
+    cells = _of_text(lines) if root is None else _of_json(root)
     addresses = list(dict.fromkeys(row for table in cells.values() for row, _ in table))[:MOST_GPUS]
     if not addresses:
         message = f"`{name}` has no table of links between GPUs"
-        raise ExchangeError(Finding("nothing-there", message, help="run `amd-smi topology`"))
-
-    def cell(table: str, a: str, b: str) -> str:
-        pairs = cells.get(table, {})
-        return pairs.get((a, b)) or pairs.get((b, a), "")
-
+        raise nothing_there(message, "run `amd-smi topology`")
     gpus = [
         DiscoveredDevice(
             address, "gpu", "amd-instinct", parent=_PLACE, pci=(address,), link=DiscoveredLink()
         )
         for address in addresses
     ]
-    findings = []
-    if len(gpus) > 1:
-        message = "the NUMA nodes of the GPUs are not told: all were put under one CPU"
-        help = "lay `lspci -vvv` or `rocm-smi --showtoponuma` beside it: --and FILE"
-        findings.append(Finding("numa-unknown", message, severity="warning", help=help))
+    help = "lay `lspci -vvv` or `rocm-smi --showtoponuma` beside it: --and FILE"
     return Machine(
         kind="amd-smi",
         source="output of amd-smi topology",
         file=name,
         devices=(unknown_place(_PLACE), *gpus),
-        cables=tuple(  # of each pair that is one hop apart
-            DiscoveredCable(a, b, "xgmi unknown", "XGMI, one hop")
-            for a, b in combinations(addresses, 2)
-            if cell("link type", a, b).upper() == "XGMI" and cell("hops", a, b) in ("", "1")
-        ),
+        cables=tuple(xgmi_cables(cells, addresses)),
         notes=("amd-smi tells no switches, cards or NUMA nodes here: fill them in.",),
-        findings=tuple(findings),
+        findings=(nodes_not_told("GPUs", help),) if len(gpus) > 1 else (),
         fabric_known=bool(cells.get("link type")),
     )
 
 
-def _of_text(lines: list[str]) -> _Cells:
-    cells: _Cells = {}
+def xgmi_cables(cells: Cells, gpus: Iterable[str]) -> Iterator[DiscoveredCable]:
+    """Yield a cable for each pair of GPUs that is one hop of xGMI apart."""
+
+    def cell(table: str, a: str, b: str) -> str:
+        pairs = cells.get(table, {})
+        return pairs.get((a, b)) or pairs.get((b, a), "")
+
+    for a, b in combinations(gpus, 2):
+        weight = cell("weight", a, b)
+        is_near = not weight.isdecimal() or int(weight) <= _WEIGHT_OF_HOP
+        is_one_hop = is_near and cell("hops", a, b) in ("", "1")
+        if is_one_hop and cell("link type", a, b).upper() == "XGMI":
+            yield DiscoveredCable(a, b, "xgmi unknown", "XGMI, one hop")
+
+
+def _of_text(lines: list[str]) -> Cells:
+    cells: Cells = {}
     table, columns = "", list[str]()
     for line in lines:
         if title := _TITLE.match(line):
@@ -91,9 +96,8 @@ def _of_text(lines: list[str]) -> _Cells:
     return cells
 
 
-def _of_json(data: bytes, name: str) -> _Cells:
-    root = read_json(read_lines(data, name), name, "amd-smi topology --json > topology.json")
-    cells: _Cells = {"link type": {}, "hops": {}}
+def _of_json(root: Any) -> Cells:
+    cells: Cells = {"link type": {}, "hops": {}}
     for gpu in _objects(root):
         row = _address(gpu)
         for link in _objects(gpu.get("links")):
@@ -112,5 +116,6 @@ def _address(value: dict[str, Any]) -> str:
 def _objects(value: object) -> list[dict[str, Any]]:
     """Return the objects of a list, or of the only list in an object."""
     if isinstance(value, dict):
-        value = next((each for each in value.values() if isinstance(each, list)), [])
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+        value = next((inner for inner in value.values() if isinstance(inner, list)), [])
+    members = value if isinstance(value, list) else []
+    return [member for member in members if isinstance(member, dict)]

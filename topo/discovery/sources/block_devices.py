@@ -16,10 +16,9 @@ from itertools import chain
 from typing import Any, Final
 
 from topo.description.names import stem_of as numbered
-from topo.discovery.foreign import read_json, read_lines
+from topo.discovery.foreign import json_in, nothing_there, read_lines
 from topo.discovery.machine import Machine, printable
 from topo.discovery.sources.nvme_list import Drive, drive_device
-from topo.errors import ExchangeError, Finding
 
 _DRIVE: Final = re.compile(r"(?:/dev/)?(nvme\d{1,4})(?:c\d{1,4})?(n\d{1,4})")
 _HEADER: Final = re.compile(r"\s*(?:NAME|KNAME|PATH)\s+[A-Z].*")
@@ -40,10 +39,10 @@ def read(data: bytes, name: str) -> Machine:
     Raises an `ExchangeError` if none is in it, or the JSON is broken.
     """
     lines = read_lines(data, name)
+    root = json_in(lines, name, "lsblk -J -o NAME,MODEL,SIZE,TRAN")
     rows: Iterable[_Row]
-    if next((line.strip() for line in lines if line.strip()), "").startswith("{"):
-        root = read_json(lines, name, "lsblk -J -o NAME,MODEL,SIZE,TRAN")
-        rows = _flat(root.get("blockdevices") if isinstance(root, dict) else None)
+    if isinstance(root, dict):
+        rows = _flat(root.get("blockdevices"))
     else:
         pairs = ({key.lower(): text for key, text in _PAIR.findall(line)} for line in lines)
         rows = chain(pairs, _of_table(lines))
@@ -59,9 +58,8 @@ def read(data: bytes, name: str) -> Machine:
             drive.model = drive.model or printable(row.get("model", ""))
             drive.sizes.setdefault(match[1] + match[2], _bytes(row.get("size", "")))
     if not drives:
-        message = f"`{name}` names no NVMe drive"
         help = "run `lsblk -d -o NAME,MODEL,SIZE,TRAN`"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(f"`{name}` names no NVMe drive", help)
     return Machine(
         kind="lsblk",
         source="output of lsblk",

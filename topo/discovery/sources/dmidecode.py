@@ -16,8 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from topo.catalogue.parts import catalogue
-from topo.discovery.foreign import read_lines
-from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, Machine, printable
+from topo.discovery.foreign import BEFORE, nothing_there, read_lines
+from topo.discovery.machine import (
+    DiscoveredDevice,
+    DiscoveredPart,
+    Machine,
+    printable,
+    size_fact,
+)
 from topo.discovery.numa import cpu_part
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
@@ -25,10 +31,10 @@ from topo.phrases import and_more, counted, listed
 from topo.records import dataclass
 
 _TITLE: Final = re.compile(
-    r"[\s>|]*(Memory Device|System Slot Information|Processor Information)\s*"
+    rf"{BEFORE}(Memory Device|System Slot Information|Processor Information)\s*"
 )
-_OTHER_TITLE: Final = re.compile(r"[\s>|]*Handle 0x[0-9A-Fa-f]{1,8}, DMI type .*")
-_KEY: Final = re.compile(r"[\s>|]*([A-Z][A-Za-z() ]{1,40}?):\s*(\S.*)")
+_OTHER_TITLE: Final = re.compile(rf"{BEFORE}Handle 0x[0-9A-Fa-f]{{1,8}}, DMI type .*")
+_KEY: Final = re.compile(rf"{BEFORE}([A-Z][A-Za-z() ]{{1,40}}?):\s*(\S.*)")
 _SIZE: Final = re.compile(r"(\d{1,9}) ([kMGT])B")
 _SPEED: Final = re.compile(r"(\d{1,6}) (?:MT/s|MHz)")
 _SOCKETS: Final = tuple(  # in this order
@@ -47,7 +53,6 @@ _DIGITS: Final = re.compile(r"(?<![A-Z0-9])C(\d{1,2})D\d{1,2}(?![A-Z0-9])", re.I
 _WIDTH: Final = re.compile(r"x(\d{1,2}) PCI Express")
 _BINARY: Final = {"k": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SLOWEST: Final = {"ddr4": 1600, "ddr5": 3200}  # MT/s: what is below it is a clock
-_TERABYTE: Final = 1e12
 _SAME: Final = 2  # MT/s: 2933 and 2934 are one speed
 _MULTIPLEXED: Final = 8000  # MT/s, from which DDR5 is of modules that multiplex ranks
 _MOST, _MOST_SOCKETS = 4096, 16
@@ -76,21 +81,22 @@ def read(data: bytes, name: str) -> Machine:
     Raises an `ExchangeError` if there is none of them in it.
     """
     records = list(_records(read_lines(data, name)))[:_MOST]
-    told = {
-        title: [record for kind, record in records if kind == title]
-        for title in ("Memory Device", "System Slot Information", "Processor Information")
-    }
-    modules = [module for record in told["Memory Device"] if (module := _module(record))]
-    slots = _slots(told["System Slot Information"])
+    modules = [
+        module
+        for title, record in records
+        if title == "Memory Device" and (module := _module(record))
+    ]
+    slots = _slots(record for title, record in records if title == "System Slot Information")
     models = [
         record.get("Version", "")
-        for record in told["Processor Information"]
-        if "unpopulated" not in record.get("Status", "").lower()
+        for title, record in records
+        if title == "Processor Information"
+        and "unpopulated" not in record.get("Status", "").lower()
     ]
     if not (modules or slots or models):
         message = f"`{name}` has no memory module, no slot in use and no CPU"
         help = "run it as root: `sudo dmidecode -t slot,memory,processor`"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, help)
     by_socket = _by_socket(modules)
     if (by_socket and len(models) != len(by_socket)) or len(models) > _MOST_SOCKETS:
         models = [""] * len(by_socket)  # of a virtual machine, or which CPU has which is not told
@@ -105,7 +111,7 @@ def read(data: bytes, name: str) -> Machine:
         message = f"which channels the memory modules are in is not told: {and_more(places)}"
         help = "write `channels:` of each memory in the YAML, by the manual of the board"
         findings.append(Finding("channels-not-told", message, severity="note", help=help))
-    things = (("memory modules", modules), ("slots", slots), ("CPUs", models))
+    subjects = {"memory modules": modules, "slots": slots, "CPUs": models}
     return Machine(
         kind="dmidecode",
         source="output of dmidecode",
@@ -113,7 +119,7 @@ def read(data: bytes, name: str) -> Machine:
         devices=(*cpus, *memories),
         parts=parts,
         findings=tuple(findings),
-        tells_only=f"its {listed([words for words, there in things if there])}",
+        tells_only=f"its {listed([words for words, members in subjects.items() if members])}",
         slots=slots,
     )
 
@@ -162,8 +168,8 @@ def _module(record: dict[str, str]) -> Module | None:
 
 def _socket(text: str) -> str:
     """Return what a name says of the CPU: ``P1`` of ``P1-DIMMA1``."""
-    found = (pattern.search(text) for pattern in _SOCKETS)
-    return next((str(int(match[1])) for match in found if match), "")
+    matches = (pattern.search(text) for pattern in _SOCKETS)
+    return next((str(int(match[1])) for match in matches if match), "")
 
 
 def _channel(locator: str, bank: str) -> str:
@@ -203,7 +209,7 @@ def memory_of(id_: str, cpu: str, modules: Sequence[Module]) -> DiscoveredDevice
         if part != "memory-unknown":
             facts.append(("channels", str(channels)))
     size = sum(module.size for module in modules)
-    facts.append(("size", f"{size / 1e9:.4g} GB" if size < _TERABYTE else f"{size / 1e12:.4g} TB"))
+    facts += size_fact(size)
     evidence = f"{counted(len(modules), 'module')} of {listed(sorts).upper()}"
     evidence += f" at {speed} MT/s" if speed else ""
     if channels:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import nothing_there, read_lines
 from topo.discovery.machine import DiscoveredDevice, Machine, printable
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more
 
 _SETTINGS: Final = re.compile(r"\s*Settings for ([\w.@-]{1,64}):\s*")
@@ -36,7 +36,7 @@ def read(data: bytes, name: str) -> Machine:
     interfaces = {interface: values for interface, values in told.items() if values}
     if not interfaces:
         message = f"`{name}` has no settings of an interface"
-        raise ExchangeError(Finding("nothing-there", message, help="run `ethtool eth0`"))
+        raise nothing_there(message, "run `ethtool eth0`")
     down = [
         interface
         for interface, values in interfaces.items()

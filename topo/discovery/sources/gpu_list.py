@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from topo.catalogue.identities import gpu_named
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import nothing_there, read_lines
 from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, Machine, printable
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more
 
 _NAMED: Final = re.compile(
@@ -38,7 +38,7 @@ def read(data: bytes, name: str) -> Machine:
     models = dict(sorted((_named(lines) | _queried(lines)).items())[:MOST_GPUS])
     if not models:
         message = f"`{name}` names no GPU"
-        raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi -L`"))
+        raise nothing_there(message, "run `nvidia-smi -L`")
     unlisted = dict.fromkeys(model for model, _ in models.values() if not gpu_named(model))
     findings = []
     if unlisted:

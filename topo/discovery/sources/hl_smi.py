@@ -11,20 +11,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from topo.discovery.foreign import read_lines
-from topo.discovery.machine import (
-    MOST_GPUS,
-    DiscoveredDevice,
-    DiscoveredLink,
-    Machine,
-    unknown_place,
-)
-from topo.discovery.numa import hosts_of
-from topo.errors import ExchangeError, Finding
+from topo.discovery.foreign import BEFORE, nothing_there, read_lines
+from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, Machine
+from topo.discovery.numa import below_nodes, nodes_not_told
 
-_HEADER: Final = re.compile(r"[\s>|]*modID\s+(?:CPU Affinity\s*)?(?:NUMA Affinity\s*)?")
+_HELP: Final = "run `hl-smi topo -c -N`"
+_HEADER: Final = re.compile(rf"{BEFORE}modID\s+(?:CPU Affinity\s*)?(?:NUMA Affinity\s*)?")
 _ROW: Final = re.compile(
-    r"[\s>|]*(\d{1,3})\s+(\d{1,4}(?:-\d{1,4})?(?:, ?\d{1,4}(?:-\d{1,4})?)*)(?:\s+(\d{1,3}|N/A))?\s*"
+    BEFORE
+    + r"(\d{1,3})\s+(\d{1,4}(?:-\d{1,4})?(?:, ?\d{1,4}(?:-\d{1,4})?)*)(?:\s+(\d{1,3}|N/A))?\s*"
 )
 
 
@@ -36,40 +31,26 @@ def read(data: bytes, name: str) -> Machine:
     modules = _rows(read_lines(data, name))
     if not modules:
         message = f"`{name}` has no row of an accelerator"
-        raise ExchangeError(Finding("nothing-there", message, help="run `hl-smi topo -c -N`"))
-    nodes = {node for node, _ in modules.values() if node is not None}
-    hosts = hosts_of(dict.fromkeys(sorted(nodes)))
-    gpus, places = list[DiscoveredDevice](), list[DiscoveredDevice]()
-    for module, (node, cpus) in sorted(modules.items()):
-        cpu, near = hosts.place([node] if node is not None else [])
-        if not cpu:
-            cpu = f"place {module}"
-            places.append(unknown_place(cpu))
-        gpus.append(
-            DiscoveredDevice(
-                f"gpu {module}",
-                "gpu",
-                "gaudi-unknown",
-                parent=cpu,
-                node=near,
-                link=DiscoveredLink(),
-                label=f"module {module}",
-                evidence=f"CPU affinity {cpus}" if cpus else "",
-            )
+        raise nothing_there(message, _HELP)
+    gpus = [
+        DiscoveredDevice(
+            f"gpu {module}",
+            "gpu",
+            "gaudi-unknown",
+            label=f"module {module}",
+            evidence=f"CPU affinity {cpus}" if cpus else "",
         )
-    findings = []
-    if not nodes and len(gpus) > 1:
-        message = "the NUMA nodes of the accelerators are not told: all were put under one CPU"
-        findings.append(
-            Finding("numa-unknown", message, severity="warning", help="run `hl-smi topo -c -N`")
-        )
+        for module, (_, cpus) in sorted(modules.items())
+    ]
+    node_of = {f"gpu {at}": node for at, (node, _) in modules.items() if node is not None}
+    is_untold = not node_of and len(gpus) > 1
     return Machine(
         kind="hl-smi",
         source="output of hl-smi topo",
         file=name,
-        devices=(*hosts.devices, *places, *gpus),
+        devices=below_nodes(gpus, node_of),
         notes=("hl-smi tells no addresses, links, switches or cards here: fill them in.",),
-        findings=tuple(findings),
+        findings=(nodes_not_told("accelerators", _HELP),) if is_untold else (),
     )
 
 

@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.parts import catalogue
-from topo.discovery.describe import with_nvswitch_links
 from topo.discovery.foreign import read_xml
+from topo.discovery.gpu_links import with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
 from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
 from topo.discovery.pci import Function, HostBridge, read_address

@@ -19,7 +19,7 @@ from topo.catalogue.identities import MELLANOX, identify
 from topo.catalogue.parts import catalogue
 from topo.description.names import stem_of as numbered
 from topo.discovery.describe import machine_name
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import nothing_there, read_lines
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -28,7 +28,7 @@ from topo.discovery.machine import (
     bundle,
     printable,
 )
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more, counted
 from topo.records import dataclass
 
@@ -96,7 +96,7 @@ def read(data: bytes, name: str) -> Machine:
     if not any(node.links for node in nodes.values()):
         message = f"`{name}` has no link of ibnetdiscover"
         help = "paste the output of `ibnetdiscover`, run on a host of the fabric"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, help)
     ours = {key: node for key, node in nodes.items() if _is_read(node)}
     hosts = _hosts(ours)
     cards = list(_cards(ours, hosts))

@@ -17,6 +17,7 @@ from topo.catalogue.identities import part_named
 from topo.catalogue.kinds import CARDS, KINDS
 from topo.catalogue.parts import catalogue
 from topo.description.devices import NEEDED
+from topo.discovery.describe import network_cable
 from topo.discovery.machine import (
     NUMA_LINK,
     DiscoveredCable,
@@ -48,7 +49,6 @@ _LANES: Final = re.compile(r"\bx(1|2|4|8|16|32)\b")
 _WITHIN_HOST: Final = re.compile(r"(\d+x )?(pcie|nvlink-c2c|memory-bus)\b")
 _NVLINK: Final = re.compile(r"nvlink[ _-]*([1-6])\b", re.IGNORECASE)
 _SOCKETS: Final = (("upi", "upi unknown"), ("qpi", "upi unknown"), ("infinity", "xgmi unknown"))
-_INFINIBAND: Final = {100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
 _MEMORY: Final = "memory-bus"
 _NAME: Final = re.compile(r"[^A-Za-z0-9_]+")
 
@@ -63,16 +63,14 @@ def read(data: bytes, name: str) -> Machine:
     """
     infrastructure = read_infrastructure(data, name)
     # A switch or a storage target by itself is none of the hosts that need names of their own.
-    hosts = [each for each in infrastructure.instances.values() if _is_host(each.device)]
+    instances = infrastructure.instances.values()
+    hosts = [instance for instance in instances if _is_host(instance.device)]
     is_one = sum(instance.count for instance in hosts) <= 1
     left_out: Counter[str] = Counter()
     devices: list[DiscoveredDevice] = []
     cables: list[DiscoveredCable] = []
-    inside = {
-        instance.device.name: _inside(instance.device)
-        for instance in infrastructure.instances.values()
-    }
-    for instance in infrastructure.instances.values():
+    inside = {instance.device.name: _inside(instance.device) for instance in instances}
+    for instance in instances:
         inner_devices, inner_cables = inside[instance.device.name]
         # Component by component through all hosts, which makes ranges.
         for component in dict.fromkeys(device.id.partition(".")[0] for device in inner_devices):
@@ -387,11 +385,8 @@ def _network_cable(name: str, link: Node, ends: tuple[DiscoveredDevice, ...]) ->
         re.search(r"\b(ndr|hdr|xdr)", text)
     )
     gigabits = _gigabits(link)
-    if gigabits is None:
-        return f"{'infiniband' if infiniband else 'ethernet'} unknown"
-    if infiniband and gigabits in _INFINIBAND:
-        return f"infiniband {_INFINIBAND[int(gigabits)]}"
-    return f"ethernet {gigabits:.10g} Gb/s"
+    network = "infiniband" if infiniband else "ethernet"
+    return f"{network} unknown" if gigabits is None else network_cable(1, gigabits * 1e9, network)
 
 
 def _host_cable(ends: tuple[DiscoveredDevice, DiscoveredDevice], text: str, gpu_links: str) -> str:

@@ -14,8 +14,8 @@ from typing import Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import class_named, vendor_named
-from topo.discovery.describe import with_nvswitch_links
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import nothing_there, read_lines
+from topo.discovery.gpu_links import with_nvswitch_links
 from topo.discovery.machine import DiscoveredDevice, Machine, printable
 from topo.discovery.numa import hosts_of
 from topo.discovery.pci import (
@@ -30,7 +30,7 @@ from topo.discovery.pci import (
 )
 from topo.discovery.pci_tree import by_address, devices_of
 from topo.discovery.sources.lspci_records import read_records
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.records import dataclass
 
 # A line of a list, and facts in the block below it.
@@ -87,7 +87,7 @@ def read(data: bytes, name: str) -> Machine:
     if listing is None:
         message = f"`{name}` has no line of lspci: no PCI address with a device behind it"
         help = "paste the output of `lspci -tv` or `lspci -vvv`"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, help)
     node_of: dict[str, int] = {}  # of each host bridge, where something on it says one
     by_id = {function.id: function for function in listing.functions}
     for function in listing.functions:

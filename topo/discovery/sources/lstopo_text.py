@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.identities import AMD, INTEL, NVIDIA
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import nothing_there, read_lines
 from topo.discovery.sources.hwloc import HwlocFile, Object, machine_of
 from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
@@ -109,7 +109,7 @@ def read(data: bytes, name: str) -> Machine:
     if all(item.type in ("Misc", "OSDev", "PU", "Core") for _, chain in chains for item in chain):
         message = f"`{name}` has no machine of lstopo: no line with a package or a PCI device"
         help = "paste the output of `lstopo-no-graphics -v`"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, help)
     is_flat = len(chains) > 1 and len({indent for indent, _ in chains}) == 1
     root = _tree(chains, is_flat=is_flat)
     _nodes_below(root)

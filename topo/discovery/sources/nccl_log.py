@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import AMD, processor, vendor_name
 from topo.catalogue.parts import catalogue
-from topo.discovery.foreign import lines_of_log
+from topo.discovery.foreign import lines_of_log, nothing_there
 from topo.discovery.machine import (
     DiscoveredCable,
     DiscoveredDevice,
@@ -29,7 +29,7 @@ from topo.discovery.machine import (
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of
 from topo.discovery.sources.nccl_graph import CardName, Graph, Log, Node, read_log
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more, counted
 from topo.topology.rules import nccl_numbers
 
@@ -64,7 +64,7 @@ def read(data: bytes, name: str) -> Machine:
     log = read_log(lines_of_log(data, name))
     if not log.graphs:
         message = f"`{name}` has no graph of NCCL: no line `CPU/0` with what hangs on it"
-        raise ExchangeError(Finding("nothing-there", message, help=_HELP))
+        raise nothing_there(message, _HELP)
     domain = any(
         node.system for graph in log.graphs for node in graph.nodes.values() if node.kind == "CPU"
     )

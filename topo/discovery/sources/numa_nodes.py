@@ -15,20 +15,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
-from topo.discovery.foreign import read_json, read_lines
+from topo.discovery.foreign import BEFORE, json_in, nothing_there, read_lines
 from topo.discovery.machine import Machine, printable
 from topo.discovery.numa import Package, hosts_of, with_generation
-from topo.errors import ExchangeError, Finding
 from topo.graph import components
 from topo.records import dataclass
 
-_BEFORE: Final = r"[\s>|]*"
-_CPUS: Final = re.compile(rf"{_BEFORE}node (\d{{1,4}}) cpus:(.*)")
-_SIZE: Final = re.compile(rf"{_BEFORE}node (\d{{1,4}}) size:\s*(\d{{1,10}}) MB")
-_COLUMNS: Final = re.compile(rf"{_BEFORE}node((?:\s+\d{{1,4}})+)\s*")
-_ROW: Final = re.compile(rf"{_BEFORE}(\d{{1,4}}):((?:\s+\d{{1,5}})+)\s*")
+_CPUS: Final = re.compile(rf"{BEFORE}node (\d{{1,4}}) cpus:(.*)")
+_SIZE: Final = re.compile(rf"{BEFORE}node (\d{{1,4}}) size:\s*(\d{{1,10}}) MB")
+_COLUMNS: Final = re.compile(rf"{BEFORE}node((?:\s+\d{{1,4}})+)\s*")
+_ROW: Final = re.compile(rf"{BEFORE}(\d{{1,4}}):((?:\s+\d{{1,5}})+)\s*")
 _KEY: Final = re.compile(
-    rf"{_BEFORE}(Model name|Vendor ID|CPU family|Model|Socket\(s\)|NUMA node\(s\)"
+    rf"{BEFORE}(Model name|Vendor ID|CPU family|Model|Socket\(s\)|NUMA node\(s\)"
     r"|NUMA node(\d{1,4}) CPU\(s\)):\s*(.*)"
 )
 _MOST_NODES, _MOST_SOCKETS, _DEEPEST = 128, 16, 16
@@ -64,13 +62,11 @@ def read(data: bytes, name: str) -> Machine:
     Raises an `ExchangeError` if neither a node nor a CPU's model is told.
     """
     lines = read_lines(data, name)
-    if next((line.strip() for line in lines if line.strip()), "").startswith("{"):
-        lines = [*_fields(read_json(lines, name, "lscpu -J > cpus.json"))]
-    text_nodes = _read(lines)
+    root = json_in(lines, name, "lscpu -J > cpus.json")
+    text_nodes = _read(lines if root is None else _fields(root))
     if not text_nodes.nodes and not text_nodes.model:
         message = f"`{name}` tells no NUMA node with CPUs, and no model of a CPU"
-        help = "paste what `numactl --hardware` and `lscpu` write"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, "paste what `numactl --hardware` and `lscpu` write")
     groups = _sockets(text_nodes)
     packages = [Package(frozenset(group), text_nodes.model) for group in groups]
     hosts = hosts_of(
@@ -150,6 +146,6 @@ def _within(
     """Return the nodes in groups that are joined by distances up to one."""
 
     def near(node: int) -> set[int]:
-        return {other for other in nodes if distances.get((node, other), farthest + 1) <= farthest}
+        return {end for end in nodes if distances.get((node, end), farthest + 1) <= farthest}
 
     return [sorted(group) for group in components(nodes, near)]

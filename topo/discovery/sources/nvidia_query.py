@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import generations, gpu_named, identify
-from topo.discovery.foreign import read_lines, read_xml
+from topo.discovery.foreign import nothing_there, read_lines, read_xml
 from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, DiscoveredLink, Machine, printable
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read(data: bytes, name: str) -> Machine:
         values_of = dict(_of_xml(read_xml("\n".join(lines[at:]).encode(), name, doctype=True)))
     if not values_of:
         message = f"`{name}` tells of no GPU"
-        raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi -q`"))
+        raise nothing_there(message, "run `nvidia-smi -q`")
     gpus = [_gpu(address, values) for address, values in list(values_of.items())[:MOST_GPUS]]
     narrow = [gpu.pci[0] for gpu in gpus if gpu.link is not None and "now" in gpu.link.evidence]
     findings = []

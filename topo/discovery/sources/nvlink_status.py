@@ -17,24 +17,23 @@ from dataclasses import field
 from typing import Final
 
 from topo.catalogue.identities import gpu_named, nvlink_of_rate
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import BEFORE, nothing_there, read_lines
 from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, GpuLinks, Machine, printable
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import counted, number_ranges
 from topo.records import dataclass
 
-_BEFORE: Final = r"[\s>|]*"
-_GPU: Final = re.compile(rf"{_BEFORE}GPU (\d{{1,3}}):(?: +([A-Za-z].{{0,80}}?))?\s*(?:\(UUID: .*)?")
+_GPU: Final = re.compile(rf"{BEFORE}GPU (\d{{1,3}}):(?: +([A-Za-z].{{0,80}}?))?\s*(?:\(UUID: .*)?")
 _RATE: Final = re.compile(
-    rf"{_BEFORE}Link (\d{{1,2}}): *(?:(\d{{1,4}}(?:\.\d{{1,6}})?) GB/s|<?in)", re.IGNORECASE
+    rf"{BEFORE}Link (\d{{1,2}}): *(?:(\d{{1,4}}(?:\.\d{{1,6}})?) GB/s|<?in)", re.IGNORECASE
 )
 _END: Final = re.compile(
-    rf"{_BEFORE}Link (\d{{1,2}}): *(?:Remote Device *)?"
+    rf"{BEFORE}Link (\d{{1,2}}): *(?:Remote Device *)?"
     r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])",
     re.IGNORECASE,
 )
-_ALL_INACTIVE: Final = re.compile(rf"{_BEFORE}.{{0,80}}\ball links are inactive", re.IGNORECASE)
+_ALL_INACTIVE: Final = re.compile(rf"{BEFORE}.{{0,80}}\ball links are inactive", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def read(data: bytes, name: str) -> Machine:
     }
     if not gpus:
         message = f"`{name}` does not tell which NVLinks are up"
-        raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi nvlink -s`"))
+        raise nothing_there(message, "run `nvidia-smi nvlink -s`")
     links = tuple(_links(number, gpu) for number, gpu in gpus.items())
     return Machine(
         kind="nvlink",

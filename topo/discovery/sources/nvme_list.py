@@ -17,26 +17,24 @@ from typing import Any, Final
 
 from topo.catalogue.identities import drive_named
 from topo.description.names import stem_of as numbered
-from topo.discovery.foreign import read_json, read_lines
-from topo.discovery.machine import DiscoveredDevice, Machine, printable
+from topo.discovery.foreign import BEFORE, json_in, nothing_there, read_lines
+from topo.discovery.machine import DiscoveredDevice, Machine, printable, size_fact
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
 from topo.records import dataclass
 
-_BEFORE: Final = r"[\s>|]*"
 _SPACE: Final = r"(?:/dev/)?(nvme\d{1,4}n\d{1,4})"
 _ROW: Final = re.compile(
-    rf"{_BEFORE}{_SPACE}\s+(?:/dev/ng\d{{1,4}}n\d{{1,4}}\s+)?(?:(\S{{1,60}})\s+(\S.{{0,80}}?)\s+)?"
+    rf"{BEFORE}{_SPACE}\s+(?:/dev/ng\d{{1,4}}n\d{{1,4}}\s+)?(?:(\S{{1,60}})\s+(\S.{{0,80}}?)\s+)?"
     r"(?:0x[0-9a-fA-F]{1,8}|\d{1,8})\s+[\d.]{1,12}\s+[kMGTP]?B\s*/\s*([\d.]{1,12})\s+([kMGTP]?)B\b"
 )
 _CONTROLLER: Final = re.compile(
-    rf"{_BEFORE}(nvme\d{{1,4}})\s+(?:\d{{1,5}}\s+)?(\S{{1,60}})\s+(\S.{{0,80}}?)\s+\S{{1,20}}\s+"
+    rf"{BEFORE}(nvme\d{{1,4}})\s+(?:\d{{1,5}}\s+)?(\S{{1,60}})\s+(\S.{{0,80}}?)\s+\S{{1,20}}\s+"
     r"(pcie|tcp|rdma|fc|loop)\s+(\S{1,300})\s(.{0,8000})"
 )
 _NAMED_SPACE: Final = re.compile(r"\bnvme\d{1,4}n\d{1,4}\b")
 _DRIVE: Final = re.compile(r"(?:/dev/)?(nvme\d{1,4})(?:n\d{1,4})?")
 _UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_DEEPEST, _MOST, _TERABYTE, _LARGEST = 12, 4096, 1e12, 1e18
+_DEEPEST, _MOST, _LARGEST = 12, 4096, 1e18
 
 
 @dataclass(slots=True)
@@ -56,15 +54,15 @@ def read(data: bytes, name: str) -> Machine:
     """
     drives: dict[str, Drive] = {}
     lines = read_lines(data, name)
-    if next((line.strip() for line in lines if line.strip()), "")[:1] in ("{", "["):
-        _add_json(read_json(lines, name, "nvme list -o json > drives.json"), drives)
+    root = json_in(lines, name, "nvme list -o json > drives.json")
+    if root is not None:
+        _add_json(root, drives)
     else:
         _read_tables(lines, drives)
     local = {key: drive for key, drive in drives.items() if not drive.is_remote}
     if not local:
-        message = f"`{name}` names no drive of this machine"
         help = "run it as root: `sudo nvme list`"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(f"`{name}` names no drive of this machine", help)
     return Machine(
         kind="nvme",
         source="output of nvme list",
@@ -158,17 +156,12 @@ def drive_device(key: str, drive: Drive, *, digits: int = 4) -> DiscoveredDevice
     Its size is told in so many digits.
     """
     size = sum(drive.sizes.values())
-    scale, unit = (_TERABYTE, "TB") if size >= _TERABYTE else (1e9, "GB")
     return DiscoveredDevice(
         f"drive {key}",
         "nvme",
         drive_named(drive.model, size) or "nvme-unknown",
         pci=(drive.address,) if drive.address else (),
         label=", ".join(sorted(drive.sizes, key=numbered)) or key,
-        facts=(("size", f"{_rounded(size / scale, digits):g} {unit}"),) if size else (),
+        facts=size_fact(size, digits),
         evidence=drive.model,
     )
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")

@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import BEFORE, nothing_there, read_lines
 from topo.discovery.machine import MOST_GPUS, DiscoveredDevice, Machine
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import counted, listed, number_ranges
 
-_HEADER: Final = re.compile(r"[\s>|]*(?:GPU\d{1,3}\s*)+")
-_ROW: Final = re.compile(r"[\s>|]*GPU(\d{1,3})\s+((?:(?:X|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s*)+)")
+_HEADER: Final = re.compile(BEFORE + r"(?:GPU\d{1,3}\s*)+")
+_ROW: Final = re.compile(BEFORE + r"GPU(\d{1,3})\s+((?:(?:X|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s*)+)")
 _REASONS: Final = {
     "CNS": "the chipset is not supported",
     "GNS": "the GPU is not supported",
@@ -42,7 +42,7 @@ def read(data: bytes, name: str) -> Machine:
     numbers = sorted({*rows, *(number for pair in codes for number in pair)})
     if not numbers:
         message = f"`{name}` has no matrix of GPUs"
-        raise ExchangeError(Finding("nothing-there", message, help="run `nvidia-smi topo -p2p r`"))
+        raise nothing_there(message, "run `nvidia-smi topo -p2p r`")
     unable = [
         number
         for number in numbers
@@ -89,9 +89,9 @@ def _findings(codes: Mapping[tuple[int, int], str]) -> Iterator[Finding]:
         if not pairs:
             continue
         numbers = sorted({number for pair in pairs for number in pair})
-        whole = len(pairs) == len(numbers) * (len(numbers) - 1) // 2
+        are_all = len(pairs) == len(numbers) * (len(numbers) - 1) // 2
         words = f"GPU {number_ranges(numbers)} among each other"
-        if not whole:
+        if not are_all:
             names = listed([f"{a} and {b}" for a, b in pairs], most=_MOST_NAMES)
             words = f"{counted(len(pairs), 'pair')} of GPUs ({names})"
         message = f"no peer-to-peer for {words}: {reason} ({code})"

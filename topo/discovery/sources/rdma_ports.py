@@ -19,29 +19,28 @@ from typing import Final
 
 from topo.catalogue.identities import MELLANOX, identify
 from topo.description.names import stem_of as numbered
-from topo.discovery.foreign import read_lines
+from topo.discovery.foreign import BEFORE, nothing_there, read_lines
 from topo.discovery.machine import DiscoveredDevice, Machine, printable
 from topo.discovery.pci import read_address
-from topo.errors import ExchangeError, Finding
+from topo.errors import Finding
 from topo.phrases import and_more
 from topo.records import dataclass
 
-_BEFORE: Final = r"[\s>|]*"  # of a line that somebody quoted
 _NAME: Final = r"([A-Za-z][\w.-]{0,62})"
 _DEVICE: Final = re.compile(
-    rf"{_BEFORE}(?:(?:CA|Switch|Router|iWARP RNIC|\?\?\?):? '{_NAME}'\s*|hca_id:\s*{_NAME}\s*)"
+    rf"{BEFORE}(?:(?:CA|Switch|Router|iWARP RNIC|\?\?\?):? '{_NAME}'\s*|hca_id:\s*{_NAME}\s*)"
 )
 _STATUS: Final = re.compile(
-    rf"{_BEFORE}Infiniband device '{_NAME}' port (\d{{1,3}}) status:", re.IGNORECASE
+    rf"{BEFORE}Infiniband device '{_NAME}' port (\d{{1,3}}) status:", re.IGNORECASE
 )
-_PORT: Final = re.compile(rf"{_BEFORE}port:?\s*(\d{{1,3}}):?\s*", re.IGNORECASE)
-_KEY: Final = re.compile(rf"{_BEFORE}([A-Za-z][A-Za-z_ ]{{1,30}}?)\s*:\s*(\S.*)")
+_PORT: Final = re.compile(rf"{BEFORE}port:?\s*(\d{{1,3}}):?\s*", re.IGNORECASE)
+_KEY: Final = re.compile(rf"{BEFORE}([A-Za-z][A-Za-z_ ]{{1,30}}?)\s*:\s*(\S.*)")
 _TO_INTERFACE: Final = re.compile(
-    rf"{_BEFORE}(?:([0-9a-fA-F:]{{7,13}}\.[0-7])\s+)?{_NAME}\s+(?:\(MT(\d{{1,6}}) - .{{0,200}}?\s)?"
+    rf"{BEFORE}(?:([0-9a-fA-F:]{{7,13}}\.[0-7])\s+)?{_NAME}\s+(?:\(MT(\d{{1,6}}) - .{{0,200}}?\s)?"
     r"port\s+(\d{1,3})\s+(?:\(\s*(\w{1,20})\s*\)\s*)?<?=+>\s*([\w.@-]{1,64})\s*\((\w{1,20})\s*\)"
 )
 _RDMA_LINK: Final = re.compile(
-    rf"{_BEFORE}(?:link|\d{{1,4}}/\d{{1,4}}:)\s+{_NAME}/(\d{{1,3}}):?\s+.*\bstate (\w{{1,20}})"
+    rf"{BEFORE}(?:link|\d{{1,4}}/\d{{1,4}}:)\s+{_NAME}/(\d{{1,3}}):?\s+.*\bstate (\w{{1,20}})"
     r"(?:\s+physical_state (\w{1,20}))?(?:.*\bnetdev ([\w.-]{1,64}))?"
 )
 _MT: Final = re.compile(r"MT(\d{1,6})\b")
@@ -100,7 +99,7 @@ def read(data: bytes, name: str) -> Machine:
     if not cards:
         help = "paste what `ibstat` or `ibdev2netdev -v` writes"
         message = f"`{name}` names no RDMA device"
-        raise ExchangeError(Finding("nothing-there", message, help=help))
+        raise nothing_there(message, help)
     devices = tuple(_device(rdma, physical[rdma]) for rdma in sorted(physical, key=numbered))
     return Machine(
         kind="ibstat",

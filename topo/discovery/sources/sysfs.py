@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import NVIDIA
-from topo.discovery.describe import fastest_cards, network_cable, with_nvswitch_links
+from topo.discovery.describe import fastest_cards, network_cable
+from topo.discovery.gpu_links import with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
 from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
 from topo.discovery.pci import (
