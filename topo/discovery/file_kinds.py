@@ -156,11 +156,7 @@ _TEXTS: Final = (
         "xpu-smi",
         "output of xpu-smi topology -m",
     ),
-    (
-        rb"(?m)^[ \t]*GPU\d+[ \t]+([A-Z]+[ \t]+)*MX\b",
-        "mx-smi",
-        "output of mx-smi topo -m",
-    ),
+    (rb"(?m)^[ \t]*GPU\d+[ \t]+([A-Z]+[ \t]+)*MX\b", "mx-smi", "output of mx-smi topo -m"),
     (
         rb"(?m)^[ \t]*GPU\d+[ \t]+([A-Z]+[ \t]+)*MT\d{1,2}\b",
         "mthreads-gmi",

@@ -8,13 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.parts import catalogue
-from topo.discovery.machine import (
-    DiscoveredCable,
-    DiscoveredDevice,
-    GpuLinks,
-    Machine,
-    bundle,
-)
+from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, GpuLinks, Machine, bundle
 from topo.errors import Finding
 from topo.phrases import counted
 

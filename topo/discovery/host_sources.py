@@ -65,12 +65,7 @@ def texts_in(tree: FileTree) -> tuple[HostText, ...]:
     )
 
 
-def machine_of(
-    tree: FileTree,
-    name: str,
-    texts: Sequence[HostText],
-    read: _Reader,
-) -> HostMachine:
+def machine_of(tree: FileTree, name: str, texts: Sequence[HostText], read: _Reader) -> HostMachine:
     """Return the machine of a host's /sys with what its tools add to it.
 
     A text that nothing reads, or that tells of another machine than /sys does, is left out.

@@ -6,6 +6,7 @@ stays unknown. `topo.discovery.describe` makes a topology file of it; devices ge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -16,6 +17,7 @@ from topo.records import dataclass
 
 NUMA_LINK: Final = "numa-link"  # whatever joins NUMA nodes, in a medium of the file's own
 GPU_LINK: Final = "gpu-link"  # links between GPUs that the catalogue does not know
+NVSWITCH: Final = "nvswitch"  # the `id` of all NVSwitch chips of a host, as one device
 MOST_GPUS: Final = 256  # that are read of one source
 _LONGEST: Final = 100
 _TERABYTE: Final = 1e12  # bytes, from which sizes are told in it
@@ -269,6 +271,11 @@ def unknown_place(
     near, where they are told and are of several CPUs.
     """
     return DiscoveredDevice(id_, "root-complex", "root-complex", numa=numa, evidence=evidence)
+
+
+def first_node(cpu: DiscoveredDevice) -> float:
+    """Return what CPUs are sorted by: their first NUMA node, those without one last."""
+    return min(cpu.numa, default=math.inf)
 
 
 def by_depth(devices: Iterable[DiscoveredDevice]) -> list[DiscoveredDevice]:

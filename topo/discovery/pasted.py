@@ -49,10 +49,9 @@ _ROCM_ENDS: Final = re.compile(r".*End of ROCm SMI Log")
 _LOG: Final = "nccl-log"
 _CONTINUES: Final = {  # paragraphs that belong to the one before
     "nvidia-smi": re.compile(r"\s*(?:NIC )?Legend:|\s*(?:X|NV#|NIC\d{1,4})\s*[=:]"),
-    "npu-smi": re.compile(r"\s*Legend:|\s*X\s*="),
-    "mx-smi": re.compile(r"\s*Legend:|\s*X\s*="),
-    "mthreads-gmi": re.compile(r"\s*Legend:|\s*X\s*="),
-    "p2p": re.compile(r"\s*Legend:|\s*X\s*="),
+    **dict.fromkeys(
+        ("npu-smi", "mx-smi", "mthreads-gmi", "p2p"), re.compile(r"\s*Legend:|\s*X\s*=")
+    ),
     "nvme": re.compile(r"\s*Device\s+Generic\b|\s*/dev/nvme"),
 }
 _SOME: Final = "some of its PCI devices"

@@ -25,6 +25,7 @@ from topo.catalogue.kinds import CARDS, Kind
 from topo.catalogue.parts import catalogue
 from topo.discovery import pci
 from topo.discovery.machine import (
+    NVSWITCH,
     DiscoveredDevice,
     DiscoveredLink,
     printable,
@@ -35,7 +36,6 @@ from topo.errors import Finding, Severity
 from topo.phrases import and_more, counted
 from topo.records import dataclass
 
-_NVSWITCH: Final = "nvswitch"
 _USUAL_LANES: Final = {"nvme": 4, "cxl-memory": 8, "hba": 8}
 _MOST_LANES: Final = 16
 _SWITCHES: Final = {3: "pcie-switch-gen3", 4: "pcie-switch-gen4", 5: "pcie-switch-gen5"}
@@ -46,11 +46,7 @@ _HIDDEN_FROM: Final = 4  # GPUs without any port above them
 # What can be odd about links: code, severity, help.
 _LINK_ODDITIES: Final[tuple[tuple[str, Severity, str], ...]] = (
     ("link-at-rest", "note", "the better was taken: a GPU that saves power slows its link down"),
-    (
-        "idle-link",
-        "warning",
-        "the better was taken where known: is it at rest, or trained down?",
-    ),
+    ("idle-link", "warning", "the better was taken where known: is it at rest, or trained down?"),
     (
         "trained-down",
         "warning",
@@ -184,7 +180,7 @@ class _Tree:
 
     def result(self) -> PciDevices:
         """Return the devices: root complexes, switches, what hangs on them, NVSwitches."""
-        cards = [card for card in self.cards if card[0] != _NVSWITCH]
+        cards = [card for card in self.cards if card[0] != NVSWITCH]
         leaves = [functions[0] for _, functions in cards]
         # The upstream ports of the switches that are devices, by their addresses.
         above = list(self.bridges.values())
@@ -332,12 +328,12 @@ class _Tree:
 
     def _nvswitches(self) -> tuple[DiscoveredDevice, ...]:
         """Return all NVSwitch chips as one device, as NCCL takes them."""
-        chips = [functions[0] for kind, functions in self.cards if kind == _NVSWITCH]
+        chips = [functions[0] for kind, functions in self.cards if kind == NVSWITCH]
         if not chips:
             return ()
-        self.device_of |= {chip.id: _NVSWITCH for chip in chips}
+        self.device_of |= {chip.id: NVSWITCH for chip in chips}
         device = DiscoveredDevice(
-            id=_NVSWITCH,
+            id=NVSWITCH,
             kind="nvswitch",
             part="nvswitch-unknown",
             pci=tuple(dict.fromkeys(chip.address for chip in chips if chip.address)),

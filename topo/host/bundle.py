@@ -73,9 +73,7 @@ def stand_ins_for(tree: FileTree) -> StandIns:
 
 
 def bundle(
-    seen: Mapping[Place, Content | None],
-    results: Sequence[Ran],
-    stand_ins: StandIns,
+    seen: Mapping[Place, Content | None], results: Sequence[Ran], stand_ins: StandIns
 ) -> bytes:
     """Return a gzipped tar archive of what was read of a host; the same reading, the same bytes.
 

@@ -106,12 +106,7 @@ def _answers(machine: Topology, ask: Ask, at: Basis, policy: Policy) -> Iterator
         policy = replace(policy, pairing="nearest")
     try:
         comparison = compare(
-            machine,
-            source=source,
-            target=target,
-            via=(via,) if via else (),
-            at=at,
-            policy=policy,
+            machine, source=source, target=target, via=(via,) if via else (), at=at, policy=policy
         )
     except TopoError:
         return

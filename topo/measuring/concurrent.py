@@ -67,6 +67,6 @@ def _reading(topology: Topology, run: Concurrent, workloads: Sequence[Workload])
         at_most=tuple(basis for basis, simulation in simulations.items() if simulation.at_most),
         limit=bound[0] if bound else None,
     )
-    sources = tuple(dict.fromkeys(name for each in workloads for name in each.sources))
-    targets = tuple(dict.fromkeys(name for each in workloads for name in each.targets))
+    sources = tuple(dict.fromkeys(name for workload in workloads for name in workload.sources))
+    targets = tuple(dict.fromkeys(name for workload in workloads for name in workload.targets))
     return Reading(Sample(run.test, sources, targets, run.rate, unwritten=_OF_MANY), forecast)

@@ -23,6 +23,8 @@ OTHER_WAY_BUSY: Final = "measured while the other direction was busy"
 DIAGONAL: Final = "the diagonal: one device's own memory, read and written, on no link"
 CACHED: Final = "not O_DIRECT: the page cache may have answered"
 SMALL_BLOCKS: Final = "transfers below 128 KiB: operations a second, not bandwidth"
+POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}  # of 1024 in a size of blocks
+_BLOCK: Final = re.compile(r"(\d{1,12})\s*([kmgt]?)i?b?", re.IGNORECASE)
 _QUOTED: Final = re.compile(r"^[ \t]*(?:>[ \t]?){1,8}")
 _MOST: Final = 1e15  # bytes/s: beyond, a number is damaged
 
@@ -197,6 +199,12 @@ def number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return parsed if 0 < parsed < _MOST else None
+
+
+def is_small(block: str) -> bool:
+    """Whether a size of blocks as fio and elbencho write it, ``4k``, is below `SMALL`."""
+    size = _BLOCK.fullmatch(block)
+    return size is not None and int(size[1]) * 1024.0 ** POWERS[size[2].lower()] < SMALL
 
 
 def small_text(value: object, *, most: int = 60) -> str:

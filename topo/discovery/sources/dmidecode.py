@@ -17,13 +17,7 @@ from typing import Final
 
 from topo.catalogue.parts import catalogue
 from topo.discovery.foreign import BEFORE, nothing_there, read_lines
-from topo.discovery.machine import (
-    DiscoveredDevice,
-    DiscoveredPart,
-    Machine,
-    printable,
-    size_fact,
-)
+from topo.discovery.machine import DiscoveredDevice, DiscoveredPart, Machine, printable, size_fact
 from topo.discovery.numa import cpu_part
 from topo.discovery.pci import read_address
 from topo.errors import ExchangeError, Finding
@@ -277,9 +271,7 @@ def _slots(records: Iterable[dict[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple((address, of_slot[0]) for address, of_slot in names.items() if len(of_slot) == 1)
 
 
-def _cpus(
-    models: Sequence[str],
-) -> tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredPart, ...]]:
+def _cpus(models: Sequence[str]) -> tuple[tuple[DiscoveredDevice, ...], tuple[DiscoveredPart, ...]]:
     """Return a CPU of each socket, and the parts that the catalogue does not have."""
     parts: dict[str, DiscoveredPart] = {}
     cpus = []

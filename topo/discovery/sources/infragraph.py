@@ -127,9 +127,7 @@ def read(data: bytes, name: str) -> Machine:
 
 
 def _network(
-    infrastructure: Infrastructure,
-    devices: Iterable[DiscoveredDevice],
-    left_out: Counter[str],
+    infrastructure: Infrastructure, devices: Iterable[DiscoveredDevice], left_out: Counter[str]
 ) -> Iterator[DiscoveredCable]:
     """Yield the cables between hosts and switches, those of one pair together."""
     kinds = {device.id: device for device in devices}

@@ -79,11 +79,7 @@ _INTEL: Final = Vendor(
     },
 )
 _METAX: Final = Vendor(
-    "mx-smi",
-    "mx-smi topo -m",
-    "metax-gpu-unknown",
-    NVIDIA.names,
-    {re.compile(r"MX"): "MetaXLink"},
+    "mx-smi", "mx-smi topo -m", "metax-gpu-unknown", NVIDIA.names, {re.compile(r"MX"): "MetaXLink"}
 )
 _MOORE_THREADS: Final = Vendor(
     "mthreads-gmi",

@@ -20,6 +20,7 @@ from topo.catalogue.identities import AMD, nvlink_of, processor, vendor_name
 from topo.catalogue.parts import catalogue
 from topo.discovery.foreign import read_xml
 from topo.discovery.machine import (
+    NVSWITCH,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -27,6 +28,7 @@ from topo.discovery.machine import (
     Machine,
     bundle,
     by_depth,
+    first_node,
     printable,
 )
 from topo.discovery.pci import NAME_ATTRIBUTE, Function, HostBridge, generation_of, read_address
@@ -64,8 +66,6 @@ _SOFTWARE_NET: Final = re.compile(
 _RDMA: Final = re.compile(r"(mlx\d|rdma|roce|ib[ps_]|ibp|efa|hfi\d|irdma|qedr|bnxt_re|mana_\d|ion)")
 _NUMBER: Final = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})")
 _MBIT: Final = 1e6
-_LAST_NODE: Final = 1 << 20
-_NVSWITCH: Final = "nvswitch"
 _MOST_LINKS: Final = 4096
 _NAMED: Final = 16  # GPUs that a message names
 
@@ -215,7 +215,7 @@ class _Reader:
         devices = (
             *(device for device in in_file if device.is_nic),
             *self.interfaces.values(),
-            *sorted(self.cpus, key=lambda cpu: cpu.numa[0] if cpu.numa else _LAST_NODE),
+            *sorted(self.cpus, key=first_node),
             *by_depth(device for device in in_file if device.kind == "pcie-switch"),
             *gpus,
             *fabric.switches(),
@@ -472,7 +472,7 @@ class _Fabric:
         evidence = f"{len(targets)} targets of nvlink" if targets else "its addresses are hidden"
         return (
             DiscoveredDevice(
-                id=_NVSWITCH,
+                id=NVSWITCH,
                 kind="nvswitch",
                 part="nvswitch-unknown",
                 pci=tuple(targets),
@@ -488,7 +488,7 @@ class _Fabric:
         media: dict[tuple[str, str], str] = {}
         for port in self.ports:
             if port.to_switch:
-                ends = (port.gpu, _NVSWITCH)
+                ends = (port.gpu, NVSWITCH)
             elif self._is_here(port.target):
                 first, second = sorted(
                     (port.gpu, port.target), key=lambda end: self.place_of.get(end, last)
@@ -502,7 +502,7 @@ class _Fabric:
 
         def place(ends: tuple[str, str]) -> tuple[int, int, bool]:
             first, second = (self.place_of.get(end, last) for end in ends)
-            return first, second, ends[1] == _NVSWITCH
+            return first, second, ends[1] == NVSWITCH
 
         return (
             *(

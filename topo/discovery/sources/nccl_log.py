@@ -18,12 +18,14 @@ from topo.catalogue.identities import AMD, processor, vendor_name
 from topo.catalogue.parts import catalogue
 from topo.discovery.foreign import lines_of_log, nothing_there
 from topo.discovery.machine import (
+    NVSWITCH,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
     Machine,
     bundle,
     by_depth,
+    first_node,
     printable,
 )
 from topo.discovery.pci import Function, HostBridge, read_address
@@ -46,13 +48,12 @@ _VENDORS: Final = {"1": "GenuineIntel", "2": "AuthenticAMD", "3": "CentaurHauls"
 _INTEL_MODELS: Final = {"2": 0x55, "3": 0x8F, "4": 0xCF}
 _X86, _ARM = "1", "3"
 _INTEL_FAMILY: Final = 6
-_LAST_NODE: Final = 1 << 20
+_LAST_NODE: Final = 1 << 20  # a number from which on it is none
 _USUAL_LANES, _OLD_GENERATION = 16, 3
 _NUMBERS: Final = re.compile(r"[0-9a-f]{1,16}")
 _FUNCTION: Final = 0xF  # of a PCI address as a number
 _OF_GPUS: Final = ("NVL", "XGMI", "C2C")
 _ROUNDED: Final = 0.05  # GB/s that a written rate of one link can be off
-_NVSWITCH: Final = "nvswitch"
 _MOST_LINKS: Final = 36
 _NAMED: Final = 8
 
@@ -148,7 +149,7 @@ def _all_hosts(machines: dict[str, _Found], *, one_switch: bool) -> _Found:
     for host, (of_host, cables_of_host) in machines.items():
 
         def outer(id_: str, host: str = host) -> str:
-            return id_ if one_switch and id_ == _NVSWITCH else f"{host}.{id_}"
+            return id_ if one_switch and id_ == NVSWITCH else f"{host}.{id_}"
 
         for device in of_host:
             id_ = outer(device.id)
@@ -156,7 +157,7 @@ def _all_hosts(machines: dict[str, _Found], *, one_switch: bool) -> _Found:
                 device,
                 id=id_,
                 parent=outer(device.parent) if device.parent else "",
-                host="" if id_ == _NVSWITCH else host,
+                host="" if id_ == NVSWITCH else host,
             )
         cables += (replace(cable, a=outer(cable.a), b=outer(cable.b)) for cable in cables_of_host)
     return tuple(devices.values()), tuple(cables)
@@ -222,13 +223,13 @@ class _Host:
 
     def machine(self) -> _Found:
         """Return the devices and the links between GPUs."""
-        cpus = sorted(map(_cpu, self.cpus.values()), key=_first_node)
+        cpus = sorted(map(_cpu, self.cpus.values()), key=first_node)
         hosts = [HostBridge(cpu.id, cpu.id, is_told=False) for cpu in cpus]
         tree = devices_of(by_address(self._functions()), hosts, keep_switches=True)
         gpus = [device for device in tree.devices if device.kind == "gpu"]
         cables = self._cables(gpus)
         switch = DiscoveredDevice(
-            _NVSWITCH, "nvswitch", "nvswitch-unknown", evidence="NVS: how many chips is not told"
+            NVSWITCH, "nvswitch", "nvswitch-unknown", evidence="NVS: how many chips is not told"
         )
         devices = (
             *(device for device in tree.devices if device.is_nic),
@@ -236,7 +237,7 @@ class _Host:
             *cpus,
             *by_depth(device for device in tree.devices if device.kind == "pcie-switch"),
             *gpus,
-            *((switch,) if any(cable.b == _NVSWITCH for cable in cables) else ()),
+            *((switch,) if any(cable.b == NVSWITCH for cable in cables) else ()),
         )
         return devices, tuple(cables)
 
@@ -339,7 +340,7 @@ class _Host:
                 self.links_guessed = self.links_guessed or (cable if guess else "")
             ends = links.gpu, links.target
             if links.target[:4] == "NVS/":
-                ends = links.gpu, _NVSWITCH
+                ends = links.gpu, NVSWITCH
             elif links.sort == "C2C" or links.target[:4] == "CPU/":
                 ends = links.gpu, self._cpu_above(self.nodes[links.gpu])
             elif links.target not in place or links.target == links.gpu:
@@ -404,10 +405,6 @@ def _cpu(node: Node) -> DiscoveredDevice:
         numa=(node.number,) if node.number < _LAST_NODE else (),
         evidence="Arm" if architecture == _ARM else words,
     )
-
-
-def _first_node(cpu: DiscoveredDevice) -> int:
-    return cpu.numa[0] if cpu.numa else _LAST_NODE
 
 
 def pcie_link(rate: str) -> DiscoveredLink:

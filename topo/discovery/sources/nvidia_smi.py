@@ -14,6 +14,7 @@ from typing import Final
 from topo.catalogue.kinds import Kind
 from topo.discovery.machine import (
     GPU_LINK,
+    NVSWITCH,
     DiscoveredCable,
     DiscoveredDevice,
     DiscoveredLink,
@@ -29,7 +30,6 @@ from topo.graph import components
 
 _PIX, _PXB, _PHB, _NODE, _SYS = 1, 2, 3, 4, 5
 _MOST_NVLINKS: Final = 18  # of one GPU: more in sum means that a switch is between
-_SWITCH: Final = "nvswitch"
 _TWO_PORTS: Final = 2
 _MANY: Final = 4
 
@@ -82,10 +82,10 @@ def _fabric(matrix: Matrix) -> tuple[tuple[DiscoveredDevice, ...], tuple[Discove
         return vendor_switches, (*nvlinks, *vendor_links)
     # One GPU would need more links than it has, were they all direct.
     switch = DiscoveredDevice(
-        _SWITCH, "nvswitch", "nvswitch-unknown", evidence="all GPUs are NV alike"
+        NVSWITCH, "nvswitch", "nvswitch-unknown", evidence="all GPUs are NV alike"
     )
     cables = (
-        DiscoveredCable(name, _SWITCH, bundle(most[name], "nvlink unknown"), f"NV{most[name]}")
+        DiscoveredCable(name, NVSWITCH, bundle(most[name], "nvlink unknown"), f"NV{most[name]}")
         for name in matrix.gpus
         if name in most
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from topo.catalogue.cables import LANES
 from topo.catalogue.identities import nvlink_of_rate, processor_named, vendor_named
@@ -57,19 +57,19 @@ Resources = Mapping[str, Resource]
 def read(data: bytes, name: str) -> Machine:
     """Read resources; an `ExchangeError` if none of them is a device, a CPU or memory."""
     resources, is_cut = read_resources("\n".join(read_lines(data, name)))
-    there = {
+    present = {
         address: resource
         for address, resource in resources.items()
         if resource.is_there and not _is_again(resource, resources)
     }
-    processors = _of(there, "Processor")
+    processors = _of(present, "Processor")
     cpus, parts = _cpus([it for it in processors if it.text("ProcessorType") in ("CPU", "")])
     cpu_of = {address: cpu.id for cpu, address in cpus.items() if address}
-    near = _cpus_near(there, cpu_of)
-    functions, bridges = _functions(there, near, list(cpus))
+    near = _cpus_near(present, cpu_of)
+    functions, bridges = _functions(present, near, list(cpus))
     tree = devices_of(functions, bridges)
-    alone = tuple(_alone(there, tree.devices, list(cpus)))
-    memories = tuple(_memories(_of(there, "Memory"), list(cpus)))
+    alone = tuple(_alone(present, tree.devices, list(cpus)))
+    memories = tuple(_memories(_of(present, "Memory"), list(cpus)))
     devices = (*cpus, *memories, *tree.devices, *alone)
     if not (tree.devices or alone or memories or processors):
         message = f"`{name}` has no PCIe device, processor or memory of Redfish"
@@ -95,7 +95,7 @@ def read(data: bytes, name: str) -> Machine:
         )
         help = "`?$expand=*($levels=3)` gives them within; or put their documents into the file"
         findings.append(Finding("not-expanded", message, severity="note", help=help))
-    links, switch, nvlinks = _nvlinks(there, devices)
+    links, switch, nvlinks = _nvlinks(present, devices)
     socket_cables = {processor_named(cpu.evidence)[1] for cpu in cpus}
     return Machine(
         kind="redfish",
@@ -135,9 +135,9 @@ def _missing(resources: Resources) -> list[str]:
     """Return the collections of functions that devices lead to and that are not there."""
     lacking: dict[str, None] = {}
     for device in _of(resources, "PCIeDevice"):
-        own = [*device.links("Links", "PCIeFunctions"), *device.links("PCIeFunctions")]
-        if own and not _functions_of(resources, device):
-            lacking[own[0]] = None
+        links = [*device.links("Links", "PCIeFunctions"), *device.links("PCIeFunctions")]
+        if links and not _functions_of(resources, device):
+            lacking[links[0]] = None
     return list(lacking)
 
 
@@ -152,9 +152,10 @@ def _cpus(
     parts: dict[str, DiscoveredPart] = {}
     for at, processor in enumerate(processors[:_MOST_CPUS]):
         maker, model = processor.text("Manufacturer"), processor.text("Model")
-        part, own = cpu_part(model if maker.lower() in model.lower() else f"{maker} {model}")
-        if own is not None:
-            parts.setdefault(own.name, own)
+        name = model if maker.lower() in model.lower() else f"{maker} {model}"
+        part, part_of_file = cpu_part(name)
+        if part_of_file is not None:
+            parts.setdefault(part_of_file.name, part_of_file)
         evidence = model or processor.text("Name")
         cpus[DiscoveredDevice(f"cpu {at}", "cpu", part, evidence=evidence)] = processor.address
     if not cpus:
@@ -172,8 +173,7 @@ def _memories(
     for module in modules:
         size = int(module.number("CapacityMiB")) * _MEBIBYTE
         sort = re.match(r"(ddr\d|hbm\d?|lpddr\d)", module.text("MemoryDeviceType").lower())
-        place = module.get("MemoryLocation")
-        place = place if isinstance(place, Mapping) else {}
+        place = module.inner("MemoryLocation").body
         if not size:
             continue
         channel = "-".join(
@@ -209,11 +209,8 @@ def _cpus_near(resources: Resources, cpu_of: Mapping[str, str]) -> dict[str, str
             near.update(dict.fromkeys(devices, cpus[0]))
 
     for slots in _of(resources, "PCIeSlots"):
-        of_chassis = slots.get("Slots")
-        for slot in of_chassis if isinstance(of_chassis, list) else []:
-            if isinstance(slot, Mapping):
-                each = Resource("", "", slot)
-                take(each.links("Links", "PCIeDevice"), each.links("Links", "Processors"))
+        for slot in slots.members("Slots"):
+            take(slot.links("Links", "PCIeDevice"), slot.links("Links", "Processors"))
     for device in _of(resources, "PCIeDevice"):
         take([device.address], device.links("Links", "Processors"))
     return near
@@ -244,27 +241,27 @@ def _functions(
         cpu = near.get(device.address, cpus[0].id if len(cpus) == 1 else "")
         bridge = HostBridge(f"of {device.address}", cpu, is_told=False)
         parent = bridge.id
-        slot = _speed(device.get("Slot"), "PCIeType", "Lanes")
+        slot = _speed(device.inner("Slot"), "PCIeType", "Lanes")
         if slot:  # what the slot can
             parent = f"slot of {device.address}"
             functions.append(Function(parent, bridge.id, port="root", most=slot))
-        own = _functions_of(resources, device)
-        told = [_function(function, device, parent) for function in own]
-        kinds = [function for function in told if kind_of(function) is not None]
+        of_device = _functions_of(resources, device)
+        all_functions = [_function(function, device, parent) for function in of_device]
+        kinds = [function for function in all_functions if kind_of(function) is not None]
         if not all(function.address for function in kinds):
             kinds = kinds[:1]  # one stands for all
-        kinds = kinds or [_function(None, device, parent)]
+        kinds = kinds or [_function(Resource("", device.address), device, parent)]
         cards = _adapters_of(resources, device.address)
         ports = [port for card in cards for port in _ports(resources, card)]
-        if not ports and len(told) > 1 and len(kinds) == 1 and kind_of(kinds[0]) == "nic":
-            ports = [(None, "")] * len(told)
+        if not ports and len(of_device) > 1 and len(kinds) == 1 and kind_of(kinds[0]) == "nic":
+            ports = [(None, "")] * len(of_device)
         networks = {network for _, network in ports if network}
         functions.append(
             replace(
                 kinds[0],
                 ports=tuple(rate for rate, _ in ports) if kind_of(kinds[0]) == "nic" else (),
                 network=networks.pop() if len(networks) == 1 else "",
-                size=_drive_size(resources, own),
+                size=_drive_size(resources, of_device),
             )
         )
         functions += kinds[1:]
@@ -272,28 +269,25 @@ def _functions(
     return functions, bridges
 
 
-def _function(function: Resource | None, device: Resource, parent: str) -> Function:
+def _function(function: Resource, device: Resource, parent: str) -> Function:
     """Return a PCI function as its resource and that of its device tell it."""
-    of_it = function if function is not None else Resource("", device.address, {})
-    name = device.text("Model") or of_it.text("Name") or device.text("Name")
+    name = device.text("Model") or function.text("Name") or device.text("Name")
     maker = device.text("Manufacturer")
     text = name if maker.lower() in name.lower() else f"{maker} {name}"
     code, vendor, number = (
-        match[1].lower() if (match := _HEXADECIMAL.fullmatch(of_it.text(key))) else ""
+        match[1].lower() if (match := _HEXADECIMAL.fullmatch(function.text(key))) else ""
         for key in ("ClassCode", "VendorId", "DeviceId")
     )
     if len(code) < 4:  # noqa: PLR2004
-        code = _CLASSES.get(of_it.text("DeviceClass"), "")
+        code = _CLASSES.get(function.text("DeviceClass"), "")
     kind = None
     if code == "01" and re.search(r"nvme|ssd", text, re.IGNORECASE):
         kind = "nvme"
-    location = device.get("Slot", "Location", "PartLocation")
-    place = Resource("", "", location) if isinstance(location, Mapping) else Resource("", "", {})
-    interface = device.get("PCIeInterface")
+    interface = device.inner("PCIeInterface")
     return Function(
-        id=of_it.address.removeprefix(_ROOT),
+        id=function.address.removeprefix(_ROOT),
         parent=parent,
-        address=_pci_address(of_it),
+        address=_pci_address(function),
         code=code.ljust(4, "0") if code else "",
         vendor=vendor or vendor_named(text),
         device=number,
@@ -301,7 +295,7 @@ def _function(function: Resource | None, device: Resource, parent: str) -> Funct
         kind=kind,  # type: ignore[arg-type]
         most=_speed(interface, "MaxPCIeType", "MaxLanes"),
         current=_speed(interface, "PCIeType", "LanesInUse"),
-        slot=place.text("ServiceLabel"),
+        slot=device.text("Slot", "Location", "PartLocation", "ServiceLabel"),
         virtual=False,
         evidence=text if not vendor else "",
     )
@@ -327,10 +321,9 @@ def _pci_address(function: Resource) -> str:
     return read_address(f"{segment:x}:{bus:x}:{device:x}.{of_device}")
 
 
-def _speed(interface: Any, generation: str, lanes: str) -> LinkSpeed:
+def _speed(interface: Resource, generation: str, lanes: str) -> LinkSpeed:
     """Return one end of a link as an interface's properties tell it."""
-    told = Resource("", "", interface) if isinstance(interface, Mapping) else Resource("", "", {})
-    match, width = _GENERATION.fullmatch(told.text(generation)), int(told.number(lanes))
+    match, width = _GENERATION.fullmatch(interface.text(generation)), int(interface.number(lanes))
     return LinkSpeed(int(match[1]) if match else None, width if width in LANES else None)
 
 
@@ -339,19 +332,14 @@ def _speed(interface: Any, generation: str, lanes: str) -> LinkSpeed:
 
 def _adapters_of(resources: Resources, device: str) -> list[Resource]:
     """Return the network adapters that say they are this PCIe device."""
-    adapters = []
-    for adapter in _of(resources, "NetworkAdapter"):
-        controllers = adapter.get("Controllers")
-        tables = controllers if isinstance(controllers, list) else []
-        links = [
-            link
-            for controller in tables
-            if isinstance(controller, Mapping)
-            for link in Resource("", "", controller).links("Links", "PCIeDevices")
-        ]
-        if device in links:
-            adapters.append(adapter)
-    return adapters
+    return [
+        adapter
+        for adapter in _of(resources, "NetworkAdapter")
+        if any(
+            device in controller.links("Links", "PCIeDevices")
+            for controller in adapter.members("Controllers")
+        )
+    ]
 
 
 def _ports(resources: Resources, adapter: Resource) -> list[tuple[float | None, str]]:
@@ -376,10 +364,10 @@ def _ports(resources: Resources, adapter: Resource) -> list[tuple[float | None, 
 
 def _drive_size(resources: Resources, functions: Sequence[Resource]) -> int | None:
     """Return the bytes of the drive that says it is one of these functions."""
-    own = {function.address for function in functions}
+    addresses = {function.address for function in functions}
     of_functions = {link for function in functions for link in function.links("Links", "Drives")}
     for drive in _of(resources, "Drive"):
-        if own & {*drive.links("Links", "PCIeFunctions")} or drive.address in of_functions:
+        if addresses & {*drive.links("Links", "PCIeFunctions")} or drive.address in of_functions:
             return int(drive.number("CapacityBytes")) or None
     return None
 
@@ -416,7 +404,7 @@ def _nvlinks(
             gpu_links.gpu,
             switch.id,
             bundle(gpu_links.active, gpu_links.medium or "nvlink unknown"),
-            f"{gpu_links.active} NVLinks up",
+            f"{counted(gpu_links.active, 'NVLink')} up",
         )
         for gpu_links in links
     )
@@ -427,36 +415,34 @@ def _nvlinks(
 
 
 def _alone(
-    resources: Resources,
-    devices: Sequence[DiscoveredDevice],
-    cpus: Sequence[DiscoveredDevice],
+    resources: Resources, devices: Sequence[DiscoveredDevice], cpus: Sequence[DiscoveredDevice]
 ) -> Iterator[DiscoveredDevice]:
     """Yield GPUs, cards and drives where no PCIe device is one: by their own resources."""
     kinds = {device.kind for device in devices}
-    found: list[tuple[Resource, Function]] = []
+    alone: list[tuple[Resource, Function]] = []
     if "gpu" not in kinds:
-        found += (
+        alone += (
             (processor, _of_processor(processor))
             for processor in _of(resources, "Processor")
             if processor.text("ProcessorType") in _GPUS
         )
     if not kinds & {"nic", "dpu"}:
-        found += (
+        alone += (
             (adapter, _of_adapter(resources, adapter))
             for adapter in _of(resources, "NetworkAdapter")
         )
     if "nvme" not in kinds:
-        found += (
+        alone += (
             (drive, _of_drive(drive))
             for drive in _of(resources, "Drive")
             if drive.text("Protocol") == "NVMe"
         )
     cpu = cpus[0].id if len(cpus) == 1 else ""
-    bridges = [HostBridge(f"of {it.address}", cpu, is_told=False) for it, _ in found]
+    bridges = [HostBridge(f"of {it.address}", cpu, is_told=False) for it, _ in alone]
     if bridges:
         functions = [
             replace(function, parent=bridge.id)
-            for (_, function), bridge in zip(found, bridges, strict=True)
+            for (_, function), bridge in zip(alone, bridges, strict=True)
         ]
         yield from devices_of(functions, bridges).devices
 
@@ -468,7 +454,7 @@ def _named(resource: Resource) -> str:
 
 
 def _of_processor(processor: Resource) -> Function:
-    interface = processor.get("SystemInterface", "PCIe")
+    interface = processor.inner("SystemInterface", "PCIe")
     text = _named(processor)
     return Function(
         processor.address.removeprefix(_ROOT),
@@ -482,9 +468,8 @@ def _of_processor(processor: Resource) -> Function:
 
 
 def _of_adapter(resources: Resources, adapter: Resource) -> Function:
-    controllers = adapter.get("Controllers")
-    first = controllers[0] if isinstance(controllers, list) and controllers else {}
-    interface = first.get("PCIeInterface") if isinstance(first, Mapping) else None
+    controllers = adapter.members("Controllers")
+    interface = controllers[0].inner("PCIeInterface") if controllers else Resource("", "")
     ports = _ports(resources, adapter)
     return Function(
         adapter.address.removeprefix(_ROOT),

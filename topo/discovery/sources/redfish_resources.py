@@ -51,6 +51,17 @@ class Resource:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
+    def inner(self, *path: str) -> Resource:
+        """Return the properties within one, none where it has no such."""
+        value = self.get(*path)
+        return Resource("", "", value if isinstance(value, Mapping) else {})
+
+    def members(self, *path: str) -> list[Resource]:
+        """Return the properties of each member of a list."""
+        value = self.get(*path)
+        several = value if isinstance(value, list) else []
+        return [Resource("", "", member) for member in several if isinstance(member, Mapping)]
+
     def text(self, *path: str) -> str:
         """Return a property as a line of text, ``""`` where it is none."""
         value = self.get(*path)

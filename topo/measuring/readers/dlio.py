@@ -48,12 +48,12 @@ def _results(root: dict[str, Any], metric: dict[str, Any]) -> Iterator[Result]:
         if rate is None:
             continue
         use = number(metric.get(f"{phase}_au_mean_percentage"))
-        each = f", {rate * 2.0**20 / count / 1e9:.3g} GB/s each" if count else ""
+        of_each = f", {rate * 2.0**20 / count / 1e9:.3g} GB/s each" if count else ""
         busy = f" {use:.3g} % busy" if use else ""
         why = f"what accelerators{busy} asked for, not the most that storage gives"
         if root.get("potential_caching") is True:
             why = "less data than the host's memory: the page cache may have answered"
-        yield Result(f"dlio {phase}{of_all}{each}", STORAGE, RAM, rate * 2.0**20, unwritten=why)
+        yield Result(f"dlio {phase}{of_all}{of_each}", STORAGE, RAM, rate * 2.0**20, unwritten=why)
     for phase, ends in (("save", (RAM, STORAGE)), ("load", (STORAGE, RAM))):
         rate = number(metric.get(f"{phase}_checkpoint_io_mean_GB_per_second"))
         if rate is not None:

@@ -17,13 +17,13 @@ from typing import Any, Final
 from topo.measuring.results import (
     CACHED,
     RAM,
-    SMALL,
     SMALL_BLOCKS,
     STORAGE,
     End,
     Result,
     Results,
     gpu,
+    is_small,
     mapping,
     number,
     of_whole_path,
@@ -47,8 +47,6 @@ _RATE: Final = re.compile(
 )
 _MIXED: Final = re.compile(r"\s*Mi?B/s (?:read|write)\s*:\s*\d+.*")
 _UNITS: Final = {"MiB/s": 2.0**20, "MB/s": 1e6}
-_SIZE: Final = re.compile(r"(\d{1,12})([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def read(data: bytes, name: str) -> Results:
@@ -130,8 +128,7 @@ def _result(phase: str, rate: float, command: str, *, is_mixed: bool = False) ->
     elif not re.search(r"--(?:direct|cufile|gds)\b", command):
         why = CACHED
     size = re.search(r"(?:--block|-b)[= ]*(\w{1,16})", command)
-    block = _SIZE.fullmatch(size[1]) if size else None
-    if block and int(block[1]) * 1024.0 ** _POWERS[block[2].lower()] < SMALL:
+    if size and is_small(size[1]):
         why = SMALL_BLOCKS
     ends = (STORAGE, memory) if way == "read" else (memory, STORAGE)
     return Result(f"elbencho {way}", *ends, rate, via=via, unwritten=why)

@@ -11,6 +11,7 @@ https://github.com/axboe/fio, ``stat.c``, ``lib/num2str.c`` and ``init.c``.
 from __future__ import annotations
 
 import re
+from calendar import month_abbr
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,12 +19,13 @@ from typing import Any, Final
 
 from topo.measuring.results import (
     CACHED,
+    POWERS,
     RAM,
-    SMALL,
     End,
     Result,
     Results,
     gpu,
+    is_small,
     mapping,
     number,
     objects,
@@ -32,8 +34,6 @@ from topo.measuring.results import (
     small_text,
 )
 
-_BLOCK: Final = re.compile(r"(\d{1,12})\s*([kmgt]?)(i?b?)", re.IGNORECASE)
-_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _DRIVE: Final = re.compile(r"/dev/(nvme\d+)n\d+(?:p\d+)?")
 JSON_MARK: Final = rb'"fio version"\s*:'
 MARK: Final = JSON_MARK + rb"|(?m:^[ \t>]*(?:READ|WRITE): (?:bw=|io=\S+, aggrb=))"
@@ -47,20 +47,6 @@ _MOVED: Final = re.compile(
 _COMMAND: Final = re.compile(r"(?:.*[\s/$#])?fio\s(.*--.*)")
 _OPTION: Final = re.compile(r"--(\w{1,40})[= ](\S{1,200})")
 _DAY: Final = re.compile(r"\bpid=\d+: \w{3} (\w{3}) +(\d{1,2}) [\d:]{8} (\d{4})\b")
-_MONTHS: Final = [
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-]
 _UNTOLD: Final = "untold"
 _MOST_JOBS: Final = 10_000
 _YEAR_9999: Final = 253e9  # seconds since 1970
@@ -111,10 +97,10 @@ def _from_text(lines: list[str]) -> dict[str, Any]:
         elif (match := _MOVED.fullmatch(line)) and group in jobs:
             base = 1024.0 if match[4] or binary else 1000.0
             rate = number(match[2]) or 0.0
-            rate *= base ** _POWERS[match[3].lower()] / (8 if match[5] == "bit" else 1)
+            rate *= base ** POWERS[match[3].lower()] / (8 if match[5] == "bit" else 1)
             jobs[group][match[1].lower()] = {"bw_bytes": rate}
         elif match := _DAY.search(line):
-            month = _MONTHS.index(match[1]) + 1 if match[1] in _MONTHS else 0
+            month = [*month_abbr].index(match[1]) if match[1] in month_abbr else 0
             date = f"{match[3]}-{month:02}-{int(match[2]):02}" if month else ""
         elif match := _COMMAND.fullmatch(line):
             given |= dict(_OPTION.findall(match[1]))
@@ -149,10 +135,7 @@ def _moved(job: dict[str, Any], options: dict[str, Any]) -> Iterator[Result]:
 
 def _why_no_bandwidth(options: dict[str, Any]) -> str:
     """Return why a job's rate is none of the storage: small blocks, several GPUs, the cache."""
-    size = str(options.get("bs", options.get("blocksize", "4k"))).split(",")[0].strip()
-    match = _BLOCK.fullmatch(size)
-    # fio's k is 1024.
-    if match and int(match[1]) * 1024.0 ** _POWERS[match[2].lower()] < SMALL:
+    if is_small(str(options.get("bs", options.get("blocksize", "4k"))).split(",")[0].strip()):
         return "blocks below 128 KiB: operations a second, not bandwidth"
     if options.get("ioengine") == "libcufile":
         return "several GPUs at once" if ":" in str(options.get("gpu_dev_ids", "")) else ""

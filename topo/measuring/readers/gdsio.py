@@ -58,9 +58,9 @@ def read(data: bytes, name: str) -> Results:
         else:
             runs.setdefault((run.test, run.source, run.target, run.unwritten), []).append(run)
     results: list[Result] = []
-    for alike in runs.values():
-        best = max(alike, key=lambda run: run.rate)
-        test = best.test if len(alike) == 1 else f"{best.test}, best of {len(alike)}"
+    for repeated in runs.values():
+        best = max(repeated, key=lambda run: run.rate)
+        test = best.test if len(repeated) == 1 else f"{best.test}, best of {len(repeated)}"
         results.append(replace(best, test=test))
     return Results("gdsio", tuple(results), left_out=tuple(left_out))
 

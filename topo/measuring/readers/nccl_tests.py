@@ -80,7 +80,7 @@ def read_runs(text: str) -> tuple[CollectiveRun, ...]:
 
     def finish() -> None:
         if rows:
-            runs.append(_run(program, tuple(ranks[each] for each in sorted(ranks)), rows))
+            runs.append(_run(program, tuple(ranks[at] for at in sorted(ranks)), rows))
         rows.clear()
 
     for line in text.splitlines():

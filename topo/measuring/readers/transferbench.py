@@ -82,14 +82,17 @@ def read(data: bytes, name: str) -> Results:
     left_out: dict[str, None] = {}
     results = (*_of_matrices(lines, left_out), *_of_transfers(lines, left_out))
     numbers = [
-        end.number for one in results for end in (one.source, one.target) if end.kind == "gpu"
+        end.number
+        for result in results
+        for end in (result.source, result.target)
+        if end.kind == "gpu"
     ]
-    whole = sorted(listed) == list(range(len(listed)))
+    are_all = sorted(listed) == list(range(len(listed)))
     return Results(
         PROGRAM,
         results,
-        tuple(addresses) if whole else (),
-        len(listed) if whole and listed else max(numbers, default=-1) + 1,
+        tuple(addresses) if are_all else (),
+        len(listed) if are_all and listed else max(numbers, default=-1) + 1,
         tuple(left_out),
     )
 
