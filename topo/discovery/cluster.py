@@ -271,9 +271,13 @@ def import_apart(
     has_storage = bool(network.outer.of_kind("storage"))
     of_hosts = _grouped(draft_by_host)
     findings = (
-        *(found for found in machine.findings if not _is_settled(found, hosts, sources or ())),
+        *(
+            finding
+            for finding in machine.findings
+            if not _is_settled(finding, hosts, sources or ())
+        ),
         *not_placed,
-        *(said for said in of_hosts if not (has_storage and said.code == "no-storage")),
+        *(finding for finding in of_hosts if not (has_storage and finding.code == "no-storage")),
         *_differing(made, apart),
     )
     yaml = to_yaml(cluster, comments)
@@ -346,14 +350,17 @@ def _kinds(
     """
     kinds: dict[str, list[tuple[ImportDraft, list[str]]]] = {}
     for host, draft in draft_by_host.items():
-        alike = kinds.setdefault(likeness(draft.document), [])
+        of_likeness = kinds.setdefault(likeness(draft.document), [])
         kind = next(
-            (names for first, names in alike if same_sizes(first.document, draft.document)), None
+            (names for first, names in of_likeness if same_sizes(first.document, draft.document)),
+            None,
         )
         if kind is None:
-            alike.append((draft, kind := []))
+            of_likeness.append((draft, kind := []))
         kind.append(host)
-    by_count = sorted((kind for alike in kinds.values() for kind in alike), key=_commonest_first)
+    by_count = sorted(
+        (kind for of_likeness in kinds.values() for kind in of_likeness), key=_commonest_first
+    )
     made = tuple(_kind_of(names, draft_by_host, name, by_count) for _, names in by_count)
     apart = {names[0]: _differences(draft, by_count[0][0]) for draft, names in by_count[1:]}
     return made, apart
@@ -421,7 +428,7 @@ def _kind_of(
         differs = [
             key
             for key in (*IDENTITIES, "size")
-            if any(_entry(each, name, key) != value.get(key) for each in drafts)
+            if any(_entry(member, name, key) != value.get(key) for member in drafts)
         ]
         for key in differs:
             left_out.setdefault(key, []).append(name)

@@ -23,7 +23,7 @@ _SHARED: Final = ("channels", "size")  # facts of a socket's memory that its nod
 
 def alone(machines: Sequence[Machine]) -> ExchangeError:
     """Return what is said where no source tells the machine that these facts are of."""
-    told = listed(list(dict.fromkeys(machine.tells_only for machine in machines)))
+    subjects = listed(list(dict.fromkeys(machine.tells_only for machine in machines)))
     names = list(dict.fromkeys(_LINES.sub("", machine.file) for machine in machines))
     files = listed([f"`{name}`" for name in names])
     beside = " ".join(f"--and {name}" for name in names)
@@ -31,7 +31,7 @@ def alone(machines: Sequence[Machine]) -> ExchangeError:
     return ExchangeError(
         Finding(
             "facts-only",
-            f"{files} {tells} {told}, and not what machine that is in",
+            f"{files} {tells} {subjects}, and not what machine that is in",
             help=f"lay it beside a source of the machine: `topo import FILE {beside}`, where FILE "
             "has `lspci -vvv` or `nvidia-smi topo -m`, or is `/` on that host",
         )
@@ -67,9 +67,9 @@ def fitted(machine: Machine, source: Machine) -> tuple[Machine, Machine]:
         replace(share, id=lead + memory.id, parent=lead + memory.parent, node=memory.node)
         for memory, share in shares
     ]
-    others = [device for device in source.devices if device.kind not in ("cpu", "memory")]
+    further = [device for device in source.devices if device.kind not in ("cpu", "memory")]
     return machine, replace(
-        source, devices=(*as_here, *memories_as_here, *others), findings=tuple(findings)
+        source, devices=(*as_here, *memories_as_here, *further), findings=tuple(findings)
     )
 
 
@@ -81,8 +81,10 @@ def _on_sockets(machine: Machine, sockets: Sequence[DiscoveredDevice]) -> Machin
         of_socket = [cpu for cpu in cpus if cpu.numa and {*cpu.numa} <= {*socket.numa}]
         if len(of_socket) > 1 and all(len(cpu.numa) == 1 for cpu in of_socket):
             nodes = tuple(sorted(node for cpu in of_socket for node in cpu.numa))
-            whole = replace(of_socket[0], numa=nodes, evidence="these NUMA nodes are of one socket")
-            cpu_of |= {cpu.id: whole for cpu in of_socket}
+            socket_cpu = replace(
+                of_socket[0], numa=nodes, evidence="these NUMA nodes are of one socket"
+            )
+            cpu_of |= {cpu.id: socket_cpu for cpu in of_socket}
     if not cpu_of:
         return machine
     node_of = {cpu.id: cpu.numa[0] for cpu in cpus if cpu.id in cpu_of}
@@ -137,11 +139,11 @@ def _memory_shares(
                 nodes = sum(sibling.parent == memory.parent for sibling in memories)
                 pairs.append((memory, _shared(of_socket, 1, nodes)))
         return pairs
-    alike = len(of_sockets) == len(sockets) and all(
+    are_same = len(of_sockets) == len(sockets) and all(
         (memory.part, memory.facts) == (of_sockets[0].part, of_sockets[0].facts)
         for memory in of_sockets
     )
-    if not alike or not of_sockets or max(len(memories), len(sockets)) % len(of_sockets):
+    if not are_same or not of_sockets or max(len(memories), len(sockets)) % len(of_sockets):
         return []
     return [(memory, _shared(of_sockets[0], len(sockets), len(memories))) for memory in memories]
 

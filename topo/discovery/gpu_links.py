@@ -42,9 +42,9 @@ def with_ends_of_links(
         The source, and the pair of NVSwitches where both have one.
     """
     first_of = {second: first for first, second in reversed(pairs)}
-    told = [links for links in source.gpu_links if links.gpu in first_of]
-    active = [links for links in told if links.active]
-    if not active or len(told) < len(machine.of_kind("gpu")):
+    matched = [links for links in source.gpu_links if links.gpu in first_of]
+    active = [links for links in matched if links.active]
+    if not active or len(matched) < len(machine.of_kind("gpu")):
         return source, ()
     address_of = {gpu.id: gpu.pci for gpu in machine.of_kind("gpu")}
     gpu_at = {

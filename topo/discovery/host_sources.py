@@ -98,8 +98,8 @@ def machine_of(tree: FileTree, name: str, texts: Sequence[HostText], read: _Read
             continue
         try:
             machine = read(kind.importer, text.data, text.command)  # nobody wrote around it
-            whole = combined([*machines, machine])
-            grave = [found for found in whole.findings if found.severity == "error"]
+            together = combined([*machines, machine])
+            grave = [finding for finding in together.findings if finding.severity == "error"]
             if grave and machines:
                 used[text.command] = f"left out: {grave[0].message}"
                 continue
@@ -107,7 +107,7 @@ def machine_of(tree: FileTree, name: str, texts: Sequence[HostText], read: _Read
             used[text.command] = f"left out: {error.findings[0].message}"
             continue
         used[text.command] = ""
-        machines = [whole]
+        machines = [together]
     if not machines:
         raise refusal or ExchangeError(())
     left_out = [

@@ -64,9 +64,9 @@ def _other_devices(
     ours: Mapping[str, Plain], theirs: Mapping[str, Plain], same: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the devices that one of two hosts lacks, and those that are not what they are there."""
-    there = set(same.values())
+    matched_names = set(same.values())
     for name, entries in theirs.items():
-        if name not in there:
+        if name not in matched_names:
             yield f"{_spelled(name, entries)} is missing"
     for name, entries in ours.items():
         if name not in same:
@@ -81,7 +81,7 @@ def _other_devices(
 
 def _other_links(cables: _Cables, usual_cables: _Cables, same: Mapping[str, str]) -> Iterator[str]:
     """Yield the links that differ between devices that both hosts have."""
-    there = set(same.values())
+    matched_names = set(same.values())
     renamed: _Cables = {}
     for ends, cabling in cables.items():
         if all(_device(end) in same for end in ends):
@@ -91,7 +91,7 @@ def _other_links(cables: _Cables, usual_cables: _Cables, same: Mapping[str, str]
             own_text, values = renamed.pop(ends)
             if values != usual_values:
                 yield f"{own_text} is {_text(values)}, not {_text(usual_values)}"
-        elif all(_device(end) in there for end in ends):
+        elif all(_device(end) in matched_names for end in ends):
             yield f"{text} is not linked"
     for text, values in renamed.values():
         yield f"{text} is linked as well, {_text(values)}"
@@ -108,16 +108,18 @@ def _matched(ours: Mapping[str, Plain], theirs: Mapping[str, Plain]) -> dict[str
     """Return which device of one host is which of another: by address, or else by number."""
     same: dict[str, str] = {}
     for stem in dict.fromkeys(map(stem_of, ours)):
-        own = [name for name in ours if stem_of(name) == stem]
+        names = [name for name in ours if stem_of(name) == stem]
         usual = [name for name in theirs if stem_of(name) == stem]
         at = {_text(theirs[name]["pci"]): name for name in usual if "pci" in theirs[name]}
         by_address = {
-            name: at[address] for name in own if (address := _text(ours[name].get("pci", ""))) in at
+            name: at[address]
+            for name in names
+            if (address := _text(ours[name].get("pci", ""))) in at
         }
-        if by_address and len(own) != len(usual):
+        if by_address and len(names) != len(usual):
             same |= by_address
         else:
-            same |= dict(zip(own, usual, strict=False))
+            same |= dict(zip(names, usual, strict=False))
     return same
 
 

@@ -238,12 +238,12 @@ def machine_in(data: bytes, name: str, read: _Read) -> Machine | None:
     Machine or None
         With others beside it where all that was found tells facts only.
     """
-    whole = file_kind(data)
-    if len(data) > _LARGEST or not whole.may_have_others:
+    kind_of_text = file_kind(data)
+    if len(data) > _LARGEST or not kind_of_text.may_have_others:
         return None
     blocks = blocks_of(read_lines(data, name))
     kinds = {block.kind.importer for block in blocks if block.kind.importer}
-    if not kinds or kinds == {whole.importer}:
+    if not kinds or kinds == {kind_of_text.importer}:
         return None
     sources: list[tuple[Block, Machine]] = []
     skipped: list[tuple[Block, str]] = []
@@ -309,9 +309,9 @@ def _joined(machine: Machine, source: Machine, taken: Sequence[Block]) -> Machin
 
 def _is_part_of(source: Machine, machine: Machine) -> bool:
     """Whether a machine has all GPUs and cards of a source: ``lspci -vvv -s 41:00.0``."""
-    there = {address for device in machine.devices for address in device.pci}
+    addresses = {address for device in machine.devices for address in device.pci}
     ends = source.of_kind("gpu", "nic", "dpu", "nvme")
-    return bool(ends) and all(there.issuperset(device.pci) for device in ends)
+    return bool(ends) and all(addresses.issuperset(device.pci) for device in ends)
 
 
 def _order(machine: Machine) -> tuple[bool, bool, int]:

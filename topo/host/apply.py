@@ -116,8 +116,8 @@ def with_host_facts(
             contradictions.setdefault(key, []).append((setting, place))
         if not by_caller:
             used.append(setting)
-    for (_, _, stated, by_caller), alike in contradictions.items():
-        findings.append(_contradiction(alike, stated, by_caller=by_caller))
+    for (_, _, stated, by_caller), settings_and_places in contradictions.items():
+        findings.append(_contradiction(settings_and_places, stated, by_caller=by_caller))
     changed = (
         topology.replace({setting.target: setting.node for setting in used}) if used else topology
     )
@@ -157,11 +157,11 @@ def _set_by_caller(topology: Topology, setting: HostSetting) -> bool:
 
 
 def _contradiction(
-    alike: list[tuple[HostSetting, Place | None]], stated: str, *, by_caller: bool
+    settings_and_places: list[tuple[HostSetting, Place | None]], stated: str, *, by_caller: bool
 ) -> Finding:
     """Return one finding for what differs from the file for one thing, or for several alike."""
-    devices = [setting.device for setting, _ in alike]
-    setting, place = alike[0]
+    devices = [setting.device for setting, _ in settings_and_places]
+    setting, place = settings_and_places[0]
     names = listed(ranged(devices, 1)) if setting.device else "settings"
     used = stated if by_caller else setting.words
     source = "by --set" if by_caller else "in the file"

@@ -74,13 +74,13 @@ def cost(machine: Topology, problem: Problem, at: Basis, policy: Policy) -> tupl
                 limits = f" ({', '.join(answer.limits)})" if answer.limits else ""
                 kept.append(f"cost: none: {answer.what} by {answer.path} is {answer}{limits}")
                 continue
-            told = str(answer)
+            words = str(answer)
             by_default = problem.instead if ask == problem.asks[0] else None
             through = by_default and next(_answers(as_it_is, by_default, at, policy), None)
             if answer.rate is None and through and through.rate is not None:
-                told = f"refused, and {through} by {through.path}"
+                words = f"refused, and {through} by {through.path}"
             losses.append(
-                f"cost: {answer.what} by {answer.path} is {told}, without this {could_be}"
+                f"cost: {answer.what} by {answer.path} is {words}, without this {could_be}"
             )
     return tuple(losses[:_MOST] or kept[:1]) or ("cost: not known: nothing here asks for it",)
 

@@ -99,7 +99,7 @@ def nodes(setup: Setup) -> Checked:
     problems: tuple[Problem, ...] = ()
     if far:
         gpu, card = next(iter(far.items()))
-        beside = next((other for other, its in near.items() if its == card), "")
+        beside = next((near_gpu for near_gpu, near_card in near.items() if near_card == card), "")
         problem = Problem(
             "card-on-other-node",
             "warning",

@@ -66,8 +66,8 @@ class HostCommand:
 
     def matters(self, functions: Iterable[Function]) -> bool:
         """Whether a host with these PCI functions has something to say by it."""
-        told = (text for each in functions for text in (each.vendor, each.code[:4]))
-        return not self.about or not set(self.about).isdisjoint(told)
+        numbers = (text for function in functions for text in (function.vendor, function.code[:4]))
+        return not self.about or not set(self.about).isdisjoint(numbers)
 
 
 _NVIDIA: Final = ("10de",)

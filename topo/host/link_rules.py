@@ -42,7 +42,7 @@ def links(setup: Setup) -> Checked:
     perhaps_resting: set[str] = set()
     at_rest: list[str] = []
     untold: list[str] = []
-    seen = 0
+    count = 0
     changes: dict[str, tuple[Change, Change]] = {}
     for device, state in setup.of_kind(*LEAVES, SWITCH):
         above = setup.port_above(state)
@@ -53,7 +53,7 @@ def links(setup: Setup) -> Checked:
         if link is None or best is None or not (now.generation and now.lanes):
             untold.append(device)
             continue
-        seen += 1
+        count += 1
         wired = setup.state.wired_lanes.get(card_of(state.function.address), best.lanes)
         best = replace(best, lanes=min(filter(None, (best.lanes, wired)), default=None))
         slower, narrower = now.generation < (best.generation or 0), now.lanes < (best.lanes or 0)
@@ -94,7 +94,7 @@ def links(setup: Setup) -> Checked:
                 unpriced="none: under load it is as fast as both ends can",
             )
         )
-    well = f"{counted(seen, 'link')} as fast as both ends can" if seen else "no link to see"
+    well = f"{counted(count, 'link')} as fast as both ends can" if count else "no link to see"
     return Checked("PCIe links", tuple(problems), well, not_told(untold, "speed or width"))
 
 

@@ -238,10 +238,10 @@ class StandIns:
         high, low_half = f"{int(address):032x}"[:16], f"{int(address):032x}"[16:]
         if not address.is_link_local:
             high = self._of("net", high, lambda number: f"fd00{number:012x}")
-        whole = high + self._interface(low_half)
+        digits = high + self._interface(low_half)
         if "::" in text:
-            return str(IPv6Address(int(whole, 16)))
-        return ":".join(whole[at : at + 4] for at in range(0, 32, 4))
+            return str(IPv6Address(int(digits, 16)))
+        return ":".join(digits[at : at + 4] for at in range(0, 32, 4))
 
     def _ipv4(self, text: str) -> str:
         """Return an address of which equal beginnings have equal beginnings."""
@@ -250,24 +250,24 @@ class StandIns:
             return text
         if octets[0] in ("0", "127", "255"):
             return text
-        given = []
+        replaced = []
         for at, octet in enumerate(octets):
             if octet in ("0", "255"):
-                given.append(octet)
+                replaced.append(octet)
                 continue
             before = ".".join(octets[:at])
             first = 0 if at else _FIRST_OCTET
-            given.append(
+            replaced.append(
                 self._of(f"ip {before}", octet, lambda number, first=first: str(first + number))  # type: ignore[misc]
             )
-        return ".".join(given)
+        return ".".join(replaced)
 
     def _reversed_ipv4(self, match: re.Match[str]) -> str:
         octets = [str(int(match[0][at : at + 2], 16)) for at in (6, 4, 2, 0)]
         if octets[0] in ("0", "255"):  # no destination, or a mask
             return match[0]
-        given = self._ipv4(".".join(octets)).split(".")
-        return "".join(f"{int(octet):02X}" for octet in reversed(given))
+        replaced = self._ipv4(".".join(octets)).split(".")
+        return "".join(f"{int(octet):02X}" for octet in reversed(replaced))
 
 
 def _is_telling(name: str) -> bool:

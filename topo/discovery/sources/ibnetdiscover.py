@@ -169,20 +169,20 @@ def _hosts(nodes: Mapping[str, _Node]) -> dict[str, dict[str, str]]:
 
     Two cards of one name are of two hosts that have the same.
     """
-    found: dict[str, dict[str, str]] = {}
+    cards_of: dict[str, dict[str, str]] = {}
     for key, node in nodes.items():
         if node.sort != "H":
             continue
         named = _CARD.fullmatch(node.name)
         host, card = (named[1].strip("'"), named[2]) if named else (node.name or node.guid, "")
         name, count = host, 1
-        while name in found and (not card or card in found[name].values()):
+        while name in cards_of and (not card or card in cards_of[name].values()):
             count += 1
             name = f"{host}.{count}"
-        found.setdefault(name, {})[key] = card
+        cards_of.setdefault(name, {})[key] = card
     return {
-        host: dict(sorted(found[host].items(), key=lambda card: numbered(card[1] or card[0])))
-        for host in sorted(found, key=_in_order)
+        host: dict(sorted(cards_of[host].items(), key=lambda card: numbered(card[1] or card[0])))
+        for host in sorted(cards_of, key=_in_order)
     }
 
 
@@ -212,13 +212,13 @@ def _cards(
             rates = [_gigabits(speed) for key in keys for _, _, speed in nodes[key].links.values()]
             first = nodes[keys[0]]
             part = identify(MELLANOX, first.device or "0", ports=max(len(keys), len(rates)))
-            known = catalogue().parts.get(part)
-            is_card = known is not None and known.kind in ("nic", "dpu")
+            catalogue_part = catalogue().parts.get(part)
+            is_card = catalogue_part is not None and catalogue_part.kind in ("nic", "dpu")
             rdma = tuple(names[key] for key in keys if names[key])
             is_named = all(not name.startswith("HCA") for name in rdma)
             device = DiscoveredDevice(
                 id=f"{host}.{keys[0]}",
-                kind=known.kind if known is not None and is_card else "nic",
+                kind=catalogue_part.kind if catalogue_part is not None and is_card else "nic",
                 part=part if is_card else "nic-unknown",
                 parent=f"{host}.cpu",
                 link=DiscoveredLink(evidence="not of the fabric"),

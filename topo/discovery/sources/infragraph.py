@@ -257,13 +257,15 @@ def _discovered(
     facts = [("chips", str(chips))] if chips > 1 else []
     if kind == "network-switch" and plugs is not None and plugs.count is None:
         facts = [("ports", str(ports))]
-    known = catalogue().parts[part]
-    if not (kind == "memory" and known.figure("bus")):
-        lacking = (key for key in NEEDED.get(known.kind, ()) if known.figure(key) is None)
+    catalogue_part = catalogue().parts[part]
+    if not (kind == "memory" and catalogue_part.figure("bus")):
+        lacking = (
+            key for key in NEEDED.get(catalogue_part.kind, ()) if catalogue_part.figure(key) is None
+        )
         facts += ((key, "unknown") for key in lacking)
     return DiscoveredDevice(
         id_,
-        next(each for each in KINDS if each == kind),
+        next(word for word in KINDS if word == kind),
         part,
         facts=tuple(facts),
         evidence=printable(text),

@@ -221,11 +221,11 @@ class _Reader:
 
     def _choices(self, entry: Mapping) -> list[tuple[str, str, Mapping, int]]:
         """Return name, choice, entry and count of each component of a device."""
-        found = []
+        choices = []
         for name, component in self._named(entry.get("components"), "`components:`"):
             node = component.get("choice") or component.get("type")
-            found.append((name, self._text(node, "`choice`"), component, self._count(component)))
-        return found
+            choices.append((name, self._text(node, "`choice`"), component, self._count(component)))
+        return choices
 
     def _device(
         self,

@@ -331,8 +331,8 @@ def _is_without_gdr(element: Element, kind: Kind | None) -> bool:
     """Whether NCCL found no GPUDirect RDMA: for a GPU, or for every port of a card."""
     nets = element.iter("net") if kind == "nic" else ()
     ends = element.findall("gpu") if kind == "gpu" else nets
-    told = [_number(end, "gdr") for end in ends]
-    return bool(told) and all(number == 0 for number in told)
+    numbers = [_number(end, "gdr") for end in ends]
+    return bool(numbers) and all(number == 0 for number in numbers)
 
 
 def _is_virtual_switch(upper: Element, lower: Element) -> bool:

@@ -288,8 +288,8 @@ def _take_name(log: Log, host: str, text: str) -> None:
             names = tuple(dict.fromkeys(printable(name) for _, name, _, _ in ports))
             layers = {layer for *_, layer in ports}
             network = {"IB": "infiniband", "RoCE": "ethernet"}.get("".join(layers), "")
-            known = log.cards.get((host, int(index)))
-            if names and (known is None or (is_rdma and not known.is_rdma)):
+            before = log.cards.get((host, int(index)))
+            if names and (before is None or (is_rdma and not before.is_rdma)):
                 log.cards[host, int(index)] = CardName(names, network, is_rdma)
     elif filled := _FILLED.search(text):
         if address := read_address(filled[2]):

@@ -134,12 +134,12 @@ def _findings(log: Log, hosts: dict[str, _Host]) -> Iterator[Finding]:
 
 def _missing(graph: Graph) -> Iterator[str]:
     """Yield what the table of paths has and the graph has not."""
-    there = {node.key.replace("DEV/", "GPU/") for node in graph.nodes.values()}
-    there |= {
+    keys = {node.key.replace("DEV/", "GPU/") for node in graph.nodes.values()}
+    keys |= {
         f"NET/{graph.nodes[port.card].system:x}-{port.index:x}" for port in graph.ports.values()
     }
-    there |= {edge.b for edge in graph.edges}
-    return (key for key in graph.listed if key not in there)
+    keys |= {edge.b for edge in graph.edges}
+    return (key for key in graph.listed if key not in keys)
 
 
 def _all_hosts(machines: dict[str, _Found], *, one_switch: bool) -> _Found:
@@ -195,8 +195,8 @@ class _Host:
         halves = {edge.a for edge in graph.edges if edge.link == "LOC" and edge.b[:3] == "DEV"}
         here = [node for node in graph.nodes.values() if node.system == system]
         for node in here:
-            whole = node.number & ~_FUNCTION if node.key in halves else node.number
-            self.ids[node.key] = _address(whole) or node.key
+            number = node.number & ~_FUNCTION if node.key in halves else node.number
+            self.ids[node.key] = _address(number) or node.key
             if node.kind == "DEV":  # links lead to GPUs or to their devices
                 self.ids.setdefault(node.key.replace("DEV/", "GPU/"), self.ids[node.key])
         for node in here:
@@ -271,15 +271,15 @@ class _Host:
 
     def _card(self, id_: str) -> CardName:
         """Return the names of a card's ports, their sort, and whether they are RDMA's."""
-        own = self.log.names_at.get((self.name, id_))
+        name = self.log.names_at.get((self.name, id_))
         cards = [self.log.cards.get((self.name, index)) for of, index in self.ports if of == id_]
-        known = [card for card in cards if card is not None]
-        names = dict.fromkeys(name for card in known for name in card.names)
-        networks = {card.network for card in known}
+        named_cards = [card for card in cards if card is not None]
+        names = dict.fromkeys(name for card in named_cards for name in card.names)
+        networks = {card.network for card in named_cards}
         return CardName(
-            tuple(names) or ((own,) if own else ()),
+            tuple(names) or ((name,) if name else ()),
             networks.pop() if len(networks) == 1 else "",
-            bool(known) and all(card.is_rdma for card in known),
+            bool(named_cards) and all(card.is_rdma for card in named_cards),
         )
 
     def _rates(self, id_: str) -> tuple[float | None, ...]:
@@ -395,13 +395,13 @@ def _cpu(node: Node) -> DiscoveredDevice:
     family, first_model = None, None
     if vendor == "GenuineIntel" and model in _INTEL_MODELS:
         family, first_model = _INTEL_FAMILY, _INTEL_MODELS[model]
-    known = processor(vendor, family, first_model)
-    words = known.title[0] if known is not None else ""
+    x86 = processor(vendor, family, first_model)
+    words = x86.title[0] if x86 is not None else ""
     words += f", NCCL's model {model}" if first_model is not None else ""
     return DiscoveredDevice(
         id=node.key,
         kind="cpu",
-        part=known.like if known is not None else "cpu-unknown",
+        part=x86.like if x86 is not None else "cpu-unknown",
         numa=(node.number,) if node.number < _LAST_NODE else (),
         evidence="Arm" if architecture == _ARM else words,
     )
@@ -455,21 +455,22 @@ def nvlinks(rate: float, total: float, part: str) -> tuple[str, str]:
     >>> nvlinks(20.0, 120.0, "v100-sxm-32gb")
     ('nvlink 2', '')
     """
-    known = catalogue().parts.get(part)
-    if known is not None and known.fabric is not None and known.fabric.medium:
-        of_part = _counts(total, {(known.fabric.medium, known.fabric.count or _MOST_LINKS)})
+    catalogue_part = catalogue().parts.get(part)
+    fabric = catalogue_part.fabric if catalogue_part is not None else None
+    if fabric is not None and fabric.medium:
+        of_part = _counts(total, {(fabric.medium, fabric.count or _MOST_LINKS)})
         if of_part:
             count = _nearest(rate, total, of_part[0][1])
-            return bundle(count, known.fabric.medium), ""
+            return bundle(count, fabric.medium), ""
     fabrics = {
         (part.fabric.medium, part.fabric.count)
         for part in catalogue().parts.values()
         if part.kind == "gpu" and part.fabric and part.fabric.count and part.fabric.medium
     }
     candidates = _counts(total, fabrics)
-    whole = [candidate for candidate in candidates if candidate in fabrics]
-    media = {medium for medium, _ in whole or candidates}
-    counts = {count for _, count in whole or candidates}
+    full = [candidate for candidate in candidates if candidate in fabrics]
+    media = {medium for medium, _ in full or candidates}
+    counts = {count for _, count in full or candidates}
     medium = media.pop() if len(media) == 1 else "nvlink unknown"
     if len(counts) != 1:
         return medium, ": how many is not told"

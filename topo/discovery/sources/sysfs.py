@@ -169,11 +169,11 @@ def read_processors(tree: FileTree) -> Processors:
             node_of |= dict.fromkeys(cpus, number)
         elif number not in gpu_nodes:
             bare.append(number)
-    whole = _bytes(tree.text("/proc/meminfo"))
+    of_host = _bytes(tree.text("/proc/meminfo"))
     of_nodes = sum(size or 0 for size in nodes.values())
-    is_more = bool(whole and not bare and not gpu_nodes and whole > _MORE * of_nodes)
+    is_more = bool(of_host and not bare and not gpu_nodes and of_host > _MORE * of_nodes)
     if is_more:  # a virtual machine's nodes may tell what is set up so far, and not all
-        nodes = dict.fromkeys(nodes, whole if len(nodes) == 1 else None)
+        nodes = dict.fromkeys(nodes, of_host if len(nodes) == 1 else None)
     packages: dict[str, set[int]] = {}
     for cpu in _numbered(tree.names(_CPUS), "cpu"):
         package = tree.text(f"{_CPUS}/cpu{cpu}/topology/physical_package_id")

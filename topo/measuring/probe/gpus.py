@@ -63,8 +63,8 @@ class Driver:
             for b in range(len(self.gpus)):
                 if a != b and self.reaches(a, b):
                     (status,) = self.api.cuCtxEnablePeerAccess(self.contexts[b], 0)[:1]
-                    known = ("CUDA_SUCCESS", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED")
-                    if status.name not in known:
+                    permitted = ("CUDA_SUCCESS", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED")
+                    if status.name not in permitted:
                         raise RuntimeError(f"cuCtxEnablePeerAccess: {status.name}")
 
     def _device(self, number: int) -> Any:

@@ -238,6 +238,6 @@ def _kind(row: _Row, ratio: float, count: int) -> str:
 
 def _count(kind: str, ratio: float) -> int:
     """Return of how many GPUs the ratio of its rates tells, 0 where it does not."""
-    rest = 1 - (ratio / 2 if kind == "all-reduce" else ratio)
-    tells = kind not in ("", *ROOTED) and _NEAR < rest < 1
-    return round(1 / rest) if tells else 0
+    share = 1 - (ratio / 2 if kind == "all-reduce" else ratio)
+    tells = kind not in ("", *ROOTED) and _NEAR < share < 1
+    return round(1 / share) if tells else 0
