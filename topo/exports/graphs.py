@@ -26,6 +26,7 @@ _COLUMNS: Final = (
     *("from", "to", "link", "medium", "cables", "lanes", "bandwidth_GBps", "achievable_GBps"),
     *("measured_GBps", "source"),
 )
+_LOST: Final = ("what devices have inside", "settings", "workloads")
 
 
 def write_json(topology: Topology) -> Exported:
@@ -41,7 +42,7 @@ def write_json(topology: Topology) -> Exported:
             for entry in document[entries]
         ]
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    return Exported(visible(text, controls=False) + "\n")
+    return Exported(visible(text, controls=False) + "\n", not_held("node-link JSON", *_LOST))
 
 
 def write_graphml(topology: Topology) -> Exported:
@@ -52,7 +53,8 @@ def write_graphml(topology: Topology) -> Exported:
         graph.add_node(name, **_known(data))
     for number, (source, target, data) in enumerate(public.edges(data=True)):
         graph.add_edge(source, target, key=f"e{number}", **_known(data))
-    return Exported("\n".join(networkx.generate_graphml(graph)) + "\n")
+    text = "\n".join(networkx.generate_graphml(graph)) + "\n"
+    return Exported(text, not_held("GraphML", *_LOST))
 
 
 def _known(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def write_csv(topology: Topology) -> Exported:
         rates = [data["bandwidth"], data["achievable"], data["measured"]]
         shown = ["" if rate is None else f"{rate:.6g}" for rate in rates]
         table.writerow(_cell(value) for value in (*row, *shown, sources[link]))
-    return Exported(out.getvalue(), not_held("a table of links", "what devices have inside"))
+    return Exported(out.getvalue(), not_held("a table of links", *_LOST))
 
 
 def _cell(value: object) -> object:
