@@ -75,6 +75,16 @@ def test_a_yaml_block_loads(text):
     assert loads(text).devices
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in FENCE.finditer(page.read_text(encoding="utf-8")):
+        if block[1] == "python":
+            exec(block[2], names)
+
+
 def asked():
     """Return the commands of README's tables of questions, with files that ship with topo."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -169,6 +169,8 @@ def test_pandas_takes_the_rows(values):
     frame = named(values, "Comparison").to_frame()
     assert frame.shape[0] == 4
     assert frame["time_s"].max() == 6.4
+    rungs = named(values, "Ladder").to_frame()
+    assert all(rungs["resources"].str.len() > 0)
 
 
 def test_without_pandas_it_says_what_to_install(values, monkeypatch):

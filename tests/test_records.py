@@ -1,5 +1,6 @@
 import copy
 import dataclasses
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, field, replace
 from typing import Any
@@ -141,6 +142,16 @@ def test_it_survives_copies_and_pickle():
     for again in (copy.copy(link), copy.deepcopy(link), pickle.loads(pickle.dumps(link))):
         assert again == link
         assert again.hidden == 3
+
+
+def test_help_has_the_fields_before_any_value_is_made():
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        name: str
+        many: int = 2
+
+    assert str(inspect.signature(Fresh)) == "(name: str, many: int = 2)"
+    assert Fresh("a", many=3).many == 3
 
 
 def test_what_a_class_defines_itself_stays():

@@ -227,7 +227,13 @@ _SHOWN: Mapping[type, _Shown] = {
         lambda ladder: bottleneck_page(ladder, _explained(ladder)),
         _ladder_picture,
         lambda ladder: documents.bottleneck_document(ladder, _explained(ladder)),
-        lambda document: document["ladder"],
+        lambda document: (
+            {
+                **rung,
+                "resources": [full for group in rung["classes"] for full in group["resources"]],
+            }
+            for rung in document["ladder"]
+        ),
     ),
     Simulation: _Shown(
         simulation_page,

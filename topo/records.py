@@ -13,6 +13,7 @@ import reprlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable, Iterable
     from dataclasses import dataclass as dataclass  # noqa: PLC0414  (to be imported from here)
 else:
@@ -48,6 +49,7 @@ def _frozen(plain: type) -> Any:
         "__setattr__": _refuse,
         "__delattr__": _refuse,
         "__reduce__": lambda self: (cls, values(self)),
+        "__signature__": _Signature(),
     }
     for name, method in methods.items():
         if name not in plain.__dict__:
@@ -100,6 +102,17 @@ def _compiled(cls: Any) -> Callable[..., None]:
     constructor: Callable[..., None] = variables["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     return constructor
+
+
+class _Signature:
+    """What `help` and editors show of a constructor, which is compiled for the first value only."""
+
+    def __get__(self, _value: object, cls: Any) -> inspect.Signature:
+        import inspect
+
+        _, *parameters = inspect.signature(_compiled(cls)).parameters.values()
+        typed = zip(parameters, dataclasses.fields(cls), strict=True)
+        return inspect.Signature([name.replace(annotation=field.type) for name, field in typed])
 
 
 class _Short(reprlib.Repr):

@@ -46,6 +46,10 @@ def test_all_workloads_by_legacy_and_direct_by_default():
     assert [[path.name for path in one.paths] for one in found.workloads] == [
         ["legacy", "direct"]
     ] * 2
+    assert [(one, list(found[one])) for one in found] == [
+        ("load", ["legacy", "direct"]),
+        ("save", ["legacy", "direct"]),
+    ]
     with pytest.raises(KeyError):
         found["direct"]
 

@@ -6,7 +6,7 @@ Reasons and what follows are facts here; `topo.views.sentences` has the words fo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -283,7 +283,7 @@ def called(name: str, values: Mapping[str, Value], noun: str) -> Value:
         If there is none, with a near name.
     """
     if name not in values:
-        advice = nearest_names(name, values) if values else ""
+        advice = nearest_names(str(name), values) if values else ""
         raise UnknownNameError(Finding("unknown-name", f"no {noun} {name}", help=advice))
     return values[name]
 
@@ -307,6 +307,9 @@ class WorkloadAnswer:
     def outcome(self) -> str:
         """The workload, and what each data path gives it, in few words."""
         return f"{self.workload.name} by {', '.join(path.outcome for path in self.paths)}"
+
+    def __iter__(self) -> Iterator[str]:
+        return (path.name for path in self.paths)
 
     def __getitem__(self, name: str) -> PathAnswer:
         """Return the answer for the data path called `name`.
@@ -338,6 +341,9 @@ class Comparison(Displayed):
     def __repr__(self) -> str:
         outcomes = [answer.outcome for answer in self.workloads]
         return brief(self, f"{self.topology.name}: {'; '.join(outcomes)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return (answer.workload.name for answer in self.workloads)
 
     def __getitem__(self, name: str) -> Any:
         """Return the answer for a workload, or for a data path of the only one.
