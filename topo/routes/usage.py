@@ -13,10 +13,9 @@ from itertools import pairwise
 from typing import Final
 
 from topo.catalogue.kinds import Kind
-from topo.catalogue.part import Figure, Medium
+from topo.catalogue.part import Figure
 from topo.description.description import Basis, DataPath, Device, Measurement
 from topo.routes.route import Route, Subflow, Transfer
-from topo.topology.build import media_of
 from topo.topology.joint import quadrant_of
 from topo.topology.locality import socket_of
 from topo.topology.resources import Capacity, Resource
@@ -197,29 +196,6 @@ def unstated_cap(
         ),
         device=hosts[0],
         limited_by="peer-to-peer traffic between root complexes",
-    )
-
-
-def dma_medium(topology: Topology, step: Step) -> Medium | None:
-    """Return the medium of a step whose rate not all is for devices, as it says; else nothing."""
-    medium = media_of(topology)(step.link.cable.medium)
-    return medium if medium is not None and medium.dma is not None else None
-
-
-def dma_limit(topology: Topology, step: Step) -> Resource | None:
-    """Return what devices get of one direction of a link whose medium says that it is not all."""
-    resource, medium = step.resource, dma_medium(topology, step)
-    if medium is None or medium.dma is None or resource is None:
-        return None
-    share, rate = medium.dma, resource.capacity.theoretical.value
-    value = None if share.value is None or rate is None else share.value * rate
-    return Resource(
-        name=f"{resource.name}/dma",
-        kind=resource.kind,
-        capacity=Capacity(theoretical=Figure(value, share.kind, share.source)),
-        device=resource.device,
-        limited_by=f"devices over {medium.title or medium.name}",
-        place=resource.place,
     )
 
 
@@ -452,7 +428,8 @@ class UseBuilder:
 
     def _device_caps(self, transfer: Transfer) -> Iterator[tuple[str, float]]:
         """Yield the caps on what a device's engine moves: peer to peer, and over socket links."""
-        stated, measured = 0.0, next((pair.rate for pair in self._measurements(transfer)), None)
+        measured = next((pair.rate for pair in self._measurements(transfer)), None)
+        stated = 0.0
         if is_peer(self._topology, transfer):
             for cap, share in stated_caps(self._topology, transfer):
                 stated += share
@@ -460,12 +437,14 @@ class UseBuilder:
             unstated = unstated_cap(self._topology, transfer, stated, measured)
             if unstated is not None:
                 yield self._add(unstated), 1.0
-        for step, share in transfer.shares if stated <= _WHOLE else ():
-            limit = dma_limit(self._topology, step)
+        limits = self._topology.dma_limits
+        for step, share in transfer.shares if limits and stated <= _WHOLE else ():
+            limit = limits.get(step.resource.id) if step.resource is not None else None
             if limit is not None and measured is not None:  # of these two ends alone
                 name = f"{limit.name} ({transfer.source}, {transfer.target})"
-                capacity = replace(limit.capacity, measured=measured)
-                limit = replace(limit, name=name, capacity=capacity)
+                limit = replace(
+                    limit, name=name, capacity=replace(limit.capacity, measured=measured)
+                )
             if limit is not None:
                 yield self._add(limit), share
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS
+from topo.catalogue.part import Figure
 from topo.catalogue.parts import catalogue
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
@@ -26,7 +27,7 @@ from topo.topology.topology import Layer, Link, Topology
 if TYPE_CHECKING:
     import os
 
-    from topo.catalogue.part import Cable, Figure, Medium, Ports
+    from topo.catalogue.part import Cable, Medium, Ports
     from topo.topology.folding import Folding
 
 
@@ -204,6 +205,27 @@ def link_capacity(
         least = min(ratios, key=lambda ratio: ratio.value or 1.0, default=None)
         cable = replace(cable, efficiency=least)
     return cable_capacity(cable, plugs, medium_of)
+
+
+def dma_limits(topology: Topology) -> dict[str, Resource]:
+    """Return what devices get of links whose medium says that it is not all (`Medium.dma`)."""
+    medium_of = media_of(topology)
+    media = {name: medium_of(name) for name in {link.cable.medium for link in topology.links}}
+    limits: dict[str, Resource] = {}
+    for link in topology.links:
+        medium = media[link.cable.medium]
+        for resource in filter(None, (link.forward, link.backward)):
+            if medium is None or medium.dma is None:
+                continue
+            share, rate = medium.dma, resource.capacity.theoretical.value
+            value = None if share.value is None or rate is None else share.value * rate
+            limits[resource.id] = replace(
+                resource,
+                name=f"{resource.name}/dma",
+                capacity=Capacity(theoretical=Figure(value, share.kind, share.source)),
+                limited_by=medium.title or medium.name,
+            )
+    return limits
 
 
 def _class(link: Link, source: Device, target: Device) -> ResourceClass:

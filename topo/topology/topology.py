@@ -369,6 +369,13 @@ class Topology(Displayed):
         """
         return both_ways(self)
 
+    @cached_property
+    def dma_limits(self) -> Mapping[str, Resource]:
+        """What devices get of links of which cores get more, by the ids of their directions."""
+        from topo.topology.build import dma_limits
+
+        return dma_limits(self)
+
     @property
     def all_resources(self) -> tuple[Resource, ...]:
         """Every resource of the machine, at last what links carry both ways."""
