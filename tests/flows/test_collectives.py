@@ -85,6 +85,14 @@ def test_the_cube_mesh_of_a_dgx_1v_has_three_disjoint_rings_each_way():
     assert all(uses[a, b] == uses[b, a] == count for (a, b), count in links.items())
 
 
+def test_a_ring_is_found_through_more_gpus_than_calls_may_be_nested():
+    count = 1100
+    machine = mesh(count, {(at, (at + 1) % count): 1 for at in range(count)})
+    found = rings(machine)
+    assert [ring.order[1] for ring in found] == ["gpu1", f"gpu{count - 1}"]
+    assert all(is_cycle(ring, names(machine)) for ring in found)
+
+
 def test_over_pcie_a_ring_enters_each_switch_once():
     # GPUs of the two switches are named in turns.
     machine = built(

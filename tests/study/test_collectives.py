@@ -160,6 +160,14 @@ def test_switches_that_reduce_are_stated_not_assumed():
     assert busbw(older, at="theoretical") == pytest.approx(300)
 
 
+def test_where_nobody_knows_what_switches_reduce_it_is_at_most_the_links():
+    changes = {"settings.nvlink-sharp": "on", "nvswitch.sharp": "unknown"}
+    path = collective(shipped("dgx-h100", changes), "all-reduce")["peer-nvlink"]
+    assert path.at_most
+    assert path.bus_rate == pytest.approx(370.8e9 * (7 / 4) / (9 / 8), rel=1e-4)
+    assert path.unknowns[0] == "gpu0/nvlink-sharp"
+
+
 # --- several servers ------------------------------------------------------------------------------
 
 POD = """

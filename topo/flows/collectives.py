@@ -284,20 +284,21 @@ def _reductions(topology: Topology, gpus: Sequence[str]) -> Iterator[Resource]:
     """Yield what switches reduce for each GPU: in theory what its links carry."""
     for name in gpus:
         steps = _to_switches(topology, name)
-        shares = [topology[step.target].part.figure("sharp") for step in steps]
-        known = [share for share in shares if share is not None and share.value is not None]
-        least = min(known, key=lambda share: share.value or 0.0)
+        stated = filter(None, (topology[step.target].part.figure("sharp") for step in steps))
+        share = min(stated, key=lambda share: -1.0 if share.value is None else share.value)
         rate = math.fsum(
             min(step.resource.capacity.rate("achievable"), _planned(step.link.cable))
             for step in steps
             if step.resource
         )
-        low, high = least.range or (None, None)
-        planned = replace(
-            least,
-            value=rate * (least.value or 0.0),
-            range=None if low is None or high is None else (rate * low, rate * high),
-        )
+        planned = share
+        if share.value is not None:
+            low, high = share.range or (None, None)
+            planned = replace(
+                share,
+                value=rate * share.value,
+                range=None if low is None or high is None else (rate * low, rate * high),
+            )
         yield Resource(
             name=f"{name}/nvlink-sharp",
             kind="in-switch",

@@ -251,45 +251,44 @@ def _disjoint_cycles(
     gpus: Sequence[str], cables: Mapping[tuple[str, str], int]
 ) -> list[tuple[str, ...]]:
     """Return as many cycles over all GPUs as a search finds that share no link."""
-    left: dict[str, dict[str, int]] = {name: {} for name in gpus}
+    joined: dict[str, dict[str, int]] = {name: {} for name in gpus}
     for (a, b), count in cables.items():
-        left[a][b] = left[b][a] = count
-    most = min(sum(joined.values()) // 2 for joined in left.values())
-    for wanted in range(most, 0, -1):
-        budget = [_MOST_STEPS]
-        cycles: list[tuple[str, ...]] = []
-        if _extend(left, [gpus[0]], cycles, wanted, budget):
+        joined[a][b] = joined[b][a] = count
+    most = min(sum(counts.values()) // 2 for counts in joined.values())
+    for count in range(most, 0, -1):
+        cycles = _cycles(joined, gpus[0], count)
+        if cycles:
             return cycles
     return []
 
 
-def _extend(
-    left: dict[str, dict[str, int]],
-    path: list[str],
-    cycles: list[tuple[str, ...]],
-    wanted: int,
-    budget: list[int],
-) -> bool:
-    """Extend a path by links that are `left` until there are so many cycles; undo what fails."""
-    budget[0] -= 1
-    if budget[0] < 0:
-        return False
-    here, start = path[-1], path[0]
-    closes = len(path) == len(left)
-    following = [start] if closes else [name for name in left[here] if name not in path]
-    # the most links first, as they must be used up by several rings
-    for name in sorted(following, key=lambda n: -left[here].get(n, 0)):
-        if not left[here].get(name):
-            continue
-        left[here][name] -= 1
-        left[name][here] -= 1
-        if closes:
-            cycles.append(tuple(path))
-            if len(cycles) == wanted or _extend(left, [start], cycles, wanted, budget):
-                return True
-            cycles.pop()
-        elif _extend(left, [*path, name], cycles, wanted, budget):
-            return True
-        left[here][name] += 1
-        left[name][here] += 1
-    return False
+def _cycles(
+    joined: Mapping[str, Mapping[str, int]], start: str, count: int
+) -> list[tuple[str, ...]]:
+    """Return so many cycles through all GPUs by links of their own; none where none are found."""
+    size = len(joined)
+    left = {name: dict(counts) for name, counts in joined.items()}
+    walk = [start]  # cycle after cycle, each from the start
+
+    def onward() -> Iterator[str]:
+        """Yield where the walk may go on, the most links first: several rings must use them up."""
+        here, passed = walk[-1], set(walk[(len(walk) - 1) // size * size :])
+        following = [start] if len(walk) % size == 0 else [n for n in left[here] if n not in passed]
+        yield from sorted(following, key=lambda name: -left[here].get(name, 0))
+
+    untried = [onward()]
+    for _ in range(_MOST_STEPS):
+        while (name := next((n for n in untried[-1] if left[walk[-1]].get(n)), None)) is None:
+            untried.pop()
+            if not untried:
+                return []
+            back = walk.pop()
+            left[walk[-1]][back] += 1
+            left[back][walk[-1]] += 1
+        left[walk[-1]][name] -= 1
+        left[name][walk[-1]] -= 1
+        walk.append(name)
+        if len(walk) > size * count:
+            return [tuple(walk[at : at + size]) for at in range(0, size * count, size)]
+        untried.append(onward())
+    return []
