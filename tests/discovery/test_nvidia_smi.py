@@ -169,6 +169,18 @@ def test_more_links_than_a_gpu_has_go_by_a_switch(count, links, switched):
     assert locality(build_topology(found.description), "gpu0", "gpu1") == f"NV{links}"
 
 
+def test_cards_whose_cpus_are_not_told_are_no_sign_of_a_virtual_machine():
+    names = [*(f"GPU{at}" for at in range(4)), *(f"NIC{at}" for at in range(4))]
+    rows = [
+        " ".join([row, *("X" if row == column else "SYS" for column in names)]) for row in names
+    ]
+    nodes = [f"{row} {at}-{at} {at}" for at, row in enumerate(rows[:4])]
+    header = f"{' '.join(names)} CPU Affinity NUMA Affinity"
+    found = read("\n".join([header, *nodes, *rows[4:]]))
+    assert "numa-unknown" in codes(found)
+    assert "hidden-switches" not in codes(found)
+
+
 def test_affinity_decides_what_nvlink_hides():
     text = "GPU0 GPU1 CPU Affinity NUMA Affinity\nGPU0 X NV4 0-7 0\nGPU1 NV4 X 8-15 1\n"
     assert len(read(text).machine.of_kind("cpu")) == 2

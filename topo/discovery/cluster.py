@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,7 @@ from topo.discovery.describe import (
     storage_cable,
 )
 from topo.discovery.importing import ImportDraft, Imported, draft_of, one_machine, read_back
-from topo.discovery.likeness import IDENTITIES, differences, likeness, same_sizes
+from topo.discovery.likeness import IDENTITIES, differences, entries_of, likeness, same_sizes
 from topo.discovery.matching import same_cards
 from topo.document.nodes import Document, Report, Scalar
 from topo.errors import DescriptionError, ExchangeError, Finding, Place
@@ -149,11 +150,8 @@ def _without_common_end(names: list[str]) -> list[str]:
     """Return names without a word that all of them end with: ``node7-hwloc`` is ``node7``."""
     _, dash, end = names[0].partition("-")
     shorter = [name.removesuffix(dash + end) for name in names]
-    return shorter if all(shorter) and end and _all_end(names, dash + end) else names
-
-
-def _all_end(names: list[str], end: str) -> bool:
-    return all(name.endswith(end) for name in names)
+    all_end = bool(end) and all(name.endswith(dash + end) for name in names)
+    return shorter if all_end and all(shorter) else names
 
 
 # --- hosts of one kind ----------------------------------------------------------------------------
@@ -274,7 +272,7 @@ def import_apart(
         *(
             finding
             for finding in machine.findings
-            if not _is_settled(finding, hosts, sources or ())
+            if finding.code != "hosts-by-cards" or len(hosts) > len(sources or ())
         ),
         *not_placed,
         *(finding for finding in of_hosts if not (has_storage and finding.code == "no-storage")),
@@ -284,10 +282,6 @@ def import_apart(
     if not network.cables:
         yaml += _network_comments(made)
     return ImportedHosts(name, made, cluster, yaml, findings)
-
-
-def _is_settled(finding: Finding, hosts: Collection[str], sources: Collection[str]) -> bool:
-    return finding.code == "hosts-by-cards" and len(hosts) == len(sources)
 
 
 def _on_own_cards(
@@ -358,9 +352,8 @@ def _kinds(
         if kind is None:
             of_likeness.append((draft, kind := []))
         kind.append(host)
-    by_count = sorted(
-        (kind for of_likeness in kinds.values() for kind in of_likeness), key=_commonest_first
-    )
+    all_kinds = chain.from_iterable(kinds.values())
+    by_count = sorted(all_kinds, key=lambda kind: -len(kind[1]))
     made = tuple(_kind_of(names, draft_by_host, name, by_count) for _, names in by_count)
     apart = {names[0]: _differences(draft, by_count[0][0]) for draft, names in by_count[1:]}
     return made, apart
@@ -406,10 +399,6 @@ def _draft_of_sources(sources: Sequence[Machine], storage: Sequence[str]) -> Imp
     return draft_of(machine, storage)
 
 
-def _commonest_first(kind: tuple[ImportDraft, list[str]]) -> int:
-    return -len(kind[1])
-
-
 def _kind_of(
     hosts: list[str],
     draft_by_host: Mapping[str, ImportDraft],
@@ -425,10 +414,11 @@ def _kind_of(
         devices[name] = value
         if not isinstance(value, dict):
             continue
+        everywhere = [entries_of(member.document["devices"][name]) for member in drafts]
         differs = [
             key
             for key in (*IDENTITIES, "size")
-            if any(_entry(member, name, key) != value.get(key) for member in drafts)
+            if any(entries.get(key) != value.get(key) for entries in everywhere)
         ]
         for key in differs:
             left_out.setdefault(key, []).append(name)
@@ -450,11 +440,6 @@ def _kind_of(
     document = {**draft.document, "name": PurePath(file).stem, "devices": devices}
     comments = replace(draft.comments, head=tuple(head))
     return HostKind(file, tuple(hosts), read_back(replace(draft, comments=comments), document))
-
-
-def _entry(draft: ImportDraft, device: str, key: str) -> Any:
-    value = draft.document["devices"][device]
-    return value.get(key) if isinstance(value, dict) else None
 
 
 def _kind_name(hosts: Sequence[str], kinds: Sequence[tuple[ImportDraft, list[str]]]) -> str:

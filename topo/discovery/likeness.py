@@ -98,10 +98,12 @@ def _other_links(cables: _Cables, usual_cables: _Cables, same: Mapping[str, str]
 
 
 def _entries(document: Plain) -> dict[str, Plain]:
-    return {
-        name: value if isinstance(value, dict) else {"part": value}
-        for name, value in document["devices"].items()
-    }
+    return {name: entries_of(value) for name, value in document["devices"].items()}
+
+
+def entries_of(value: Plain | str) -> Plain:
+    """Return what a document says of a device, which may be its part alone."""
+    return value if isinstance(value, dict) else {"part": value}
 
 
 def _matched(ours: Mapping[str, Plain], theirs: Mapping[str, Plain]) -> dict[str, str]:

@@ -164,13 +164,11 @@ def _blocks_in(
             return
     run: tuple[FileKind, int, int] | None = None
     for kind, begin, end in _pieces(lines, at, last, marks):
-        continues = run is not None and (
-            kind == run[0] if kind else _continues(run[0], lines[begin])
-        )
-        if run is not None and continues:
-            run = (run[0], run[1], end)
-            continue
         if run is not None:
+            continuation = None if kind else _CONTINUES.get(run[0].importer)
+            if kind == run[0] or (continuation and continuation.match(lines[begin])):
+                run = (run[0], run[1], end)
+                continue
             yield _block(lines, *run)
         run = (kind, begin, end) if kind else None
     if run is not None:
@@ -182,11 +180,6 @@ def _whole(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
     kind = file_kind(block.text.encode())
     if block.text.strip() and kind.recognised and (kind.importer or kind.help):
         yield replace(block, kind=kind)
-
-
-def _continues(kind: FileKind, line: str) -> bool:
-    pattern = _CONTINUES.get(kind.importer)
-    return pattern is not None and pattern.match(line) is not None
 
 
 def _pieces(

@@ -38,7 +38,10 @@ def collective_readings(
     unmapped: list[str] = []
     for run in runs:
         names = gpus or _gpus(topology, run)
-        why = run.unknown or ("" if names else _why(run))
+        why = run.unknown
+        if not why and not names:
+            servers = counted(run.server_count, "server")
+            why = f"which GPUs of {servers} took part is not known: say it with --gpus"
         if run.count and names and len(names) != run.count:
             why = why or f"{counted(run.count, 'GPU')} took part, not {len(names)}"
         if why:
@@ -79,11 +82,6 @@ def _addresses(addresses: Sequence[str]) -> set[str]:
     whole = {address.lower() for address in addresses}
     parts = {address.rsplit(".", 1)[0] for address in whole}
     return whole | parts | {part.split(":")[-2] for part in parts if ":" in part}
-
-
-def _why(run: CollectiveRun) -> str:
-    servers = counted(run.server_count, "server")
-    return f"which GPUs of {servers} took part is not known: say it with --gpus"
 
 
 def _reading(topology: Topology, run: CollectiveRun, gpus: tuple[str, ...]) -> Reading:

@@ -233,7 +233,10 @@ def _with_places(
             neighbours[cable.b].append(cable.a)
     complete = list(devices.values())
     for names in components(devices, neighbours.__getitem__):
-        members = sorted((devices[name] for name in names), key=_is_below)
+        members = sorted(
+            (devices[name] for name in names),
+            key=lambda device: (*_HOSTS, device.kind).index(device.kind),
+        )
         if any(member.kind in ("cpu", "root-complex") for member in members) or all(
             member.kind in ("nvswitch", "storage", "memory") for member in members
         ):
@@ -243,10 +246,6 @@ def _with_places(
         top = complete.index(members[0])
         complete[top] = replace(members[0], parent=place.id, link=DiscoveredLink())
     return complete
-
-
-def _is_below(device: DiscoveredDevice) -> int:
-    return (*_HOSTS, device.kind).index(device.kind)
 
 
 def _discovered(

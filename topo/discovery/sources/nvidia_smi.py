@@ -328,7 +328,7 @@ class _Tree:
             yield Finding("impossible-matrix", message, severity="warning", help=help)
         to_cards = {rank for a, b, rank in ranked if a in matrix.gpus and b in matrix.cards}
         many = min(len(matrix.gpus), len(matrix.cards)) >= _MANY
-        flat = many and to_cards and to_cards <= {_PHB, _SYS}
+        flat = many and _PHB in to_cards and to_cards <= {_PHB, _SYS}
         if flat or any(rank == _SYS and self._share_node(a, b) for a, b, rank in ranked):
             why = "every GPU is as far from every card" if flat else "SYS within one NUMA node"
             message = f"{why}: a virtual machine that hides its switches?"
