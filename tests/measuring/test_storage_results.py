@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machines import ONE_SOCKET, built
+from tests.machines import ONE_SOCKET, built, shipped
 from tests.measuring.results import dlio, elbencho, fio_text, ior, ragged
 from tests.measuring.test_measuring import DRIVE, GB, GIB, MIB, lines
 from topo import measure
@@ -136,6 +136,14 @@ def test_elbenchos_units_phases_and_commands():
     small = elbencho(("READ", 1, 6500), command=ELBENCHO.replace("1m", "4k"))
     assert "below 128 KiB" in unwritten(small)[0]
     assert "no reads or writes of data" in refused(elbencho(("SYNC", 1, 5), command=ELBENCHO))
+
+
+def test_storage_behind_several_cards_fills_all_memories():
+    measured = measure(shipped("dgx-h100"), elbencho(("READ", 1, 65000), command=ELBENCHO))
+    (reading,) = measured.readings
+    assert reading.sample.target == ("ram0", "ram1")
+    assert reading.forecast.achievable == pytest.approx(100 * GB)
+    assert not measured.lines  # no one link stands for it
 
 
 def test_elbencho_by_gpudirect_storage():

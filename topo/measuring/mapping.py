@@ -130,6 +130,8 @@ class Mapper:
         They are those near the device unless the file numbers their NUMA node.
         """
         near = self._predictor.memories_near(device)
+        if not near and len(self._topology.hosts) == 1:  # of storage behind cards, any
+            near = tuple(memory.name for memory in self._topology.of_kind("memory"))
         ends = (result.source, result.target)
         node = next((end.number for end in ends if end.kind == "ram"), -1)
         if node < 0:
