@@ -158,6 +158,8 @@ class Mapper:
         end = (*absent, *ends)[0] if absent or ends[0].kind == "ram" else ends[1]
         if end.kind == "ram" and end.number >= 0:
             return f"the file has no system RAM of NUMA node {end.number}"
+        if end.kind == "ram" and len(self._topology.hosts) > 1:
+            return "which server's RAM it was is not told"
         if end.kind == "ram":
             return "the file has no system RAM near it"
         if end.kind == "gpu" and end.number >= 0 and self._gpus:
