@@ -14,6 +14,7 @@ from topo.topology.build import build_topology
 def ragged(text):
     """Return a text in the forms that pasting gives it, each of which tells the same: by name."""
     lines = text.splitlines()
+    text = "".join(f"{line}\n" for line in lines)
     return {
         "quoted": "".join(f"> {line}\n" for line in lines).encode(),
         "fenced": f"what I see here:\n\n```\n{text}```\n".encode(),

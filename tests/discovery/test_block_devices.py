@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
-from tests.discovery.test_mutations import damaged
 from tests.discovery.trees import sysfs_box
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
@@ -135,23 +132,3 @@ def test_a_drive_that_a_network_leads_to_is_left_out():
 def test_absurd_sizes_are_none():
     text = PAIRS.replace("7T", "9999999999999999999P")
     assert not told(text).devices[0].facts
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).devices == plain.devices, how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("lsblk", data, "b.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, sysfs_box().tar("w"), "box.tar")
-    survives(lambda: import_together([machine, discover("lsblk", data, "b.txt")]))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, nccl, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -204,24 +201,3 @@ def test_cpus():
 def test_a_virtual_machine_with_a_socket_for_each_thread():
     machine = told(HEAD + cpu("pc-i440fx-6.2") * 192 + module("DIMM 0", sort="RAM", speed=0))
     assert len(machine.of_kind("cpu")) == 1
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        pasted = told(data)
-        assert (pasted.devices, pasted.slots) == (plain.devices, plain.slots), how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("dmidecode", data, "dmi.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, nccl(), "a.txt")
-    survives(lambda: import_together([machine, discover("dmidecode", data, "dmi.txt")]))

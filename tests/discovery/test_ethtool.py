@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import LSPCI, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -71,23 +68,3 @@ def test_a_card_of_two_ports_of_which_one_is_told_keeps_both():
     found = import_together([discover(None, listed, "a.txt"), names, told(settings("ens1f0np0"))])
     card = next(card for card in found.machine.of_kind("nic") if "0000:03:00.1" in card.pci)
     assert card.ports == (1e11, None)
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).devices == plain.devices, how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("ethtool", data, "eth.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, smi(), "a.txt")
-    survives(lambda: import_together([machine, discover("ethtool", data, "eth.txt")]))

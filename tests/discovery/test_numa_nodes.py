@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import nccl, smi
 from tests.discovery.test_corpus import CORPUS
 from tests.discovery.test_facts_only import unspoken
-from tests.discovery.test_mutations import damaged
 from tests.discovery.trees import sysfs_box
 from topo.discovery.combine import combined
 from topo.discovery.file_kinds import file_kind
@@ -147,26 +144,6 @@ def test_a_real_one():
     found = import_together([discover(None, smi_data, "a.txt"), discover(None, data, "n.txt")])
     sizes = [dict(memory.facts)["size"] for memory in found.machine.of_kind("memory")]
     assert sizes == [f"{mb * 2**20 / 1e9:.4g} GB" for mb in (193_129, 193_477)]
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).devices == plain.devices, how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("numactl", data, "numa.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, unspoken(4), "a.txt")
-    survives(lambda: import_together([machine, discover("numactl", data, "numa.txt")]))
 
 
 def test_a_family_that_the_first_source_names_is_not_lost_to_one_that_names_none():

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, nccl, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -143,26 +140,6 @@ def test_it_is_picked_out_of_an_issue():
     assert "text-skipped" not in codes(found)
 
 
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).devices == plain.devices, how
-
-
 def test_indentation_does_not_matter():
     flat = "\n".join(line.strip() for line in TWO.splitlines())
     assert told(flat).devices == told(TWO).devices
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("nvidia-smi-q", data, "q.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, nccl(), "a.xml")
-    survives(lambda: import_together([machine, discover("nvidia-smi-q", data, "q.txt")]))

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, nccl, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -188,23 +185,3 @@ def test_links_of_gpus_without_any_source_of_links():
 def test_nothing_of_links(text):
     with pytest.raises(ExchangeError, match="does not tell which NVLinks are up"):
         discover("nvlink", text.encode(), "nvlink.txt")
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).gpu_links == plain.gpu_links, how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("nvlink", data, "nvlink.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = tree()
-    survives(lambda: import_together([machine, discover("nvlink", data, "nvlink.txt")]))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -171,30 +168,10 @@ def test_without_addresses_drives_must_be_alike():
     assert "2 devices of nvme.txt could not be placed" in unlike.yaml
 
 
-@pytest.mark.parametrize("what", ["table", "old", "verbose"])
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        assert told(data).devices == plain.devices, how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("nvme", data, "nvme.txt"))
-        assert machine is None or machine.tells_only
-
-
 @pytest.mark.parametrize("text", ['{"ModelNumber":' * 5_000, '{"ModelNumber": [1, 2'])
 def test_broken_json(text):
     with pytest.raises(ExchangeError, match="is not whole JSON"):
         discover("nvme", text.encode(), "nvme.json")
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, TREE, "a.txt")
-    survives(lambda: import_together([machine, discover("nvme", data, "nvme.txt")]))
 
 
 def test_beside_a_matrix_no_drive_is_added():

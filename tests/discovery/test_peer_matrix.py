@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -88,24 +85,3 @@ def test_a_matrix_beside_it_in_one_text():
 def test_a_legend_alone_is_no_matrix():
     with pytest.raises(ExchangeError, match="has no matrix of GPUs"):
         told(LEGEND)
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_ragged(what):
-    plain = told(PLAIN[what])
-    for how, data in ragged(PLAIN[what]).items():
-        pasted = told(data)
-        assert (pasted.devices, pasted.findings) == (plain.devices, plain.findings), how
-
-
-@pytest.mark.parametrize("what", PLAIN)
-def test_hostile(what):
-    for data in hostile(PLAIN[what]).values():
-        machine = survives(lambda data=data: discover("p2p", data, "p.txt"))
-        assert machine is None or machine.tells_only
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, smi(), "a.txt")
-    survives(lambda: import_together([machine, discover("p2p", data, "p.txt")]))

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
-from tests.discovery.pasted import hostile, ragged, survives
 from tests.discovery.test_combine import codes, smi
-from tests.discovery.test_mutations import damaged
 from topo.discovery.file_kinds import file_kind
 from topo.discovery.importing import discover, import_text, import_together
 from topo.errors import ExchangeError
@@ -165,27 +162,6 @@ def test_by_order_it_is_the_order_of_numbers():
         (("mlx5_10",), (1e11,)),
     ]
     assert "# Network cards were matched by their order: ib.txt has no addresses." in found.yaml
-
-
-@pytest.mark.parametrize("tool", PLAIN)
-def test_ragged(tool):
-    plain = ports_of(PLAIN[tool])
-    for how, data in ragged(PLAIN[tool]).items():
-        assert ports_of(data) == plain, how
-
-
-@pytest.mark.parametrize("tool", PLAIN)
-def test_hostile(tool):
-    for how, data in hostile(PLAIN[tool]).items():
-        machine = survives(lambda data=data: discover("ibstat", data, "ib.txt"))
-        cards = machine.devices if machine is not None else ()
-        assert all(text.isprintable() for card in cards for text in card.rdma), how
-
-
-@given(data=damaged([text.encode() for text in PLAIN.values()]))
-def test_damaged(data):
-    machine = discover(None, smi(), "a.txt")
-    survives(lambda: import_together([machine, discover("ibstat", data, "ib.txt")]))
 
 
 def test_nothing_of_ports():
