@@ -179,6 +179,8 @@ def test_cards_whose_cpus_are_not_told_are_no_sign_of_a_virtual_machine():
     found = read("\n".join([header, *nodes, *rows[4:]]))
     assert "numa-unknown" in codes(found)
     assert "hidden-switches" not in codes(found)
+    linked = [row.replace("SYS", "NV18", 3) for row in nodes]
+    assert "hidden-switches" not in codes(read("\n".join([header, *linked, *rows[4:]])))
 
 
 def test_affinity_decides_what_nvlink_hides():

@@ -28,6 +28,7 @@ from topo.records import dataclass
 _NOISE: Final = re.compile(r"\((?:R|TM|tm)\)|\bCPU\b|@.*|\d+-Core|\bProcessor\b")
 _OLD_XEON: Final = re.compile(r"E([57])-?\s*(\d{4})\s*(v\d)?")
 _LONGEST_NAME: Final = 24
+_MOST_BITS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,25 @@ def with_generation(name: str, vendor: str, family: str, model: str) -> str:
         return name
     cpu = processor(vendor, int(family[:4]), int(model[:4]))
     return f"{plain} ({cpu.title[1]})" if cpu is not None and cpu.title[1] else name
+
+
+def bits_of(mask: str) -> list[int]:
+    """Return the bits of a mask of CPUs or nodes, none where it is none or has no end.
+
+    Parts between commas have 32 bits each, and an empty one is 0.
+
+    Examples
+    --------
+    >>> bits_of("00000000,0000000f"), bits_of("0x00000001,,0x0"), bits_of("0xf...f")
+    ([0, 1, 2, 3], [64], [])
+    """
+    value = 0
+    for part in mask.split(","):
+        digits = part.strip().removeprefix("0x")
+        if not re.fullmatch(r"[0-9a-fA-F]{0,8}", digits) or value.bit_length() > _MOST_BITS:
+            return []
+        value = value << 32 | int(digits or "0", 16)
+    return [bit for bit in range(value.bit_length()) if value >> bit & 1]
 
 
 def below_nodes(

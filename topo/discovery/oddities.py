@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from topo.catalogue.identities import lane_rate
 from topo.catalogue.kinds import CARDS
 from topo.discovery.describe import larger_slot, part_of
+from topo.discovery.machine import ancestors
 from topo.errors import Finding, Severity
 from topo.phrases import and_more, counted
 
@@ -176,9 +177,12 @@ def _hidden_switches(machine: Machine) -> Iterator[Finding]:
         not switches.isdisjoint((cable.a, cable.b)) for cable in machine.cables
     )
     most_linked = max(Counter(gpu.host for gpu in linked).values(), default=0)
+    by_id = machine.by_id()
+    tops = [place for card in machine.of_kind(*CARDS) for place in ancestors(card, by_id)[-1:]]
     if machine.kind == "infragraph":  # a plan, which no hypervisor told
         return
-    if most_linked >= _VIRTUAL_FROM and machine.of_kind(*CARDS) and not shows_tree:
+    has_placed_cards = any(top.kind == "cpu" for top in tops)
+    if most_linked >= _VIRTUAL_FROM and has_placed_cards and not shows_tree:
         message = f"{len(linked)} GPUs with links of their own and no PCIe switch: "
         message += "a virtual machine that hides its switches?"
         help = "near and far cards look alike here; compare with the host's own topology"

@@ -16,7 +16,7 @@ from topo.catalogue.parts import catalogue
 from topo.discovery.foreign import read_xml
 from topo.discovery.gpu_links import with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, bundle, printable
-from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
+from topo.discovery.numa import Hosts, Package, bits_of, hosts_of, with_generation
 from topo.discovery.pci import Function, HostBridge, read_address
 from topo.discovery.pci_tree import by_address, devices_of, hidden_ports
 from topo.errors import ExchangeError, Finding
@@ -39,7 +39,6 @@ _BUSES: Final = re.compile(r"\[([0-9a-fA-F]+)-([0-9a-fA-F]+)\]")
 _SORTS_2: Final = ("storage", "gpu", "network", "openfabrics", "dma", "coprocessor")
 _SORTS_3: Final = ("storage", "memory", "gpu", "coprocessor", "network", "openfabrics", "dma")
 _MOST_CELLS: Final = 250_000
-_MOST_NODES: Final = 4096
 _MOST_DIGITS: Final = 4
 
 _NVLINK_RATES: Final = {  # MB/s of a link in one direction
@@ -139,18 +138,8 @@ class Object:
         return float(text) or None if _RATE.fullmatch(text.strip()) else None
 
     def nodes(self) -> tuple[int, ...]:
-        """Return the NUMA nodes of its nodeset.
-
-        A mask like ``0x00000001,,0x0`` has bit 64: a part between commas has 32 bits, an empty one
-        is 0; ``0xf...f`` is without end and is none.
-        """
-        value = 0
-        for part in self.get("nodeset").split(","):
-            digits = part.strip().removeprefix("0x")
-            if not re.fullmatch(r"[0-9a-fA-F]{0,8}", digits) or value.bit_length() > _MOST_NODES:
-                return ()
-            value = value << 32 | int(digits or "0", 16)
-        return tuple(bit for bit in range(value.bit_length()) if value >> bit & 1)
+        """Return the NUMA nodes of its nodeset."""
+        return tuple(bits_of(self.get("nodeset")))
 
 
 @dataclass(frozen=True, slots=True)

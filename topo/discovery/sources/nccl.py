@@ -31,6 +31,7 @@ from topo.discovery.machine import (
     first_node,
     printable,
 )
+from topo.discovery.numa import bits_of
 from topo.discovery.pci import NAME_ATTRIBUTE, Function, HostBridge, generation_of, read_address
 from topo.discovery.pci_tree import devices_of
 from topo.errors import ExchangeError, Finding
@@ -119,10 +120,7 @@ class _Reader:
             self.parts.setdefault(part.name, part)
         self.socket_cables.add(cable)
         node = _number(element, "numaid")
-        try:  # a mask like `00000000,0000ffff`
-            logical_cpus = int(element.get("affinity", "").replace(",", ""), 16).bit_count()
-        except ValueError:
-            logical_cpus = 0
+        logical_cpus = len(bits_of(element.get("affinity", "")))
         cpu = DiscoveredDevice(
             id=f"cpu {len(self.cpus)}",
             kind="cpu",

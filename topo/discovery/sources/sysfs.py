@@ -18,7 +18,7 @@ from topo.catalogue.identities import NVIDIA
 from topo.discovery.describe import fastest_cards, network_cable
 from topo.discovery.gpu_links import with_nvswitch_links
 from topo.discovery.machine import DiscoveredCable, DiscoveredDevice, Machine, printable
-from topo.discovery.numa import Hosts, Package, hosts_of, with_generation
+from topo.discovery.numa import Hosts, Package, bits_of, hosts_of, with_generation
 from topo.discovery.pci import (
     Function,
     HostBridge,
@@ -149,7 +149,7 @@ class Processors:
 
     def node_near(self, cpus: str, mask: str) -> int | None:
         """Return the one NUMA node of a ``local_cpulist`` or ``local_cpus``, else `None`."""
-        nodes = {self.node_of.get(cpu) for cpu in _listed(cpus) or _masked(mask)}
+        nodes = {self.node_of.get(cpu) for cpu in _listed(cpus) or bits_of(mask)}
         return nodes.pop() if len(nodes) == 1 else None
 
 
@@ -163,7 +163,7 @@ def read_processors(tree: FileTree) -> Processors:
     node_of: dict[int, int] = {}
     for number in _numbered(tree.names(_NODES), "node"):
         path = f"{_NODES}/node{number}"
-        cpus = _listed(tree.text(f"{path}/cpulist")) or _masked(tree.text(f"{path}/cpumap"))
+        cpus = _listed(tree.text(f"{path}/cpulist")) or bits_of(tree.text(f"{path}/cpumap"))
         if cpus:
             nodes[number] = _bytes(tree.text(f"{path}/meminfo"))
             node_of |= dict.fromkeys(cpus, number)
@@ -217,15 +217,6 @@ def _listed(text: str) -> list[int]:
             first, last = int(match[1]), int(match[2] or match[1])
             numbers += range(first, min(last, _MOST_CPUS) + 1)
     return numbers
-
-
-def _masked(text: str) -> list[int]:
-    """Return the bits of ``00000000,0000ffff``."""
-    digits = text.replace(",", "").strip()
-    if not re.fullmatch(r"[0-9a-fA-F]{1,2048}", digits):
-        return []
-    value = int(digits, 16)
-    return [bit for bit in range(value.bit_length()) if value >> bit & 1]
 
 
 # --- PCI functions --------------------------------------------------------------------------------
