@@ -23,6 +23,9 @@ JOBS ?= auto
 # Tests draw the same random examples on every run; `make test HYPOTHESIS_PROFILE=thorough` looks further.
 export HYPOTHESIS_PROFILE ?= ci
 
+# Many containers set it, and each of the commands that tests start would compile all of topo anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup lock setup-browser demo test lint format bench renders site clean
 
@@ -33,7 +36,8 @@ setup: $(READY)  ## make .venv and install topo there (again only when pyproject
 
 $(READY): pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=$(LOCK) $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	PIP_CONSTRAINT=$(LOCK) $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable '.[dev]'
+	-$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib  # on every core, which pip cannot
 	@touch $(READY)
 
 lock:  ## write the newest versions that fit into requirements-dev.lock, for `make test` to try
@@ -55,7 +59,7 @@ demo: setup  ## compare the legacy path with the direct one on the textbook serv
 	$(call DRAW,$(DEMO))
 
 test: lint  ## lint, types and every test
-	$(BIN)/python -m pytest -q -n $(JOBS) --maxprocesses 8
+	$(BIN)/python -m pytest -q -n $(JOBS) --maxprocesses 8 --dist worksteal
 
 lint: setup  ## style and types only
 	$(BIN)/ruff check .
