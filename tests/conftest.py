@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 _SLOW_IS_FINE = [HealthCheck.too_slow]
 settings.register_profile("fast", max_examples=40, deadline=None)
 settings.register_profile(
-    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=_SLOW_IS_FINE
+    "ci", max_examples=50, deadline=None, derandomize=True, suppress_health_check=_SLOW_IS_FINE
 )
 settings.register_profile(
     "thorough", max_examples=5000, deadline=None, suppress_health_check=_SLOW_IS_FINE

@@ -135,6 +135,9 @@ ASKED = [
     for verb in VERBS
     for machine in ("gds-textbook", "dgx-a100", "gb200-tray", "kv-cache", "aws-p5")
     for form in ((), ("--json",))
+] + [
+    (verb, "dgx-a100", "--json")
+    for verb in ("affinity", "collective", "doubt", "failures", "simulate", "upgrade")
 ]
 ASK_ALL = f"""
 from topo.cli.program import main

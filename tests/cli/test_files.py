@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import stat
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,7 @@ def texts_in(node: ast.expr) -> list[str]:
     return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
+@cache
 def all_codes() -> set[str]:
     return {code for path in PACKAGE.rglob("*.py") for code in codes_in(path)}
 

@@ -244,12 +244,12 @@ def ancestors(
     device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]
 ) -> list[DiscoveredDevice]:
     """Return what a device hangs on in the PCIe tree, the nearest first."""
-    chain: list[DiscoveredDevice] = []
+    chain: dict[str, DiscoveredDevice] = {}
     above = by_id.get(device.parent)
-    while above is not None and above not in chain:
-        chain.append(above)
+    while above is not None and above.id not in chain:
+        chain[above.id] = above
         above = by_id.get(above.parent)
-    return chain
+    return list(chain.values())
 
 
 def numa_of(device: DiscoveredDevice, by_id: Mapping[str, DiscoveredDevice]) -> tuple[int, ...]:

@@ -220,12 +220,12 @@ class Function:
 
 def chain_of(function: Function, bridges: dict[str, Function]) -> list[Function]:
     """Return the bridges above a function, the nearest first."""
-    chain: list[Function] = []
+    chain: dict[str, Function] = {}
     above = bridges.get(function.parent)
-    while above is not None and above not in chain and len(chain) < _DEEPEST:
-        chain.append(above)
+    while above is not None and above.id not in chain and len(chain) < _DEEPEST:
+        chain[above.id] = above
         above = bridges.get(above.parent)
-    return chain
+    return list(chain.values())
 
 
 def ports_of(bridges: Iterable[Function]) -> dict[str, Port]:
