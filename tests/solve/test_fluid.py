@@ -38,6 +38,14 @@ def test_who_arrives_takes_a_share() -> None:
     assert timeline.finishes == (6.0, 7.0)
 
 
+def test_who_comes_in_the_same_moment_as_another_ends_does_not_wait() -> None:
+    # the second comes one number after the first ends, and is done in a nanosecond
+    system = System.of([1e11, 1e9], [{0: 1.0}, {0: 1.0}, {1: 1.0}])
+    timeline = complete(system, [640e9, 100.0, 1e12], [0.0, math.nextafter(6.4, math.inf), 0.0])
+    assert timeline.certified
+    assert timeline.finishes == pytest.approx((6.4, 6.4, 1000.0))
+
+
 def test_a_pause_has_no_span() -> None:
     timeline = complete(SHARED, [10.0, 10.0], [0.0, 5.0])
     assert timeline.finishes == (1.0, 6.0)

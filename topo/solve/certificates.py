@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _SLACK = 1e-9
 _GAP = 1e-7
 """Between what is reached and what prices prove to be the most."""
+_MOMENT = 2e-12
+"""Of the time since the start: events that are nearer to each other may be taken for one."""
 _MANY = 5_000
 """Entries from which NumPy looks first whether all holds."""
 
@@ -390,12 +392,12 @@ def _waiting(timeline: Timeline, sizes: Sequence[float], comes: Sequence[float])
     for span in timeline.spans:
         for demand in span.demands:
             ran[demand] += span.end - span.start
-    return [
-        f"demand {demand} waits though it could run"
-        for demand, size in enumerate(sizes)
-        if size > 0.0
-        and not math.isclose(ran[demand], timeline.finishes[demand] - comes[demand], rel_tol=_SLACK)
-    ]
+    waits = []
+    for demand, (finish, come) in enumerate(zip(timeline.finishes, comes, strict=True)):
+        there, slack = finish - come, _MOMENT * finish
+        if sizes[demand] and not math.isclose(ran[demand], there, rel_tol=_SLACK, abs_tol=slack):
+            waits.append(f"demand {demand} waits though it could run")
+    return waits
 
 
 def certify_cut(

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from topo.errors import Finding, SolverError, UnboundedError
@@ -232,7 +232,7 @@ class _Steps:
             least = math.fsum(cost * rate for cost, rate in zip(costs, rates, strict=True))
             columns, low, high = self._keeping(columns, low, high, costs, least)
         rates = self._most_even(columns, low, high)
-        return [rates[first:end] for first, end in zip(self.ends, self.ends[1:], strict=False)]
+        return [rates[first:end] for first, end in pairwise(self.ends)]
 
     def _keeping(
         self,
@@ -258,7 +258,7 @@ class _Steps:
         evened = [{**column, first + subflow: 1.0} for subflow, column in enumerate(columns)]
         helpers = [
             {first + subflow: -1.0 for subflow in range(start, end)}
-            for start, end in zip(self.ends, self.ends[1:], strict=False)
+            for start, end in pairwise(self.ends)
         ]
         answer = self._solve(
             evened + helpers,

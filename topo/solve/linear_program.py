@@ -117,8 +117,6 @@ def largest_total(
     >>> answer.total, answer.allocation.rates, answer.prices
     (20.0, (0.0, 10.0, 10.0), (1.0, 1.0))
     """
-    from topo.solve.linear_program import Program, solve
-
     check(system)
     arrays = Arrays.of(system)
     worth = arrays.weights if worths is None else floats(worths)

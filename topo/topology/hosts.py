@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topo.graph import components
+
 if TYPE_CHECKING:
     from topo.topology.topology import Layer, Topology
 
@@ -23,15 +25,10 @@ def host_numbers(
     >>> hosts["gpu0"] == hosts["slot1"], hosts["gpu0"] == hosts["storage"]
     (True, False)
     """
-    root = {name: name for name in topology.devices}
-
-    def find(name: str) -> str:
-        while root[name] != name:
-            root[name] = name = root[root[name]]
-        return name
-
+    joined: dict[str, list[str]] = {name: [] for name in topology.devices}
     for link in topology.links:
         if link.layer in layers:
-            root[find(link.b.device)] = find(link.a.device)
-    numbers: dict[str, int] = {}
-    return {name: numbers.setdefault(find(name), len(numbers)) for name in topology.devices}
+            joined[link.a.device].append(link.b.device)
+            joined[link.b.device].append(link.a.device)
+    hosts = components(joined, joined.__getitem__)
+    return {name: number for number, host in enumerate(hosts) for name in host}

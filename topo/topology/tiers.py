@@ -61,7 +61,10 @@ def networks(topology: Topology) -> tuple[Network, ...]:
     if not switches:
         return ()
     among = frozenset(switches)
-    cables = {name: tuple(_network_steps(topology, name)) for name in switches}
+    cables = {
+        name: tuple(step for step in topology.steps[name] if step.link.layer == "network")
+        for name in switches
+    }
 
     def neighbours(name: str) -> list[str]:
         return [step.target for step in cables[name] if step.target in among]
@@ -80,10 +83,6 @@ def networks(topology: Topology) -> tuple[Network, ...]:
         for network in components(switches, neighbours)
         if network[0] in levels
     )
-
-
-def _network_steps(topology: Topology, name: str) -> Iterable[Step]:
-    return (step for step in topology.steps[name] if step.link.layer == "network")
 
 
 def _by_level(network: Iterable[str], levels: dict[str, int]) -> list[list[str]]:
