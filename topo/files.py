@@ -136,27 +136,27 @@ def write_files(contents: Mapping[str, str]) -> None:
     import shutil
     import tempfile
 
-    kept: dict[Path, Path | None] = {}  # a copy of what stood there, made before anything changes
+    copies: dict[Path, Path | None] = {}  # a copy of what stood there, made before anything changes
     target, done = Path(), list[Path]()
     try:
         for target in map(Path, contents):
-            kept[target] = None
+            copies[target] = None
             if target.is_file():
                 handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
                 os.close(handle)
-                kept[target] = Path(name)
+                copies[target] = Path(name)
                 shutil.copy2(target, name)
-        for target, content in zip(kept, contents.values(), strict=True):
+        for target, content in zip(copies, contents.values(), strict=True):
             replace_file(target, content.encode())
             done.append(target)
     except OSError as error:
         for written in reversed(done):
-            copy = kept[written]
+            copy = copies[written]
             with suppress(OSError):
                 written.unlink() if copy is None else replace_file(written, copy.read_bytes())
         raise unwritable(f"`{target}`", error) from None
     finally:
-        for copy in filter(None, kept.values()):
+        for copy in filter(None, copies.values()):
             with suppress(OSError):
                 copy.unlink()
 

@@ -432,8 +432,8 @@ def _bounded(value: float, text: str, quantity: str) -> float:
 
 def _value(number: re.Match[str], worth: _Worth) -> float:
     """Multiply number and unit as integers and round once, to the nearest float."""
-    whole, _, decimals = number[1].partition(".")
-    digits = int(whole + decimals or "0")
+    integer, _, decimals = number[1].partition(".")
+    digits = int(integer + decimals or "0")
     power = int(number[2] or 0) - len(decimals)
     above, below = worth
     above, below = above * 10 ** max(power, 0), below * 10 ** max(-power, 0)
@@ -447,12 +447,14 @@ def _not_a_number(text: str, quantity: Quantity) -> UnitError:
     """Say why `text` does not begin with a number that topo reads."""
     comma = _COMMA.fullmatch(text)
     if comma is not None:
-        whole, decimals, unit = comma.groups()
+        integer, decimals, unit = comma.groups()
         unit = unit or _USUAL[quantity]
-        advice = f"write {whole}.{decimals} {unit}"
+        advice = f"write {integer}.{decimals} {unit}"
         if len(decimals) == 3:  # noqa: PLR2004  (three digits: a thousands separator as likely)
-            advice = f"write {whole}{decimals} {unit}, or {whole}.{decimals} {unit}, as meant"
-        return UnitError("decimal-comma", f"`{whole},{decimals}` has a comma in the number", advice)
+            advice = f"write {integer}{decimals} {unit}, or {integer}.{decimals} {unit}, as meant"
+        return UnitError(
+            "decimal-comma", f"`{integer},{decimals}` has a comma in the number", advice
+        )
     sample = f"85 {_USUAL[quantity]}"
     if not text:
         return UnitError("bad-number", f"a {quantity} is missing", f"write one: {sample}")
@@ -561,8 +563,8 @@ def _digits(value: float) -> str:
 
 
 def _four_digits(value: float) -> str:
-    whole = len(str(int(value)))
-    return _trimmed(f"{value:.{max(0, 4 - whole)}f}")
+    integer = len(str(int(value)))
+    return _trimmed(f"{value:.{max(0, 4 - integer)}f}")
 
 
 def _trimmed(text: str) -> str:
@@ -584,9 +586,9 @@ def _shifted(number: str, places: int) -> str:
     ('1.28', '12.5')
     """
     mantissa, _, exponent = number.partition("e")
-    whole, _, decimals = mantissa.partition(".")
-    digits = whole + decimals
-    point = len(whole) + int(exponent or 0) + places
+    integer, _, decimals = mantissa.partition(".")
+    digits = integer + decimals
+    point = len(integer) + int(exponent or 0) + places
     if point <= 0:
         digits, point = "0" * (1 - point) + digits, 1
     digits = digits.ljust(point, "0")

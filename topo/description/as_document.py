@@ -182,10 +182,10 @@ def _workload(workload: Workload) -> Plain:
 
 
 def _of_model(need: ModelNeed) -> Plain:
-    each = " each" * (need.asks == "needs")
-    words = f"{need.accelerators}x {need.accelerator}{each}" if need.accelerator else ""
+    of_each = " each" * (need.asks == "needs")
+    words = f"{need.accelerators}x {need.accelerator}{of_each}" if need.accelerator else ""
     if not need.accelerator or not need.accelerators:
-        words = need.accelerator or (f"{need.accelerators}{each}" if need.accelerators else "")
+        words = need.accelerator or (f"{need.accelerators}{of_each}" if need.accelerators else "")
     stated = need.mttf is not None and need.mttf != needs()["accelerator"].figures["mttf"]
     return _stated(
         {

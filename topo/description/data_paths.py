@@ -234,11 +234,11 @@ def check_fallbacks(data_paths: Iterable[DataPath], report: Report) -> None:
     file_paths = tuple(data_paths)
     names = (*built_in_files(), *(path.name for path in file_paths))
     for path in file_paths:
-        asked = (
+        named = (
             (path.falls_back_to, "to fall back to"),
             (path.to_other_servers, "between servers"),
         )
-        for name, what_for in asked:
+        for name, what_for in named:
             if name and name not in names and path.place is not None:
                 message = f"no data path `{name}` for `{path.name}` {what_for}"
                 advice = nearest_path(name, names)

@@ -143,11 +143,11 @@ def _read_fabric(
     uplink = cables.get("uplink", replace(cable, count=1) if cable else None)
     if cable is None or uplink is None or None in counts or "kind" not in values:
         return None
-    for key, other in (("uplinks", "oversubscription"), ("leaves", "")):
-        wrong = other in entries if other else values["kind"] == "rail-optimized"
+    for key, excluding in (("uplinks", "oversubscription"), ("leaves", "")):
+        wrong = excluding in entries if excluding else values["kind"] == "rail-optimized"
         if key in entries and wrong:
-            message = f"{what} says `{key}:` and `{other}:`, and one follows from the other"
-            if not other:
+            message = f"{what} says `{key}:` and `{excluding}:`, and one follows from the other"
+            if not excluding:
                 message = f"the leaves of {what} follow from its units and rails"
             report.add(entries[key], "misplaced-key", message, help="leave one out")
     levels = values.get("levels")
@@ -212,20 +212,24 @@ def lay_fabrics(drafts: Iterable[Draft], names: Names, report: Report) -> tuple[
         plan = _plan(draft, len(nodes), len(nodes[0]), report) if nodes else None
         if plan is None:
             continue
-        switches += plan.leaves + plan.network.spines + plan.network.cores
-        cables += plan.ends + plan.leaves * plan.network.up.above + _bundles_to_cores(plan.network)
+        network = plan.network
+        switches += plan.leaves + network.spines + network.cores
+        to_cores = network.spines * network.core.above if network.core else 0
+        cables += plan.ends + plan.leaves * network.up.above + to_cores
         if switches > MOST or cables > _MOST_CABLES:
             message = f"with fabric `{draft.name.text}` the file has {switches} switches and "
             message += f"{cables} cables of fabrics, more than {MOST} and {_MOST_CABLES}"
             report.add(draft.name, "huge-range", message, help="name fewer cards")
             break
-        made = _lay(draft, nodes, plan)
-        if taken := [name for group in made.groups for name in group.names if names.matching(name)]:
+        of_fabric = _lay(draft, nodes, plan)
+        if taken := [
+            name for group in of_fabric.groups for name in group.names if names.matching(name)
+        ]:
             message = f"{listed(ranged(taken))} would be made here and "
             message += "is there already" if len(taken) == 1 else "are there already"
             report.add(draft.name, "defined-twice", message, help="call the fabric something else")
             continue
-        laid.append(made)
+        laid.append(of_fabric)
     return tuple(laid)
 
 
@@ -256,7 +260,7 @@ def _whole(draft: Draft, nodes: Nodes, report: Report) -> Nodes:
             help = "leave `rails:` out"
     else:
         count = len(nodes) - 1
-        fits = [counted(each * rails, "card") for each in (count, count + 1) if each]
+        fits = [counted(near * rails, "card") for near in (count, count + 1) if near]
         message = f"{counted(count * rails + len(uneven), 'card')} do not come out even: with "
         message += f"{rails} rails that is {counted(count, 'node')} and "
         message += f"{counted(len(uneven), 'card')} over"
@@ -475,10 +479,6 @@ def _with_spines(draft: Draft, leaves: int, need: int, most: int, report: Report
     else:
         return clos.two_levels(leaves, clos.Evenly(bundle * spines, spines))
     return None
-
-
-def _bundles_to_cores(network: Clos) -> int:
-    return network.spines * network.core.above if network.core else 0
 
 
 # --- switches and cables --------------------------------------------------------------------------

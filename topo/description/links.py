@@ -228,8 +228,8 @@ def change_links(
     UnknownNameError
         If a change names no link.
     """
-    for whole in changes:
-        change, key = _split_key(whole, names)
+    for full_change in changes:
+        change, key = _split_key(full_change, names)
         if key is not None and key.text not in _CABLE_KEYS:
             advice = did_you_mean(key.text, _CABLE_KEYS) or f"it has {listed(_CABLE_KEYS)}"
             report.add(key, "unknown-key", f"a cable has no `{key.text}`", help=advice)
@@ -237,7 +237,7 @@ def change_links(
         fields = _new_fields(change.value, names, media, report) if key is None else {}
         links, matched = _matching(links, change, names, is_card)
         if not matched and waiting is not None:
-            waiting.append(whole)
+            waiting.append(full_change)
             continue
         if not matched:
             raise UnknownNameError(_no_link(change, links, names))
@@ -309,14 +309,14 @@ def _with_key(
     source = Scalar(source_of(place), place)
     entries = {"medium": Scalar(cable.text, place), "source": source, key.text: value}
     pairs = ((Scalar(name, key.place), node) for name, node in entries.items())
-    read = read_cable(Mapping(tuple(pairs), place), media=media, report=report)
-    if read is None:
+    changed_cable = read_cable(Mapping(tuple(pairs), place), media=media, report=report)
+    if changed_cable is None:
         return cable
     if key.text == "medium":
-        own = replace(read, stated=cable.stated, p2p=cable.p2p)
-        return replace(own, efficiency=cable.efficiency, duplex=cable.duplex)
+        of_medium = replace(changed_cable, stated=cable.stated, p2p=cable.p2p)
+        return replace(of_medium, efficiency=cable.efficiency, duplex=cable.duplex)
     name = "stated" if key.text == "rate" else key.text
-    changed: dict[str, Any] = {name: getattr(read, name)}
+    changed: dict[str, Any] = {name: getattr(changed_cable, name)}
     return replace(cable, **changed)
 
 
@@ -337,11 +337,11 @@ def _in_ports(
             cables.append((link,))
             continue
         single = replace(link.cable, count=1)
-        each = (
+        single_cables = (
             replace(link, a=in_port(link.a), b=in_port(link.b), cable=single)
             for _ in range(link.cable.count)
         )
-        cables.append(tuple(each))
+        cables.append(tuple(single_cables))
     return cables
 
 

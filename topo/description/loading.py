@@ -366,8 +366,8 @@ def _read_sections(
     if own_media is not None:
         media = read_media(own_media, media=media, report=report)
     own_parts = _without_extensions(sections.get("parts"), "`parts:`", report)
-    known = {**around, **built_in.parts} if around else built_in.parts
-    parts = read_parts(own_parts, parts=known, media=media, report=report)
+    all_parts = {**around, **built_in.parts} if around else built_in.parts
+    parts = read_parts(own_parts, parts=all_parts, media=media, report=report)
     uses = read_uses(
         filter(is_use, groups),
         changes.devices,
@@ -419,15 +419,15 @@ def _read_sections(
     # A stem in `fabrics:` or `links:` means what the file names: a copy is cabled as its model is.
     description = with_used(description, uses, report) if uses else description
     named = names_of(_without(copies, description))
-    laid = lay_fabrics(drafted, named, report) if drafted else ()
-    switches = tuple(group for fabric in laid for group in fabric.groups)
+    fabrics = lay_fabrics(drafted, named, report) if drafted else ()
+    switches = tuple(group for fabric in fabrics for group in fabric.groups)
     if drafted or changes.made:
         report.stop(DescriptionError)
         switch_names = Names((name for group in switches for name in group.names), {})
-        made = made_changes(changes.made, switch_names)
-        devices = description.devices + read_devices(switches, made, shelf, report)
+        to_switches = made_changes(changes.made, switch_names)
+        devices = description.devices + read_devices(switches, to_switches, shelf, report)
         description = replace(description, devices=devices)
-        changes.devices.update(made)
+        changes.devices.update(to_switches)
         report.stop(DescriptionError)
         named = names_of(_without(copies, description))
     names = names_of(description) if copies else named
@@ -435,7 +435,7 @@ def _read_sections(
     check_devices(description.devices, report)
     check_fallbacks(data_paths.values(), report)
     path_names = (*built_in_files(), *description.data_paths)
-    of_fabrics = tuple(link for fabric in laid for link in fabric.links)
+    of_fabrics = tuple(link for fabric in fabrics for link in fabric.links)
     links = of_fabrics + resolve_links(cabled, named, report)
     links = _links(links, (*groups, *switches), copies, changes, description, shelf, report)
     workloads = work.resolve_workloads(
@@ -448,7 +448,7 @@ def _read_sections(
     )
     return replace(
         description,
-        fabrics=tuple(fabric.fabric for fabric in laid),
+        fabrics=tuple(fabric.fabric for fabric in fabrics),
         links=links,
         axes=axes,
         workloads=workloads,
@@ -487,8 +487,8 @@ def _links(
     before: dict[str, Part] = {}
     if places:  # their parts as the file has them: what they were cabled for
         unchanged = (group for group in groups if not places.keys().isdisjoint(group.names))
-        read = read_devices(unchanged, {}, shelf, Report(report.document))
-        before = {device.name: device.part for device in read if device.name in places}
+        devices = read_devices(unchanged, {}, shelf, Report(report.document))
+        before = {device.name: device.part for device in devices if device.name in places}
     inner, inner_places = parts_written(description.uses, links, index)
     before |= inner
     places |= inner_places
@@ -574,11 +574,14 @@ def _without(copies: MappingOf[str, str], description: Description) -> Descripti
     """Return the description without devices and machines that are copies."""
     if not copies:
         return description
-    kept = (tuple(name for name in use.names if name not in copies) for use in description.uses)
+    names_left = (
+        tuple(name for name in use.names if name not in copies) for use in description.uses
+    )
     return replace(
         description,
         devices=tuple(device for device in description.devices if device.name not in copies),
         uses=tuple(
-            replace(use, names=names) for use, names in zip(description.uses, kept, strict=True)
+            replace(use, names=names)
+            for use, names in zip(description.uses, names_left, strict=True)
         ),
     )

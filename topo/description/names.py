@@ -96,9 +96,9 @@ def _expanded(text: str, at: Scalar, report: Report) -> tuple[str, ...]:
 def _expand(text: str) -> tuple[str, ...]:
     if "[" not in text and "]" not in text:
         return (text,)
-    head, dot, rest = parted(text)
+    head, dot, inside = parted(text)
     if dot:
-        heads, names = _expand(head), _expand(rest)
+        heads, names = _expand(head), _expand(inside)
         if len(heads) * len(names) > MOST:
             message = f"`{text}` names more than {MOST} of them"
             raise UnitError("huge-range", message, "write smaller ranges")

@@ -136,7 +136,7 @@ def model_need(
     draft: NeedDraft,
     name: str,
     *,
-    own: MappingOf[str, Need],
+    file_needs: MappingOf[str, Need],
     endpoints: tuple[str, ...],
     of_gpus: bool,
     writes: bool,
@@ -150,7 +150,7 @@ def model_need(
         What the workload says.
     name
         The workload's name.
-    own
+    file_needs
         The needs of the file.
     endpoints, of_gpus, writes
         What is filled or emptied, whether that are GPUs, and whether it is emptied.
@@ -160,11 +160,11 @@ def model_need(
     from topo.catalogue.needs import Need, needs  # most files name no model
 
     nothing = ModelNeed(draft.asks, Need(draft.model.text))
-    known = {**needs(), **own} if own else needs()
-    model = known.get(draft.model.text)
+    models = {**needs(), **file_needs} if file_needs else needs()
+    model = models.get(draft.model.text)
     if model is None:
-        have = listed(name for name, each in known.items() if serves(each, draft.asks))
-        advice = did_you_mean(draft.model.text, known) or f"there are {have}"
+        have = listed(name for name, each in models.items() if serves(each, draft.asks))
+        advice = did_you_mean(draft.model.text, models) or f"there are {have}"
         message = f"no model `{draft.model.text}` is known"
         report.add(draft.model, "unknown-name", message, help=advice)
         return nothing

@@ -213,7 +213,7 @@ def made_changes(changes: Iterable[Change], switches: Names) -> dict[str, list[C
     return by_name
 
 
-def inherit(changes: Changes, copies: MappingOf[str, str], own: Iterable[str]) -> Changes:
+def inherit(changes: Changes, copies: MappingOf[str, str], not_copied: Iterable[str]) -> Changes:
     """Return the changes with those of each model for its copies too, before their own.
 
     Parameters
@@ -222,12 +222,14 @@ def inherit(changes: Changes, copies: MappingOf[str, str], own: Iterable[str]) -
         What `sort_changes` gave.
     copies
         Models by the name of their copy.
-    own
+    not_copied
         The keys that belong to one device only, and so to no copy of it.
     """
     devices = dict(changes.devices)
     for name, model in copies.items():
-        of_model = [change for change in devices.get(model, ()) if change.keys[0].text not in own]
+        of_model = [
+            change for change in devices.get(model, ()) if change.keys[0].text not in not_copied
+        ]
         if of_model:
             devices[name] = [*of_model, *devices.get(name, ())]
     return replace(changes, devices=devices)

@@ -178,20 +178,22 @@ def _entries(
             entries_here = laid_in.entries if laid_in is not None else ()
             values = {target.text: value for target, value in entries_here}
             written = _Overrides(values, _spelled(values))
-        own = written.values
+        overrides = written.values
         for change in changes.get(name, ()):
             target = ".".join(key.text for key in change.keys)
             if target == "use":
                 source = change.value
             elif (model := copied_inside(name, change)) is not None:
-                own = {**own, target: model.partition(".")[2]}
+                overrides = {**overrides, target: model.partition(".")[2]}
             else:
-                own = {**own, target: change.value}
+                overrides = {**overrides, target: change.value}
         if text_of(source, "`use:`", report, help="name a built-in machine or a file") is None:
             return
         assert isinstance(source, Scalar)  # a text is a scalar's
-        changed_too = own is not written.values
-        yield name, source, (written, _Overrides(own, _spelled(own)) if changed_too else written)
+        both = written, written
+        if overrides is not written.values:
+            both = written, _Overrides(overrides, _spelled(overrides))
+        yield name, source, both
 
 
 def copied_inside(machine: str, change: Change) -> str | None:
@@ -454,10 +456,10 @@ def with_used(description: Description, uses: tuple[Use, ...], report: Report) -
     media = dict(description.media)
     for use in templates:
         for name, medium in _all_media(use.template):
-            known = media.setdefault(name, medium)
-            if _figures(known) != _figures(medium):
+            stated = media.setdefault(name, medium)
+            if _figures(stated) != _figures(medium):
                 what = f"medium `{name}`"
-                _report_clash(what, str(known.place), str(medium.place), use, report)
+                _report_clash(what, str(stated.place), str(medium.place), use, report)
         for name, path in use.template.data_paths.items():
             first = data_paths.setdefault(name, path)
             if _meaning(first) != _meaning(path):
@@ -479,9 +481,9 @@ def _under(template: Description, settings: Settings, under: dict[int, Descripti
         uses = tuple(
             replace(use, template=_under(use.template, settings, under)) for use in template.uses
         )
-        laid = template.settings.under(settings)
-        same = laid is template.settings
-        under[id(template)] = template if same else replace(template, settings=laid, uses=uses)
+        both = template.settings.under(settings)
+        same = both is template.settings
+        under[id(template)] = template if same else replace(template, settings=both, uses=uses)
     return under[id(template)]
 
 

@@ -201,7 +201,7 @@ def _without_cables(description: Description, a: _Side, b: _Side) -> Description
 
 def _without_devices(description: Description, devices: frozenset[str]) -> Description:
     """Return the description without devices and their links."""
-    kept = {
+    staying = {
         name
         for workload in description.workloads
         for names in (workload.sources, workload.targets)
@@ -209,7 +209,7 @@ def _without_devices(description: Description, devices: frozenset[str]) -> Descr
         for name in names
     }
     return replace(
-        _disconnected(description, (devices, frozenset(kept))),
+        _disconnected(description, (devices, frozenset(staying))),
         workloads=tuple(_still(workload, devices) for workload in description.workloads),
     )
 
@@ -221,8 +221,8 @@ def _disconnected(
 
     `lost` are the devices, and those among them that stay.
     """
-    devices, kept = lost
-    inside, kept_inside = _by_host(devices), _by_host(kept)
+    devices, staying = lost
+    inside, kept_inside = _by_host(devices), _by_host(staying)
     links = tuple(
         [
             link
@@ -235,7 +235,7 @@ def _disconnected(
         devices=tuple(
             device
             for device in description.devices
-            if device.name not in devices or device.name in kept
+            if device.name not in devices or device.name in staying
         ),
         links=links if len(links) < len(description.links) else description.links,
         measurements=tuple(

@@ -254,7 +254,7 @@ def resolve_workloads(
             need = model_need(
                 draft.need,
                 name,
-                own=needs,
+                file_needs=needs,
                 endpoints=endpoints,
                 of_gpus=of_gpus,
                 writes=direction == "write",

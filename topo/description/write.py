@@ -301,11 +301,11 @@ def _lines_of(group: list[_Link], all_names: Mapping[str, list[str]]) -> Iterato
             run = list(children)
             names = selection([link.a for link in run], all_names)
             lines.append(_Link(names, parent, group[0].cable, _said(run)))
-    for made in lines:
-        if len(made.a) + len(made.b) <= _LONGEST_KEY:
-            yield made
+    for written in lines:
+        if len(written.a) + len(written.b) <= _LONGEST_KEY:
+            yield written
             continue
-        links = by_parent if line else [link for link in by_parent if link.b == made.b]
+        links = by_parent if line else [link for link in by_parent if link.b == written.b]
         half = len(links) // 2
         yield from _lines_of(links[:half], all_names)
         yield from _lines_of(links[half:], all_names)

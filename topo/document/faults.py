@@ -16,8 +16,6 @@ from topo.document.tokens import Token, TokenizedText, tokenize
 from topo.errors import Finding
 
 _CLOSERS: Final = {"[": "]", "{": "}"}
-
-
 _WINDOW: Final = 50_000  # characters on either side of a failure that are looked at for its cause
 _TOP_LEVEL: Final = re.compile(r"\n(?=[A-Za-z])")
 _LONGEST_KEY: Final = 1024  # YAML's own limit for a key on one line

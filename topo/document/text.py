@@ -75,11 +75,11 @@ def capped(findings: Iterable[Finding]) -> list[Finding]:
     >>> len(kept), kept[-1].notes
     (20, ('more of this kind follow',))
     """
-    kept = list(islice(findings, _SHOWN + 1))
-    if len(kept) <= _SHOWN:
-        return kept
-    last = kept[_SHOWN - 1]
-    return [*kept[: _SHOWN - 1], replace(last, notes=(*last.notes, "more of this kind follow"))]
+    first = list(islice(findings, _SHOWN + 1))
+    if len(first) <= _SHOWN:
+        return first
+    last = first[_SHOWN - 1]
+    return [*first[: _SHOWN - 1], replace(last, notes=(*last.notes, "more of this kind follow"))]
 
 
 def character(char: str) -> str:

@@ -1,6 +1,6 @@
 """A light reading of YAML that never fails: which characters are quotes, comments, brackets.
 
-The parser says *that* a text is wrong and roughly where; the sketch says what stood around that
+The parser says *that* a text is wrong and roughly where; the tokens say what stood around that
 place, so that the cause can be named. It is also how topo sees, before parsing, the few things on
 which YAML parsers disagree.
 """
@@ -79,7 +79,7 @@ class TokenizedText:
         return index + self._first_line, offset - self._lines[index] + 1
 
     def line(self, number: int) -> str:
-        """Return the text of a 1-based line, empty outside the part that was sketched."""
+        """Return the text of a 1-based line, empty outside the part that was read."""
         index = number - self._first_line
         if not 0 <= index < len(self._lines):
             return ""

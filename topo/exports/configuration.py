@@ -111,7 +111,9 @@ def worth_words(configuration: Configuration) -> str:
 
 def _limits(worth: Worth) -> str:
     """Return what stops all with the settings, and without them where that is something else."""
-    with_them, by_itself = (classes_of(each.bound) for each in (worth.settings, worth.slowest))
+    with_them, by_itself = (
+        classes_of(throughput.bound) for throughput in (worth.settings, worth.slowest)
+    )
     if not with_them:
         return ""
     if worth.is_same or not by_itself or by_itself == with_them:
@@ -146,28 +148,18 @@ def heading(configurations: Sequence[Configuration]) -> Iterator[str]:
     """Yield the comment that a file begins with: whose it is, and what it is worth."""
     first = configurations[0]
     topology = first.topology
-    yield f"# {_NAMES[first.tool]} on {comment(topology.name)}, by topo affinity."
+    yield f"# {_NAMES[first.tool]} on {visible(topology.name)}, by topo affinity."
     for words in worths(configurations):
-        yield from _comments(words)
+        text = fill(visible(words), _WIDTH, break_long_words=False, break_on_hyphens=False)
+        yield from (f"# {line}" for line in text.split("\n"))
 
 
 def worths(configurations: Sequence[Configuration]) -> Iterator[str]:
     """Yield what settings are worth on each kind of server, with its names where it has some."""
-    for each in configurations:
-        if words := worth_words(each):
-            names = shortened(each.server.names)
+    for configuration in configurations:
+        if words := worth_words(configuration):
+            names = shortened(configuration.server.names)
             yield f"{names}: {words}" if names else words
-
-
-def comment(text: str) -> str:
-    """Return a text as the words of one comment, whatever stands in it."""
-    return visible(text)
-
-
-def _comments(text: str) -> Iterator[str]:
-    """Yield a text as comments of usual width."""
-    words = fill(comment(text), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    yield from (f"# {line}" for line in words.split("\n"))
 
 
 def unnamed_findings(configuration: Configuration) -> Iterator[Finding]:
@@ -212,13 +204,13 @@ def no_card_near(tool: Tool) -> ExchangeError:
 def several_servers(configurations: Sequence[Configuration]) -> ExchangeError:
     """Return the error that asks for one of several kinds of server."""
     kinds = [
-        shortened(each.server.names) or f"that of {each.server.processes[0].gpu}"
-        for each in configurations
+        shortened(configuration.server.names) or f"that of {configuration.server.processes[0].gpu}"
+        for configuration in configurations
     ]
     first = configurations[0].server.processes[0].gpu
     name = first.rpartition(".")[0]
     message = (
-        f"{counted(len(kinds), 'kind')} of server need other settings each: "
+        f"{counted(len(kinds), 'kind')} of server need other settings configuration: "
         f"{listed(kinds, most=MOST)}"
     )
     advice = f"ask about one: --gpu {name + '.gpu' if name else first}"

@@ -75,8 +75,8 @@ def write_csv(topology: Topology) -> Exported:
         link = data["link"]
         row = [source, target, link, data["medium"], data["cables"], data["lanes"]]
         rates = [data["bandwidth"], data["achievable"], data["measured"]]
-        shown = ["" if rate is None else f"{rate:.6g}" for rate in rates]
-        table.writerow(_cell(value) for value in (*row, *shown, sources[link]))
+        numbers = ["" if rate is None else f"{rate:.6g}" for rate in rates]
+        table.writerow(_cell(value) for value in (*row, *numbers, sources[link]))
     return Exported(out.getvalue(), not_held("a table of links", *_LOST))
 
 

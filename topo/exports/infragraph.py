@@ -69,7 +69,9 @@ def write_infragraph(topology: Topology) -> Exported:
         form = json.dumps(entry)
         if form not in devices:
             named = alone.part.name if alone else "host"
-            devices[form] = {"name": _free(named, [known["name"] for known in devices.values()])}
+            devices[form] = {
+                "name": _free(named, [entry_before["name"] for entry_before in devices.values()])
+            }
             devices[form] |= entry
         device_name = devices[form]["name"]
         instance = (_stem(alone.name) if alone else device_name, device_name)
@@ -163,15 +165,15 @@ def _folded(pairs: Iterable[tuple[_Component, _Component, Link]]) -> Iterator[di
     for a, b, link in pairs:
         name = _link_name(link)
         if runs:
-            first_a, first_b, known, step, count = runs[-1]
+            first_a, first_b, link_name, step, count = runs[-1]
             moved = (a.number - first_a.number, b.number - first_b.number)
             rise = moved if count == 1 else step
             if (
-                (known, first_a.name, first_b.name) == (name, a.name, b.name)
+                (link_name, first_a.name, first_b.name) == (name, a.name, b.name)
                 and rise in ((1, 1), (1, 0), (0, 1))
                 and moved == (rise[0] * count, rise[1] * count)
             ):
-                runs[-1] = (first_a, first_b, known, rise, count + 1)
+                runs[-1] = (first_a, first_b, link_name, rise, count + 1)
                 continue
         runs.append((a, b, name, (0, 0), 1))
     for a, b, name, step, count in runs:
@@ -194,12 +196,12 @@ def _stem(name: str) -> str:
 
 def _free(name: str, taken: Iterable[str]) -> str:
     """Return the name, with a number behind it where it is taken."""
-    known = set(taken)
+    used = set(taken)
     name = _ODD.sub("-", name)
     return next(
-        each
-        for each in (name, *(f"{name}-{count}" for count in range(2, len(known) + 3)))
-        if each not in known
+        candidate
+        for candidate in (name, *(f"{name}-{count}" for count in range(2, len(used) + 3)))
+        if candidate not in used
     )
 
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from topo.errors import Finding
 from topo.exports.configuration import (
     MOST,
     Configuration,
-    comment,
     heading,
     no_card_near,
     nothing_to_set,
@@ -32,7 +32,7 @@ from topo.exports.configuration import (
 )
 from topo.exports.formats import Exported
 from topo.graph import components
-from topo.phrases import listed, number_ranges, shortened
+from topo.phrases import listed, number_ranges, shortened, visible
 from topo.study.worth import ATTRIBUTES
 from topo.topology.locality import locality
 from topo.topology.tiers import Network, networks
@@ -65,10 +65,10 @@ def host_list(names: Sequence[str]) -> str:
         else:
             numbers.setdefault(name, [])
     return ",".join(
-        f"{stem}[{number_ranges(sorted(each))}]"
-        if len(each) > 1
-        else f"{stem}{''.join(map(str, each))}"
-        for stem, each in numbers.items()
+        f"{stem}[{number_ranges(sorted(of_stem))}]"
+        if len(of_stem) > 1
+        else f"{stem}{''.join(map(str, of_stem))}"
+        for stem, of_stem in numbers.items()
     )
 
 
@@ -77,13 +77,13 @@ def host_list(names: Sequence[str]) -> str:
 
 def _gres(configurations: Sequence[Configuration]) -> Exported:
     """Write the GPUs of every kind of node, one a line."""
-    if len(configurations) > 1 and not all(each.server.names for each in configurations):
+    named = [configuration.server.names for configuration in configurations]
+    if len(named) > 1 and not all(named):
         raise several_servers(configurations)  # nothing would tell whose a line is
-    comments = dict.fromkeys(words for each in configurations for words in _node_words(each))
-    gpus = (line for each in configurations for line in _gres_of(each))
-    lines = [*heading(configurations), *comments, *gpus]
-    findings = (finding for each in configurations for finding in _gres_findings(each))
-    return Exported(text_of(lines), tuple(dict.fromkeys(findings)))
+    comments = dict.fromkeys(chain.from_iterable(map(_node_words, configurations)))
+    lines = [*heading(configurations), *comments, *chain(*map(_gres_of, configurations))]
+    findings = dict.fromkeys(chain.from_iterable(map(_gres_findings, configurations)))
+    return Exported(text_of(lines), tuple(findings))
 
 
 def _node_words(configuration: Configuration) -> Iterator[str]:
@@ -107,10 +107,10 @@ def _gres_of(configuration: Configuration) -> Iterator[str]:
     """Yield the lines of one kind of node; AMD's GPUs are left to Slurm, their lines comments."""
     server = configuration.server
     if server.maker not in _DEVICE_CLASSES:
+        gpus = shortened(server.inside(process.gpu) for process in server.processes)
         raise nothing_to_set(
             "slurm",
-            f"who makes {shortened(server.inside(each.gpu) for each in server.processes)}, and so "
-            "the name of its device file, is not stated",
+            f"who makes {gpus}, and so the name of its device file, is not stated",
             "give the GPU a part of the catalogue: `topo parts`",
         )
     node = f"NodeName={host_list(server.names)} " if server.names else ""
@@ -170,7 +170,7 @@ def _sockets(configuration: Configuration) -> str:
 
 def _links(configuration: Configuration, process: Process) -> str:
     """Return how many GPU links a GPU has to each of its server, in their order; "" without any."""
-    gpus = [each.gpu for each in configuration.server.processes]
+    gpus = [process.gpu for process in configuration.server.processes]
     numbers = [
         -1 if gpu == process.gpu else _links_between(configuration.topology, process.gpu, gpu)
         for gpu in gpus
@@ -240,14 +240,16 @@ def _switch_tree(configurations: Sequence[Configuration]) -> list[_Switch]:
         groups = _hanging_together(topology, joined, nodes_of_card)
         named: dict[frozenset[str], str] = {}
         for switches, nodes in groups:
-            here = [name for name in switches if name in of_tier]
+            of_this_tier = [name for name in switches if name in of_tier]
             children = [name for members, name in below.items() if members <= nodes]
-            if not here and len(children) == 1:
+            if not of_this_tier and len(children) == 1:
                 named[nodes] = children[0]
                 continue
-            name = _switch_name(here or switches)
+            name = _word((of_this_tier or switches)[0])[:_LONGEST_SWITCH]
             named[nodes] = name
-            stands_for = f"# {name} stands for {comment(shortened(here))}." if len(here) > 1 else ""
+            stands_for = ""
+            if len(of_this_tier) > 1:
+                stands_for = f"# {name} stands for {visible(shortened(of_this_tier))}."
             hosts = host_list(children if below else sorted_names(nodes))
             tree.append(_Switch(name, hosts, bool(below), stands_for))
         below = named
@@ -280,7 +282,11 @@ def _carrying(
     topology: Topology, configurations: Sequence[Configuration], nodes: Mapping[str, str]
 ) -> Network | None:
     """Return the network of the cards that carry GPUs' traffic, else the one of most servers."""
-    cards = {each.server.inside(card) for each in configurations for card in each.server.cards}
+    cards = {
+        configuration.server.inside(card)
+        for configuration in configurations
+        for card in configuration.server.cards
+    }
 
     def weight(network: Network) -> tuple[bool, int]:
         targets = {
@@ -313,16 +319,12 @@ def _hanging_together(
             of_node.setdefault(node, []).append(name)
 
     def beside(name: str) -> list[str]:
-        return [*neighbours[name], *(each for node in members[name] for each in of_node[node])]
+        return [*neighbours[name], *chain(*(of_node[node] for node in members[name]))]
 
     return [
         (list(group), frozenset(node for name in group for node in members[name]))
         for group in components(switches, beside)
     ]
-
-
-def _switch_name(switches: Sequence[str]) -> str:
-    return _word(switches[0])[:_LONGEST_SWITCH]
 
 
 def sorted_names(names: frozenset[str]) -> list[str]:
@@ -343,27 +345,24 @@ def _claims(configurations: Sequence[Configuration]) -> Exported:
     lines = [*heading(configurations)]
     findings: list[Finding] = []
     documents = 0
-    for each in configurations:
+    for configuration in configurations:
         groups: dict[tuple[str, int], list[Process]] = {}
-        for process in each.server.processes:
+        for process in configuration.server.processes:
             if process.cards:
-                groups.setdefault((_attribute(process), len(process.cards)), []).append(process)
+                attribute = ATTRIBUTES.get(process.nearness, "")
+                groups.setdefault((attribute, len(process.cards)), []).append(process)
         for (attribute, cards), processes in groups.items():
             documents += 1
             several = len(groups) > 1 or len(configurations) > 1
-            lines += _claim(each, attribute, cards, processes, documents if several else 0)
-            findings += _unmatched(each, attribute, processes)
-        if each.server.maker not in _DEVICE_CLASSES:
+            lines += _claim(configuration, attribute, cards, processes, documents if several else 0)
+            findings += _unmatched(configuration, attribute, processes)
+        if configuration.server.maker not in _DEVICE_CLASSES:
             message = "who makes the GPUs, and so the class of their driver, is not stated"
             advice = "put it for gpu.example.com, or give the GPU a part of the catalogue"
             findings.append(Finding("unknown-maker", message, severity="warning", help=advice))
     if not documents:
         raise no_card_near("dra")
     return Exported(text_of(lines), tuple(findings))
-
-
-def _attribute(process: Process) -> str:
-    return ATTRIBUTES.get(process.nearness, "")
 
 
 def _claim(
@@ -378,7 +377,7 @@ def _claim(
     name = re.sub(r"[^a-z0-9-]+", "-", base.lower())[-_LONGEST_LABEL:].strip("-")
     yield "---"
     where = f" of {shortened(server.names)}" if server.names else ""
-    yield f"# {comment(shortened(server.inside(each.gpu) for each in processes))}{where}"
+    yield f"# {visible(shortened(server.inside(process.gpu) for process in processes))}{where}"
     if server.maker not in _DEVICE_CLASSES:
         yield "# Who makes these GPUs is not stated: write their driver's class."
     device_class = _DEVICE_CLASSES.get(server.maker, "gpu.example.com")
@@ -440,7 +439,7 @@ def _unmatched(
 ) -> Iterator[Finding]:
     if attribute == "pcieRoot":
         return
-    gpus = shortened(configuration.server.inside(each.gpu) for each in processes)
+    gpus = shortened(configuration.server.inside(process.gpu) for process in processes)
     nearness = processes[0].nearness
     instead = f"{attribute} is matched" if attribute else "nothing is matched"
     yield Finding(

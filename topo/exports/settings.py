@@ -22,13 +22,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.errors import Finding, UnknownNameError
 from topo.exports.configuration import (
     MOST,
     Configuration,
-    comment,
     heading,
     no_card_near,
     nothing_to_set,
@@ -39,7 +39,7 @@ from topo.exports.configuration import (
 )
 from topo.exports.formats import Exported
 from topo.exports.schedulers import WRITERS as SCHEDULERS
-from topo.phrases import listed, number_ranges, shortened
+from topo.phrases import listed, number_ranges, shortened, visible
 from topo.study.processes import Process, servers
 from topo.study.worth import Tool, advice
 from topo.topology.locality import numa_nodes
@@ -86,13 +86,13 @@ def configurations(affinities: Affinities, tool: Tool, gpu: str = "") -> tuple[C
         If there is no GPU at all.
     """
     topology = affinities.topology
-    asked = [device.name for device in topology.select(gpu)] if gpu else []
-    if wrong := [name for name in asked if topology[name].kind != "gpu"]:
+    gpus = [device.name for device in topology.select(gpu)] if gpu else []
+    if wrong := [name for name in gpus if topology[name].kind != "gpu"]:
         raise UnknownNameError(Finding("unknown-name", f"{listed(wrong, most=MOST)} is no GPU"))
     if (folding := topology.folding) is not None:
-        standing = (folding.stands_in(name) or name for name in asked)
-        asked = list(dict.fromkeys(map(folding.representative, standing)))
-    kinds = servers(affinities, asked)
+        standing = (folding.stands_in(name) or name for name in gpus)
+        gpus = list(dict.fromkeys(map(folding.representative, standing)))
+    kinds = servers(affinities, gpus)
     if not kinds:
         raise nothing_to_set(tool, f"{topology.name} has no GPU", "settings are those of GPUs")
     return tuple(Configuration(tool, server, advice(server, tool)) for server in kinds)
@@ -115,10 +115,10 @@ def write_settings(configurations: Sequence[Configuration]) -> Exported:
     tool = configurations[0].tool
     if tool in SCHEDULERS:
         return SCHEDULERS[tool](configurations)
-    bodies = [_WRITERS[tool](each) for each in configurations]
-    if len({each.text for each in bodies}) > 1:
+    bodies = [*map(_WRITERS[tool], configurations)]
+    if len({body.text for body in bodies}) > 1:
         raise several_servers(configurations)
-    findings = tuple(dict.fromkeys(finding for each in bodies for finding in each.findings))
+    findings = tuple(dict.fromkeys(chain(*(body.findings for body in bodies))))
     if tool in _ABOUT_JSON:
         words = " ".join((*worths(configurations), _ABOUT_JSON[tool]))
         note = Finding("settings-worth", words, severity="note")
@@ -132,11 +132,11 @@ def _needs_a_name(configuration: Configuration) -> None:
     if named:
         return
     tool = configuration.tool
-    found = list(unnamed_findings(configuration))
-    if not found:
+    unnamed = list(unnamed_findings(configuration))
+    if not unnamed:
         raise no_card_near(tool)
-    why = "; ".join(finding.message for finding in found)
-    raise nothing_to_set(tool, why, found[0].help)
+    why = "; ".join(finding.message for finding in unnamed)
+    raise nothing_to_set(tool, why, unnamed[0].help)
 
 
 def _per_process(
@@ -150,14 +150,14 @@ def _per_process(
     processes = configuration.server.processes
     if len(processes) == 1:
         (process,) = processes
-        said = unsaid.get(process.gpu)
-        yield f"# {comment(said)}" if said else line(process)
+        reason = unsaid.get(process.gpu)
+        yield f"# {visible(reason)}" if reason else line(process)
         return
     yield "# Process N of a server uses GPU N, in the order of PCI addresses."
     yield f'case "{_LOCAL_RANK}" in'
     for process in processes:
-        if said := unsaid.get(process.gpu):
-            yield f"  # {process.number}) {comment(said)}"
+        if reason := unsaid.get(process.gpu):
+            yield f"  # {process.number}) {visible(reason)}"
         else:
             yield f"  {process.number}) {line(process)} ;;  # {configuration.shown(process.gpu)}"
     yield f"  *) {otherwise} ;;"
@@ -169,16 +169,16 @@ def _per_process(
 
 def _nccl(configuration: Configuration) -> Exported:
     """Write NCCL's variables, which are RCCL's as well."""
-    server, told = configuration.server, configuration.advice
+    server, advised = configuration.server, configuration.advice
     named, unnamed = configuration.processes_by_cards()
-    levels = (("NCCL_NET_GDR_LEVEL", told.gdr), ("NCCL_P2P_LEVEL", told.p2p))
+    levels = (("NCCL_NET_GDR_LEVEL", advised.gdr), ("NCCL_P2P_LEVEL", advised.p2p))
     if not any(level.word for _, level in levels):
         _needs_a_name(configuration)
     findings = [*unnamed_findings(configuration)]
     lines: list[str] = []
     if server.maker == "amd":
         lines.append("# RCCL, of the AMD GPUs here, reads the variables of NCCL.")
-    ports = dict.fromkeys(port for each in named for port in configuration.ports(each))
+    ports = dict.fromkeys(chain(*map(configuration.ports, named)))
     hcas = [f"{device}:{port}" for device, port in ports]
     cards = [server.topology[name] for name in server.cards]
     if cards and all(card.part.flag("libfabric") for card in cards):
@@ -187,7 +187,7 @@ def _nccl(configuration: Configuration) -> Exported:
     elif hcas and not any(process.cards for process in unnamed):
         lines.append(f"export NCCL_IB_HCA='={','.join(hcas)}'")
     else:  # naming some would keep the others out
-        lines += [f"# {comment(configuration.why_unnamed(process))}" for process in unnamed]
+        lines += [f"# {visible(configuration.why_unnamed(process))}" for process in unnamed]
         if hcas:
             lines.append(f"# export NCCL_IB_HCA='={','.join(hcas)},...'")
     if len(hcas) > _MOST_HCAS:
@@ -303,10 +303,10 @@ def no_numa_node(configuration: Configuration, what: str) -> Finding:
 
 def _numactl(configuration: Configuration) -> Exported:
     """Write a wrapper that binds each process to the cores and memory beside its GPU."""
-    server, told = configuration.server, configuration.advice
+    server, advised = configuration.server, configuration.advice
 
     def nodes(process: Process) -> tuple[int, ...]:
-        return process.of_cpu if told.whole_cpu else process.numa
+        return process.of_cpu if advised.whole_cpu else process.numa
 
     def line(process: Process) -> str:
         cores, memory = number_ranges(process.numa or nodes(process)), number_ranges(nodes(process))
