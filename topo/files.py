@@ -146,7 +146,8 @@ def write_files(contents: Mapping[str, str]) -> None:
                 os.close(handle)
                 copies[target] = Path(name)
                 shutil.copy2(target, name)
-        for target, content in zip(copies, contents.values(), strict=True):
+        for path, content in contents.items():
+            target = Path(path)
             replace_file(target, content.encode())
             done.append(target)
     except OSError as error:

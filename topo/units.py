@@ -23,6 +23,7 @@ Quantity = Literal["rate", "size", "duration", "transfer rate", "ratio"]
 _Worth = tuple[int, int]
 
 _DECIMAL: Final = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_PREFIXES: Final = {prefix.lower(): prefix for prefix in _DECIMAL}
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}
 _DAY: Final = 86_400.0
 _YEAR: Final = 365.25 * _DAY
@@ -505,7 +506,7 @@ def _wrong_unit(text: str, number: str, unit: str, quantity: Quantity) -> UnitEr
 def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
     """Return the error for a unit that has two readings, or `None` when it has not."""
     if quantity == "rate" and (match := _BITS_OR_BYTES.fullmatch(unit)):
-        prefix = _prefix(match[1])
+        prefix = _PREFIXES[match[1].lower()]
         bits, as_bytes = f"{number} {prefix}b/s", f"{number} {prefix}B/s"
         return UnitError(
             "ambiguous-unit",
@@ -513,7 +514,7 @@ def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
             f"write {bits} or {as_bytes}",
         )
     if quantity == "size" and (match := _SMALL_B_SIZE.fullmatch(unit)):
-        prefix = _prefix(match[1])
+        prefix = _PREFIXES[match[1].lower()]
         worth = _UNITS["rate"][f"{prefix}b/s"]
         number_match = _NUMBER.match(number)
         assert number_match is not None, "it was matched to get here"
@@ -526,19 +527,13 @@ def _ambiguous(number: str, unit: str, quantity: Quantity) -> UnitError | None:
     return None
 
 
-def _prefix(letter: str) -> str:
-    return "k" if letter in "kK" else letter.upper()
-
-
 def _near(unit: str, quantity: Quantity) -> str:
     """Return the known unit that differs only in case, spaces or a spelled-out word."""
     spelled = f"{unit.removesuffix('s')}{'/s' * (quantity == 'rate')}"
     if spelled in _UNITS[quantity]:  # `GBs`
         return spelled
     plain = unit.lower().replace(" ", "").replace("second", "s").replace("sec", "s")
-    plain = {"seconds": "s", "ss": "s", "percent": "%", "minutes": "min", "hours": "h"}.get(
-        plain, plain
-    )
+    plain = {"ss": "s", "percent": "%", "minutes": "min", "hours": "h"}.get(plain, plain)
     return next((name for name in _UNITS[quantity] if name.lower() == plain), "")
 
 

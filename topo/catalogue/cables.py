@@ -23,6 +23,8 @@ _MEDIUM_NAME: Final = re.compile(r"[a-z][a-z0-9-]*( [a-z0-9-]+)?")
 LANES: Final = (1, 2, 4, 8, 16)
 _CABLE_FIGURES: Final = ("rate", "efficiency", "duplex")
 CABLE_KEYS: Final = ("medium", *_CABLE_FIGURES, "p2p", "source")
+# By what other formats say what a cable is.
+_OTHER_KEYS: Final = ("type", "kind", "protocol", "gen", "generation", "version", "lanes", "width")
 _EXAMPLES: Final = "`pcie 5 x16`, `2x infiniband ndr`, `4x upi 16 GT/s`, `ethernet 400 Gb/s`"
 
 
@@ -53,6 +55,11 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
             report=report,
         )
     node = values.rejoin(node, CABLE_KEYS)
+    if node.get("medium") is None and (written := _in_keys(node)):
+        message = "a cable is one text, or a mapping with that under `medium:`"
+        advice = f"write `{_likely(written, media) or 'pcie 5 x16'}`"
+        report.add(node, "not-a-cable", message, help=advice)
+        return None
     refused = values.refuse_unknown_keys(node, CABLE_KEYS, report=report, owner="a cable")
     origin = values.origin_of(node, report=report)
     caps = None
@@ -86,6 +93,16 @@ def read_cable(node: Node, *, media: Table[str, Medium], report: Report) -> Cabl
         stated=figures.get("rate"),
         p2p=caps,
     )
+
+
+def _in_keys(node: Mapping) -> str:
+    """Return what a mapping says by keys that no cable has, as one text: ``pcie 5 x16``."""
+    words = [
+        f"x{value.text}" if key.text in ("lanes", "width") and value.text.isdigit() else value.text
+        for key, value in node
+        if key.text in _OTHER_KEYS and isinstance(value, Scalar)
+    ]
+    return " ".join(words)
 
 
 def parse_cable(

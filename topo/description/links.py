@@ -36,6 +36,7 @@ _ADVICE: Final = {
     "links": "write it like `- a -- b: pcie 5 x16`",
     "measured": "write it like `- a -> b: 55 GB/s`",
 }
+_END_KEYS: Final = ("from", "to", "a", "b", "source", "target", "src", "dst")  # of other formats
 _DASHES = re.compile(r"\s(?:[\u2010-\u2015\u2212]+|<?-+>?|<?=+>?)\s")
 _TIGHT = re.compile(r"(?<=[A-Za-z0-9\]])(?:--+>?|<?->)(?=[A-Za-z])")
 
@@ -94,8 +95,12 @@ def _read_line(item: Node, section: str, report: Report) -> Line | None:
         advice = f"{_ADVICE[section]}, colon then space"
         report.add(item, "link-without-colon", message, help=advice)
     else:
-        message = f"{kind_of(item)} is not a line of `{section}:`"
-        report.add(item, "not-a-cable", message, help=_ADVICE[section])
+        message, advice = f"{kind_of(item)} is not a line of `{section}:`", _ADVICE[section]
+        ends = [item.get(key) for key in _END_KEYS] if isinstance(item, Mapping) else []
+        texts = [end.text for end in ends if isinstance(end, Scalar)]
+        if len(texts) == 2:  # noqa: PLR2004  (`{from: nic0, to: cpu0, type: pcie 5 x16}`)
+            advice = f"write `- {texts[0]}{joint}{texts[1]}: ...`"
+        report.add(item, "not-a-cable", message, help=advice)
     return None
 
 

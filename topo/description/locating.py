@@ -8,7 +8,7 @@ from typing import Final
 
 from topo import files
 from topo.errors import Finding, TopoError, UnknownNameError
-from topo.phrases import did_you_mean
+from topo.phrases import did_you_mean, listed, near_names
 
 _SUFFIXES: Final = (".yaml", ".yml")
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
@@ -85,11 +85,12 @@ def read_file(text: str) -> bytes:
         return files.read_file(text)
     except FileNotFoundError:
         path = Path(text)
-        message, names = f"there is no folder `{path.parent}`", []
+        message, names = f"there is no folder `{path.parent}`", dict[str, str]()
         if path.parent.is_dir():
             message = f"there is no file `{text}`"
-            names = sorted(file.name for file in path.parent.glob("*.y*ml"))
-        advice = did_you_mean(path.name, names)
+            names = {file.stem: file.name for file in sorted(path.parent.glob("*.y*ml"))}
+        near = [f"`{names[stem]}`" for stem in near_names(path.stem, names)]
+        advice = f"did you mean {listed(near, 'or')}?" if near else ""
         if not advice and path.stem in builtin_names():
             advice = f"the built-in is `{path.stem}`, without a folder or .yaml"
         raise TopoError(Finding("no-file", message, help=advice)) from None
