@@ -297,12 +297,23 @@ def test_which_hosts_forward_peer_traffic(name, forwards):
     assert host.sources["forwards-p2p"]
 
 
-@pytest.mark.parametrize("name", ["xeon-8480c", "epyc-9654", "grace", "root-complex"])
-def test_a_core_copies_10_gb_s_and_that_is_a_guess(name):
+@pytest.mark.parametrize("name", ["xeon-8480c", "grace", "root-complex"])
+def test_a_core_copies_10_gb_s_where_none_was_measured(name):
     figure = SHIPPED.parts[name].figure("core-copy")
     assert (figure.value, figure.kind) == (10e9, "guess")
     assert not figure.scalable
     assert SHIPPED.parts[name].figure("copy") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "stream"),
+    [("xeon-8168", 12), ("epyc-7742", 34.2), ("epyc-7763", 39.5), ("epyc-9654", 50.3), ("epyc-9755", 51.3)],
+)  # fmt: skip
+def test_a_core_copies_half_of_what_stream_reads_and_writes_by_one_thread(name, stream):
+    figure = SHIPPED.parts[name].figure("core-copy")
+    assert figure.kind == "measured"
+    assert figure.value == pytest.approx(stream / 2 * 1e9, rel=0.005)
+    assert figure.range[0] < figure.value
 
 
 def test_the_storage_that_is_not_modelled_is_the_users_choice():
