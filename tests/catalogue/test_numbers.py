@@ -307,8 +307,14 @@ def test_a_core_copies_10_gb_s_where_none_was_measured(name):
 
 @pytest.mark.parametrize(
     ("name", "stream"),
-    [("xeon-8168", 12), ("epyc-7742", 34.2), ("epyc-7763", 39.5), ("epyc-9654", 50.3), ("epyc-9755", 51.3)],
-)  # fmt: skip
+    [
+        ("xeon-8168", 12),
+        ("epyc-7742", 34.2),
+        ("epyc-7763", 39.5),
+        ("epyc-9654", 50.3),
+        ("epyc-9755", 51.3),
+    ],
+)
 def test_a_core_copies_half_of_what_stream_reads_and_writes_by_one_thread(name, stream):
     figure = SHIPPED.parts[name].figure("core-copy")
     assert figure.kind == "measured"
