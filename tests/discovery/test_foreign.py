@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+
 import pytest
 
 from tests.discovery.twins import MATRIX, two_sockets
 from topo.discovery.file_kinds import file_kind
-from topo.discovery.importing import import_text
+from topo.discovery.importing import discover, import_text
 from topo.errors import ExchangeError
 
 
@@ -80,3 +84,11 @@ def test_an_explicit_kind_is_told_what_the_file_is(data, words, help):
     (said,) = caught.value.findings
     assert said.code == "wrong-kind"
     assert help in said.help
+
+
+@pytest.mark.parametrize("module", [bz2, gzip, lzma])
+def test_a_text_may_be_compressed(module):
+    plain = discover(None, MATRIX.encode(), "a.txt")
+    assert discover(None, module.compress(MATRIX.encode()), "a.txt") == plain
+    with pytest.raises(ExchangeError, match="is no tar archive that can be read"):
+        discover(None, module.compress(b"\x00\x01" * 400), "a")

@@ -64,7 +64,9 @@ _HEAD_WIDTH: Final = 96
 _LONGEST_COMMENT: Final = 160
 _LONGEST_NOTE: Final = 400  # characters, over several lines
 _FABRIC_CABLE: Final = re.compile(r"(?:(\d+)x )?(nvlink|xgmi)(?: (\w+))?(?![\w-])")
-_FILE_ENDING: Final = re.compile(r"(?:\.tar)?\.(?!\d)\w{2,4}$|\.tar$", re.IGNORECASE)
+_FILE_ENDING: Final = re.compile(
+    r"(?:\.(?!\d)\w{2,4})?\.(?:gz|bz2|xz)$|\.(?!\d)\w{2,4}$", re.IGNORECASE
+)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -123,8 +125,8 @@ def machine_name(file: str) -> str:
     --------
     >>> machine_name("dumps/node 7.xml"), machine_name("<stdin>"), machine_name("8gpu.txt")
     ('node-7', 'stdin', 'host-8gpu')
-    >>> machine_name("g5.48xl.tar.gz")
-    'g5-48xl'
+    >>> machine_name("g5.48xl.tar.gz"), machine_name("topo.xml.gz")
+    ('g5-48xl', 'topo')
     """
     stem = _FILE_ENDING.sub("", file_title(file))
     plain = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-_") or "imported"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 THIS_HOST: Final = "this machine"
 _MOST_CPUS: Final = 128
+_TAR_BLOCK: Final = 512  # bytes, some of which are always 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +238,19 @@ def discover_folder(kind: str | None, folder: Path, name: str) -> Machine:
 
 
 def discover(kind: str | None, data: bytes, name: str) -> Machine:
-    """Read a foreign file into a discovered machine.
+    """Read a foreign file, compressed or not, into a discovered machine.
 
     Raises
     ------
     ExchangeError
         If the file is of another kind or cannot be understood.
     """
+    from topo.discovery.sources.file_tree import unpacked
+
+    if file_kind(data).importer == "sysfs":
+        plain = unpacked(data, name)
+        if b"\x00" not in plain[:_TAR_BLOCK]:  # a text that was compressed, and no archive
+            data = plain or data
     if len(data) > LARGEST:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))

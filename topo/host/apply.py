@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from topo.description.description import ROUTING
 from topo.description.keys import GDS_SUPPORT
 from topo.description.names import ranged
+from topo.discovery.pci import read_address
 from topo.document.nodes import Node, Scalar, Sequence
 from topo.errors import Finding, Place
 from topo.phrases import listed
@@ -340,11 +341,11 @@ def _access_control(topology: Topology, check: GdsCheck) -> Iterator[HostSetting
         return
     switches = topology.of_kind("pcie-switch")
     by_address = {
-        _without_domain(address): switch.name for switch in switches for address in switch.pci
+        read_address(address): switch.name for switch in switches for address in switch.pci
     }
     places: dict[str, Place] = {}
     for fact in check.acs:
-        if name := by_address.get(_without_domain(fact.text)):
+        if name := by_address.get(read_address(fact.text)):
             places.setdefault(name, fact.place)
     if not places and not by_address:
         places = {switch.name: check.acs[0].place for switch in switches}
@@ -355,7 +356,3 @@ def _access_control(topology: Topology, check: GdsCheck) -> Iterator[HostSetting
         yield Finding("gdscheck-acs", message, place=place, severity="warning")
     for name, place in places.items():
         yield HostSetting(f"{name}.acs", "yes", place)
-
-
-def _without_domain(address: str) -> str:
-    return address.lower().removeprefix("0000:")

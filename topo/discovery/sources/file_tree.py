@@ -251,8 +251,14 @@ class Archive(FileTree):
         return self._children.get(place, []) if sort == "folder" else self._nodes[place] or ""
 
 
-def _unpacked(data: bytes, name: str) -> bytes:
-    """Return an archive without its compression, as far as it goes and no further than allowed."""
+def unpacked(data: bytes, name: str) -> bytes:
+    """Return a file without its compression, as far as it goes.
+
+    Raises
+    ------
+    ExchangeError
+        If more is in it than any machine's archive has.
+    """
     opener = next((opener for magic, opener in _OPENERS if data.startswith(magic)), None)
     if opener is None:
         return data
@@ -276,7 +282,7 @@ def _too_much(name: str) -> Finding:
 def _members(data: bytes, name: str) -> Iterator[tuple[Place, bytes | str | None]]:
     """Yield what an archive holds: a folder, a file's first bytes, or a link's target."""
     left = _MOST_BYTES
-    with tarfile.open(fileobj=BytesIO(_unpacked(data, name)), mode="r:") as archive:
+    with tarfile.open(fileobj=BytesIO(unpacked(data, name)), mode="r:") as archive:
         for count, member in enumerate(archive):
             left -= 512 + max(0, member.size)
             if count > _MOST_MEMBERS or left < 0:
