@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 THIS_HOST: Final = "this machine"
 _MOST_CPUS: Final = 128
-_TAR_BLOCK: Final = 512  # bytes, some of which are always 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +244,9 @@ def discover(kind: str | None, data: bytes, name: str) -> Machine:
     ExchangeError
         If the file is of another kind or cannot be understood.
     """
-    from topo.discovery.sources.file_tree import unpacked
+    from topo.discovery.sources.file_tree import is_compressed_text, unpacked
 
-    if file_kind(data).importer == "sysfs":
-        plain = unpacked(data, name)
-        if b"\x00" not in plain[:_TAR_BLOCK]:  # a text that was compressed, and no archive
-            data = plain or data
+    data = unpacked(data, name) if is_compressed_text(data) else data
     if len(data) > LARGEST:
         message = f"`{name}` has more than {LARGEST >> 20} MiB"
         raise ExchangeError(Finding("import-too-big", message))

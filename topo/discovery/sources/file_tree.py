@@ -38,6 +38,8 @@ _MOST_NAMES: Final = 20_000
 _MOST_MEMBERS: Final = 300_000
 _MOST_BYTES: Final = 256 * 2**20
 _DEEPEST: Final = 40
+_BLOCK: Final = 512  # bytes of an archive's head
+_BROKEN: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 _OPENERS: Final[tuple[tuple[bytes, Callable[[BytesIO], Any]], ...]] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
@@ -251,6 +253,17 @@ class Archive(FileTree):
         return self._children.get(place, []) if sort == "folder" else self._nodes[place] or ""
 
 
+def is_compressed_text(data: bytes) -> bool:
+    """Whether a compressed file is a text: an archive's first block has zeros."""
+    opener = next((opener for magic, opener in _OPENERS if data.startswith(magic)), None)
+    try:
+        with opener(BytesIO(data)) if opener else BytesIO() as file:
+            beginning = file.read(_BLOCK)
+    except _BROKEN:
+        return False
+    return bool(beginning) and b"\x00" not in beginning
+
+
 def unpacked(data: bytes, name: str) -> bytes:
     """Return a file without its compression, as far as it goes.
 
@@ -269,7 +282,7 @@ def unpacked(data: bytes, name: str) -> bytes:
                 unpacked += piece
                 if len(unpacked) > _MOST_BYTES:
                     raise ExchangeError(_too_much(name))
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+    except _BROKEN:
         pass  # what came before the break is still worth reading
     return bytes(unpacked)
 
