@@ -18,6 +18,7 @@ from topo.catalogue.kinds import CARDS, KINDS
 from topo.catalogue.parts import catalogue
 from topo.description.devices import NEEDED
 from topo.discovery.describe import network_cable
+from topo.discovery.foreign import nothing_there
 from topo.discovery.machine import (
     NUMA_LINK,
     DiscoveredCable,
@@ -38,7 +39,7 @@ from topo.discovery.sources.infragraph_file import (
     read_infrastructure,
 )
 from topo.document.nodes import Mapping, Node
-from topo.errors import ExchangeError, Finding, UnitError
+from topo.errors import Finding, UnitError
 from topo.graph import components
 from topo.phrases import and_more
 
@@ -92,18 +93,14 @@ def read(data: bytes, name: str) -> Machine:
             for cable in inner_cables
         )
         if not instance.device.is_switch:
-            left_out.update(
-                {
-                    component.text: component.count * instance.count
-                    for component in instance.device.components.values()
-                    if not component.kind
-                }
-            )
+            for part in instance.device.components.values():
+                if not part.kind:
+                    left_out[part.text] += part.count * instance.count
     cables += _network(infrastructure, devices, left_out)
     cpu_of = {cable.a: cable.b for cable in cables if cable.cable == _MEMORY}
     if not devices:
         message = f"`{name}` has no instances of devices"
-        raise ExchangeError(Finding("nothing-there", message, help="`instances:` says how many"))
+        raise nothing_there(message, "`instances:` says how many")
     findings = list(infrastructure.findings)
     if left_out:
         names = [f"{printable(text)} ({count})" for text, count in left_out.items()]

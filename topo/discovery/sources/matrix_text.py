@@ -182,29 +182,33 @@ def read_matrix(data: bytes, name: str) -> Matrix:
             }
         )
     unclear += _overlapping({row: number for row, (number, _) in rows.items()}, affinity)
+    rowless = [device for device in names if device not in rows]
+    findings += _odd_rows(name, unclear, short, rowless)
+    between = {code for (row, column), code in codes.items() if row != column}
+    accelerators = [device for device in names if ACCELERATOR.fullmatch(device)]
+    vendor = vendor_of(accelerators, sorted(between))
+    links = dict(vendor.link_words(sorted(between))) | links
+    findings += _odd_codes(codes, links)
+    return Matrix(names, codes, affinity, legend, links, vendor, tuple(findings))
+
+
+def _odd_rows(
+    name: str, unclear: list[int], short: list[tuple[int, str]], rowless: list[str]
+) -> Iterator[Finding]:
+    """Yield what rows lack: `unclear` and `short` ones by their lines, devices without any."""
     if unclear:
         message = f"what stands behind the codes of line {unclear[0]} fits no columns: "
         message += "the affinity there is taken as not known"
         message += f"; {len(unclear) - 1} more lines like it" if len(unclear) > 1 else ""
         place = Place(name, unclear[0], 1)
         help = "did two columns run together? paste the output as it was"
-        findings.append(
-            Finding("unclear-affinity", message, place=place, severity="warning", help=help)
-        )
-    between = {code for (row, column), code in codes.items() if row != column}
-    rowless = [device for device in names if device not in rows]
+        yield Finding("unclear-affinity", message, place=place, severity="warning", help=help)
     if short or rowless:
         what = f"the row of {short[0][1]} is short" if short else f"{rowless[0]} has no row"
-        message = (
-            f"{what}; the cells were taken from the other half of the matrix where it has them"
-        )
+        message = f"{what}; the cells were taken from the other half of the matrix "
+        message += "where it has them"
         row_place = Place(name, short[0][0], 1) if short else None
-        findings.append(Finding("ragged-matrix", message, place=row_place, severity="warning"))
-    accelerators = [device for device in names if ACCELERATOR.fullmatch(device)]
-    vendor = vendor_of(accelerators, sorted(between))
-    links = dict(vendor.link_words(sorted(between))) | links
-    findings += _odd_codes(codes, links)
-    return Matrix(names, codes, affinity, legend, links, vendor, tuple(findings))
+        yield Finding("ragged-matrix", message, place=row_place, severity="warning")
 
 
 def _odd_codes(codes: Mapping[tuple[str, str], str], links: Mapping[str, str]) -> Iterator[Finding]:
