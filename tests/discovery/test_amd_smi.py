@@ -20,9 +20,10 @@ def table(title, rows):
     return f"{title} TABLE:\n{head}\n" + "".join(f"{name} {' '.join(r)}\n" for name, r in rows)
 
 
-def text(*, hops="1"):
+def text(*, hops="1", weight="15"):
     return (
         table("ACCESS", [(each, ["ENABLED"] * 3) for each in (A, B, C)])
+        + table("WEIGHT", [(A, ["0", weight, "40"]), (B, [weight, "0", "40"]), (C, ["40"] * 3)])
         + table("HOPS", [(A, ["0", hops, "2"]), (B, [hops, "0", "2"]), (C, ["2", "2", "0"])])
         + table(
             "LINK TYPE",
@@ -32,9 +33,9 @@ def text(*, hops="1"):
     )
 
 
-def as_json():
+def as_json(*, weight=15):
     def link(bdf, kind, hops):
-        return {"gpu": 0, "bdf": bdf, "link_type": kind, "num_hops": hops, "weight": 15}
+        return {"gpu": 0, "bdf": bdf, "link_type": kind, "num_hops": hops, "weight": weight}
 
     return json.dumps(
         [
@@ -57,6 +58,12 @@ def test_addresses_and_the_links_of_one_hop(data):
 
 def test_what_is_two_hops_away_is_not_joined():
     assert not discover(None, text(hops="2").encode(), "amd.txt").cables
+
+
+@pytest.mark.parametrize("data", [text(weight="30"), as_json(weight=30)])
+def test_a_weight_of_two_hops_goes_before_the_number_of_hops(data):
+    # of an MI250X both tools tell one hop to all others
+    assert not discover(None, data.encode(), "amd.txt").cables
 
 
 def test_it_is_a_file_that_says_what_it_does_not_know():

@@ -65,7 +65,10 @@ def read(data: bytes, name: str) -> Machine:
 
 
 def xgmi_cables(cells: Cells, gpus: Iterable[str]) -> Iterator[DiscoveredCable]:
-    """Yield a cable for each pair of GPUs that is one hop of xGMI apart."""
+    """Yield a cable for each pair of GPUs that is one hop of xGMI apart.
+
+    Both tools tell one hop of any pair that xGMI reaches; the weight tells more of them.
+    """
 
     def cell(table: str, a: str, b: str) -> str:
         pairs = cells.get(table, {})
@@ -97,7 +100,7 @@ def _of_text(lines: list[str]) -> Cells:
 
 
 def _of_json(root: Any) -> Cells:
-    cells: Cells = {"link type": {}, "hops": {}}
+    cells: Cells = {"link type": {}, "hops": {}, "weight": {}}
     for gpu in _objects(root):
         row = _address(gpu)
         for link in _objects(gpu.get("links")):
@@ -105,6 +108,7 @@ def _of_json(root: Any) -> Cells:
             if row and column:
                 cells["link type"].setdefault((row, column), str(link.get("link_type", ""))[:20])
                 cells["hops"].setdefault((row, column), str(link.get("num_hops", ""))[:4])
+                cells["weight"].setdefault((row, column), str(link.get("weight", ""))[:4])
     return cells
 
 
