@@ -8,7 +8,8 @@ from itertools import accumulate, takewhile
 from math import prod
 
 _NUMBER = re.compile(r"\d+")
-_ENDS = re.compile(r" (?:->|--|<->) ")  # between two devices
+# Between two devices: of a link, or of a peer-to-peer cap, `cpu0/p2p (nic0, gpu0)`.
+_ENDS = re.compile(r" (?:->|--|<->) |(?<=/p2p) \(|, (?=\S+\))")
 _JOINT = re.compile(r"--|\s")  # between two names; `/` and `.` stand within one
 _BRIEF = 240  # characters of a value's line
 _LISTED = 16  # names without a pattern; more of them are ranges with gaps
@@ -142,6 +143,8 @@ def ranges(names: Iterable[str]) -> list[str]:
     --------
     >>> ranges(f"node{node}.nic{nic} -> node{node}.cpu0" for node in range(4) for nic in range(3))
     ['nic[0-2] -> cpu0 of node[0-3]']
+    >>> ranges(f"node{node}.cpu0/p2p (node{node}.nic0, node{node}.gpu0)" for node in range(4))
+    ['cpu0/p2p (nic0, gpu0) of node[0-3]']
     """
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name, machines in _by_machines(dict.fromkeys(names)):

@@ -553,7 +553,7 @@ def test_between_two_ends_nobody_says_a_size_so_there_are_rates_only(topo):
     assert "4 bytes on the memory buses per payload byte" in page
     assert [word for word in ("1 GB,", "\ntime", "through RAM buffers") if word in page] == []
     # one GPU may get more than the 22 GB/s that a flow between root complexes is known for
-    at_most = "at most 50 GB/s in all: of what is known, the card's chip binds."
+    at_most = "At most 50 GB/s in all: of what is known, the card's chip binds."
     assert at_most in topo("bottleneck", *words).out
     (workload,) = topo("compare", "dgx-h100", "--workload", "load", "--json").document["workloads"]
     assert (workload["bytes"], workload["note"]) == (6.4e11, None)
@@ -742,3 +742,13 @@ def test_markdown_and_json_are_two_forms(topo):
     done = topo("compare", "gds-textbook", "--markdown", "--json")
     assert done.code == 2
     assert "give one" in done.out + done.err
+
+
+def test_compare_says_nothing_twice(topo):
+    page = topo("compare", "dgx-h100", "--workload", "load").out
+    assert "through RAM buffers  1.28 TB" in page
+    assert "cores busy copying   10 (guess" in page
+    assert "\n- legacy takes every byte" not in page
+    assert "\n- legacy keeps" not in page
+    assert "nothing measured" not in page
+    assert "nothing measured" in topo("compare", "gh200", "--workload", "load").out

@@ -121,3 +121,12 @@ def test_a_bad_question(topo, words, code, said):
     done = topo("upgrade", "dgx-h100", *words)
     assert (done.code, done.out) == (code, "")
     assert said in done.err
+
+
+def test_the_command_to_copy_asks_the_same_of_the_same_machine(topo):
+    asked = ("--without", "slot1", "--at", "achievable", "--nics", "stripe", "--via", "direct")
+    page = " ".join(topo("upgrade", "dgx-h100", *asked).out.split())
+    command, _, _ = page.partition("yourself: topo ")[2].partition(" Not possible")
+    (workload,) = topo(*command.split(), "--json").document["workloads"]
+    best = topo("upgrade", "dgx-h100", *asked, "--json").document["upgrades"][0]
+    assert [path["time_s"] for path in workload["paths"]] == [best["time_s"]]

@@ -104,7 +104,7 @@ UNKNOWN_CHIP = ONE_SOCKET.replace("nic0: card", "nic0: {part: card, chip: unknow
 def test_nothing_is_promised_past_an_unknown_capacity(sentence, holds):
     found = judged(UNKNOWN_CHIP, sentence)
     assert found.holds is holds
-    assert "unknown is how much passes nic0/chip in" in words(found.outcome)
+    assert "the capacity of nic0/chip in is unknown" in words(found.outcome)
 
 
 MIXED = SWITCHED.replace("gpu[0-1]: accel", "gpu0: accel\n  gpu1: {part: accel, p2p: no}")
@@ -171,7 +171,7 @@ def test_past_an_unknown_capacity_nothing_is_known_to_limit(limit):
     assert not found.holds
     assert words(found.outcome) == (
         "it is limited by the network port (nic0/p1) and the card's chip (nic0/chip) at most: "
-        "unknown is how much passes storage/read"
+        "the capacity of storage/read is unknown"
     )
 
 

@@ -443,8 +443,8 @@ def test_a_finding_names_what_it_holds_for_in_any_workload():
     found = compare(built(uncapped(TWO_SOCKETS)), via=["direct"])
     assert [one.message for one in found.findings] == [
         (
-            "rates by direct are at most: unknown is how much passes cpu0/p2p (nic0, gpu0) posted, "
-            "cpu0 -> cpu1/p2p (nic0, gpu1) posted and cpu1 -> cpu0/p2p (nic0, gpu1) non-posted"
+            "rates by direct are at most: the capacity of cpu0/p2p (nic0, gpu0) posted, cpu0 -> "
+            "cpu1/p2p (nic0, gpu1) posted and cpu1 -> cpu0/p2p (nic0, gpu1) non-posted is unknown"
         ),
         "direct: peer-to-peer rate unknown here: no cap is stated for cpu0 and cpu1",
         (
@@ -458,10 +458,10 @@ def test_paths_that_rest_on_the_same_share_a_finding():
     text = uncapped(UNKNOWN).replace("settings: {iommu: off}\n", "")
     found = compare(built(text), via=["legacy", "direct", "compat", "p2pdma"])
     assert [one.message for one in found.findings] == [
-        "rates by legacy and compat are at most: unknown is how much passes ram0/bus",
+        "rates by legacy and compat are at most: the capacity of ram0/bus is unknown",
         (
-            "rates by direct are at most: unknown is how much passes "
-            "cpu0/p2p (nic0, gpu0) posted and cpu0/p2p (nic0, gpu0) non-posted"
+            "rates by direct are at most: the capacity of "
+            "cpu0/p2p (nic0, gpu0) posted and cpu0/p2p (nic0, gpu0) non-posted is unknown"
         ),
         "direct: assumes the IOMMU off or in passthrough",
         "direct: peer-to-peer rate unknown here: no cap is stated for cpu0",

@@ -43,6 +43,14 @@ def test_no_line_ends_between_a_number_and_its_unit():
     assert text == "it is done at\n6.4 s by\n100 GB/s or 50 %\nof 12 cores\n"
 
 
+def test_a_table_keeps_units_and_names_of_links_on_one_line():
+    text = "the slot's PCIe: slot10 -> cpu1, slot2 -> cpu0, 63.02 GB/s each"
+    shown = render((Table((Column(breaks=True),), ((text,),)),), width=18)
+    assert shown == "the slot's PCIe:\nslot10 -> cpu1,\nslot2 -> cpu0,\n63.02 GB/s each\n"
+    way = "storage -> slot2 -> buffer -> PCIe -> gpu0"
+    assert render((Text(way),), width=18) == "storage -> slot2\n-> buffer -> PCIe\n-> gpu0\n"
+
+
 def test_a_table_aligns_its_columns():
     table = Table((Column("name"), Column("rate", right=True)), (("a", "1"), (Cell("bb"), "100")))
     assert render((table,)) == "name  rate\na        1\nbb     100\n"

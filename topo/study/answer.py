@@ -336,7 +336,7 @@ def unknown_capacity(rates: str, unknowns: Sequence[str]) -> tuple[Finding, ...]
     """Return the finding that `rates` are at most, where there are unknown capacities."""
     if not unknowns:
         return ()
-    message = f"{rates} are at most: unknown is how much passes {listed(unknowns, most=_MOST)}"
+    message = f"{rates} are at most: the capacity of {listed(unknowns, most=_MOST)} is unknown"
     return (Finding("unknown-capacity", message, severity="warning"),)
 
 

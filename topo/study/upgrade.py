@@ -134,6 +134,7 @@ class Upgrades(Displayed):
     workloads: tuple[Workload, ...]
     via: str
     basis: Basis
+    policy: Policy
     now: Outcome
     ranked: tuple[Upgrade, ...]
     rejected: tuple[tuple[Candidate, str], ...]
@@ -332,6 +333,7 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         workloads=workloads,
         via=via,
         basis=at,
+        policy=router.policy,
         now=now,
         ranked=tuple(sorted(ranked, key=question.order)),
         rejected=tuple((parts[0], why) for parts, why in rejected),

@@ -88,7 +88,7 @@ def unknown_words(answer: PathDoubt) -> str:
         by_load.setdefault(format_rate(unknown.load), []).append(unknown.resource.name)
     if not by_load:
         return ""
-    begin = "Unknown is how much passes"
+    begin = "Unknown is the capacity of"
     bounds = "The range is what is known at most;"
     shown = {load: listed(ranges(names), most=_MOST_IDLE) for load, names in by_load.items()}
     each = {load: " each" * (len(names) > 1) for load, names in by_load.items()}
@@ -180,8 +180,6 @@ _DUPLEX: Final = Measurement(
     _BANDWIDTH.format("host_to_device_bidirectional_memcpy_ce"),
     "write the sum over twice one direction as `duplex:` of the part or cable",
 )
-
-
 _OF_A_WRITE: Final[Mapping[Measurement, Measurement]] = {
     _FILES_TO_GPU: _FILES_FROM_GPU,
     _READS: _WRITES,

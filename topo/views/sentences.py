@@ -223,8 +223,7 @@ def _of_a_model(fact: insights.NeedMet | answers.Fed) -> str:
     if isinstance(fact, insights.NeedMet):
         return need_sentence(path)
     words = f"it feeds {fed_words(path)}, limited by {limit_words(path)}"
-    unknown = f": unknown is how much passes {listed(path.unknowns, most=4)}"
-    return words + unknown * path.at_most
+    return words + f": {_unknown(path)}" * path.at_most
 
 
 @sentence.register
@@ -407,7 +406,7 @@ def _two_rates(fact: answers.TwoRates) -> str:
 
 
 def _unknown(path: answers.PathAnswer) -> str:
-    return f"unknown is how much passes {listed(path.unknowns, most=_MOST)}"
+    return f"the capacity of {listed(path.unknowns, most=_MOST)} is unknown"
 
 
 @sentence.register

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
 from topo.phrases import shortened
-from topo.study.insights import NeedMet
+from topo.study.insights import CoresBusy, NeedMet, ThroughRam
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.prices import price_sentences
 from topo.views.resources import binds, class_words, limited_by, number_of
@@ -33,6 +35,7 @@ from topo.views.text.page import (
     Table,
     Text,
     Tone,
+    capitalized,
     grouped,
     right,
     sourced,
@@ -45,6 +48,7 @@ from topo.views.text.page import (
 )
 
 if TYPE_CHECKING:
+    from topo.routes.route import Policy
     from topo.study.answers import (
         Bottleneck,
         Comparison,
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
         Rung,
         WorkloadAnswer,
     )
+    from topo.study.insights import Insight
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
@@ -62,6 +67,8 @@ if TYPE_CHECKING:
 
 
 _NONE: Final = "-"
+_UNMEASURED: Final = "nothing measured"
+_MOST_OVERRIDES: Final = 20  # in a command to copy
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
@@ -91,6 +98,45 @@ def stopped_words(stopped_by: Sequence[Resource]) -> str:
     return bound_words(stopped_by) if stopped_by else "its own limit"
 
 
+def compare_command(
+    topology: Topology,
+    asked: Iterable[str],
+    basis: Basis,
+    policy: Policy,
+    changes: Mapping[str, str],
+) -> str:
+    """Return the ``topo compare`` that asks the same of a changed machine; empty if it is too long.
+
+    Parameters
+    ----------
+    topology
+        The machine before `changes`, with overrides of its own and what is out of order.
+    asked
+        The options that say what is asked.
+    basis, policy
+        How it is asked.
+    changes
+        What ``--set`` changes besides.
+    """
+    stated = topology.description.overrides.items()
+    overrides = {key: value for key, value in stated if isinstance(value, str)} | dict(changes)
+    if len(overrides) > _MOST_OVERRIDES:
+        return ""
+    name, file = topology.name, topology.description.file
+    built_in = file in ("", f"topologies/{name}.yaml")
+    options = [
+        ("--at", basis.replace("theoretical", "")),
+        ("--nics", policy.nics.replace("nearest", "")),
+        ("--routes", policy.routes.replace("spread", "")),
+        ("--pairing", policy.pairing),
+        *(("--buffers", f"{buffer}={place}") for buffer, place in policy.buffers),
+        *(("--set", f"{key}={value}") for key, value in overrides.items()),
+        *(("--without", lost) for lost in topology.description.lost),
+    ]
+    words = chain.from_iterable(option for option in options if option[1])
+    return shlex.join(["topo", "compare", name if built_in else file, *asked, *words])
+
+
 # --- compare ------------------------------------------------------------------------------------
 
 
@@ -112,14 +158,14 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
             rate = "algbw" if answer.workload.collective else "rate"
             for label in columns[0]:  # a row of which nothing is known for any is left out
                 texts = [column[label] or _NONE for column in columns]
-                if label == "rate" or any(text != _NONE for text in texts):
+                if label == "rate" or not set(texts) <= {_NONE, _UNMEASURED}:
                     strong = label in ("rate", "busbw", "time")
                     name = label.replace("rate", rate)
                     rows.append((name, *(map(Cell, texts) if strong else texts)))
             yield table(("", *(wide(path.name) for path in paths)), rows)
         yield table(("", wide()), ((path.name, _way(path)) for path in answer.paths))
-        if answer.insights:
-            yield Bullets(sentences(answer.insights))
+        if facts := [fact for fact in answer.insights if not _in_table(fact)]:
+            yield Bullets(sentences(facts))
     if meeting is not None:
         yield Text(at_once_sentence(meeting))
     yield basis_note(comparison.basis)
@@ -130,6 +176,13 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
             "that all memories together need, with nothing else to do.",
             dim=True,
         )
+
+
+def _in_table(fact: Insight) -> bool:
+    """Whether the table says a fact already."""
+    if isinstance(fact, ThroughRam):
+        return fact.path.ram_traffic is not None
+    return isinstance(fact, CoresBusy)
 
 
 def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str, str]:
@@ -185,7 +238,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
     for other_basis in BASES:
         if other_basis != basis:
             rate = path.rate_at(other_basis)
-            words = "nothing measured" if rate is None else format_rate(rate)
+            words = _UNMEASURED if rate is None else format_rate(rate)
             at_most = "at most " * (rate is not None and path.at_most_by_basis[other_basis])
             column[f"rate, {other_basis}"] = "" if refused else at_most + words
     return column
@@ -283,9 +336,9 @@ def bottleneck_page(ladder: Ladder, explained: Explanation | None = None) -> Ite
         if not path.tied and len({resource.kind for resource in bound}) > 1:
             together = f", each some of the time or some of the {_endpoint_words([path])[1]}"
         known = "of what is known, " * path.at_most
-        yield Text(f"{outcome}: {known}{limit_words(path)} {binds(bound)}{together}.")
+        yield Text(f"{capitalized(outcome)}: {known}{limit_words(path)} {binds(bound)}{together}.")
     else:
-        yield Text(f"{outcome}: no capacity is full; it stops at {limit_words(path)}.")
+        yield Text(f"{capitalized(outcome)}: no capacity is full; it stops at {limit_words(path)}.")
     if path.bottlenecks:
         yield _full_resources(path)
     if path.met is not None:

@@ -32,6 +32,7 @@ from topo.views.text.page import (
     Heading,
     Table,
     Text,
+    capitalized,
     grouped,
     right,
     table,
@@ -80,8 +81,8 @@ def doubt_page(doubt: Doubt) -> Iterator[Block]:
         yield Text(
             f"A range holds {format_ratio(LEVEL)} of {DRAWS} draws of all bands at once, or more. "
             "Half of the draws of a band lie below its figure and half above, evenly; the same "
-            "figure of several parts is drawn once. What turns out better makes up for nothing at "
-            "the lower end, and what turns out worse for nothing at the upper.",
+            "figure of several parts is drawn once. The lower end takes no figure better than "
+            "stated, the upper end none worse.",
             dim=True,
         )
 
@@ -103,7 +104,7 @@ def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
             if idle
             else "with nothing uncertain on its way"
         )
-        yield Text(f"{_nominal(group)}, {sure}.")
+        yield Text(f"{capitalized(_nominal(group))}, {sure}.")
     else:
         yield Text(f"At {format_ratio(LEVEL)}: {_range(group)}.")
         yield _tornado(answer)

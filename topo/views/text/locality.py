@@ -243,9 +243,9 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
     if affinities.rules == "nvidia-smi" and used & {"PHB", "NODE", "SYS"}:
         yield Text(_LINKS_ONLY, dim=True)
     yield Text(
-        "Of cards as near, one with RDMA goes first, then the faster. Where several are as good, "
-        "the GPUs are dealt out evenly, then what is left to a GPU that it is as near to; any of "
-        "the others does as well. Of several the rate is that of each.",
+        "Of equally near cards those with RDMA go first, then the faster. Equally good ones are "
+        "shared out evenly among the GPUs; any under `as good` does as well. Where a GPU has "
+        "several, the rate is that of each.",
         dim=True,
     )
 

@@ -194,6 +194,11 @@ def called(accelerator: str) -> str:
     return accelerator.upper() or "accelerators"
 
 
+def capitalized(text: str) -> str:
+    """Return a text with its first letter a capital, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def spanned(span: tuple[int, int]) -> str:
     """Return ``3`` or ``3 to 4``.
 
@@ -210,7 +215,9 @@ def spanned(span: tuple[int, int]) -> str:
 
 # The space between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")
-_WORD = re.compile(r"\s*\S+\s*")
+# The name of one direction of a link, `slot1 -> cpu1`, which is no part of a longer way.
+_LINK = re.compile(r"(?<!-> )(?<!\S)(\S++) (->|<->) (\S++)(?! ->)")
+_WORD = re.compile(r"\s*\S+\s*", re.ASCII)  # to which the unbroken space belongs
 _UNBROKEN: Final = "\u00a0"
 _GAP: Final = 2  # between columns
 _BREAKS_AT: Final = 12  # a column that breaks is at least as wide
@@ -269,13 +276,22 @@ def _wrapped(text: str, width: int, *, hang: int) -> str:
     from textwrap import fill
 
     filled = fill(
-        _UNIT.sub(_UNBROKEN, text),
+        _glued(text, width),
         width,
         subsequent_indent=" " * hang,
         break_long_words=False,
         break_on_hyphens=False,
     )
     return filled.replace(_UNBROKEN, " ")
+
+
+def _glued(text: str, width: int) -> str:
+    """Return text with unbroken spaces before units and in names of links that fit a line."""
+
+    def glue(link: re.Match[str]) -> str:
+        return link[0].replace(" ", _UNBROKEN) if len(link[0]) <= width else link[0]
+
+    return _LINK.sub(glue, _UNIT.sub(_UNBROKEN, text))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -355,6 +371,7 @@ def _column_widths(
 
 def _broken(line: str, width: int) -> list[str]:
     """Return a line in pieces of at most `width`: broken between words, or in longer ones."""
+    line = _glued(line, width)
     starts = [0]
     used = 0
     for match in _WORD.finditer(line):
@@ -364,13 +381,15 @@ def _broken(line: str, width: int) -> list[str]:
             used += terminal_width(word)
             continue
         start = match.start()
-        pieces = _chopped(word, width) if length > width else [word]
-        for piece in pieces:
+        chopped = _chopped(word, width) if length > width else [word]
+        for piece in chopped:
             starts.append(start)
             start += len(piece)
-        used = terminal_width(pieces[-1])
+        used = terminal_width(chopped[-1])
     starts = list(dict.fromkeys(starts))
-    return [line[start:end] for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    ends = [*starts[1:], len(line)]
+    pieces = (line[start:end] for start, end in zip(starts, ends, strict=True))
+    return [piece.replace(_UNBROKEN, " ") for piece in pieces]
 
 
 def _chopped(word: str, width: int) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import AMOUNT
@@ -11,7 +11,7 @@ from topo.phrases import counted, listed
 from topo.study.front import COST
 from topo.study.variants import prices_of
 from topo.units import format_duration, format_rate
-from topo.views.text.answers import basis_note
+from topo.views.text.answers import basis_note, compare_command
 from topo.views.text.page import (
     Block,
     Bullets,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _MOST_REASONS: Final = 8
-_MOST_OVERRIDES: Final = 20  # in a command to copy
 
 
 def sweep_page(swept: Swept, *, most: int) -> Iterator[Block]:
@@ -144,9 +143,6 @@ def _priced_words(swept: Swept) -> str:
 
 def _command(sweep: Sweep, best: Placed) -> Iterator[Block]:
     """Yield the command that shows the best design for itself."""
-    topology = sweep.topology
-    name, file = topology.name, topology.description.file
-    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
     question = sweep.asked_of(sweep.design(best.number))
     of_question = {
         "--needs": question.needs,
@@ -156,24 +152,8 @@ def _command(sweep: Sweep, best: Placed) -> Iterator[Block]:
     }
     named = [(option, word) for option, word in of_question.items() if word]
     named = named or [("--workload", best.outcome.workload)]
-    words += [word for pair in named for word in pair]
-    words += ["--via", best.outcome.via]
-    if question.at != "theoretical":
-        words += ["--at", question.at]
-    policy = question.policy
-    options = (
-        ("--nics", policy.nics, "nearest"),
-        ("--routes", policy.routes, "spread"),
-        ("--pairing", policy.pairing, ""),
-    )
-    stated = ((option, value) for option, value, usual in options if value != usual)
-    words += [word for pair in stated for word in pair]
-    for buffer, place in policy.buffers:
-        words += ["--buffers", f"{buffer}={place}"]
-    asked = topology.description.overrides
-    overrides = {key: value for key, value in asked.items() if isinstance(value, str)}
-    overrides |= sweep.changes_of(sweep.design(best.number))
-    words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
-    words += [word for name in topology.description.lost for word in ("--without", name)]
-    if len(overrides) <= _MOST_OVERRIDES:
-        yield Text(f"To see the first for yourself: {shlex.join(words)}", hang=2)
+    asked = chain(*named, ("--via", best.outcome.via))
+    changes = sweep.changes_of(sweep.design(best.number))
+    command = compare_command(sweep.topology, asked, question.at, question.policy, changes)
+    if command:
+        yield Text(f"To see the first for yourself: {command}", hang=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ from topo.phrases import counted, listed
 from topo.study.needs import Checkpointing, Feeding
 from topo.views.needs import long_words
 from topo.views.sentences import upgrade_reason
-from topo.views.text.answers import at_least, basis_note, bound_words
+from topo.views.text.answers import at_least, basis_note, bound_words, compare_command
 from topo.views.text.page import (
     Block,
     Bullets,
@@ -28,7 +27,6 @@ from topo.views.text.page import (
 if TYPE_CHECKING:
     from topo.study.upgrade import Outcome, Upgrade, Upgrades
 
-_MOST_OVERRIDES: Final = 20  # in a command to copy
 _WHOLE: Final = 0.005  # of the time: below it a whole percent says nothing
 
 
@@ -89,22 +87,18 @@ def upgrades_page(upgrades: Upgrades, *, most: int) -> Iterator[Block]:
 
 def _to_see(upgrades: Upgrades, best: Upgrade) -> str:
     """Return the command that shows a change, or that it is too long to be copied."""
-    # for a built-in its name, else the file as given
-    name, file = upgrades.topology.name, upgrades.topology.description.file
-    words = ["topo", "compare", name if file in ("", f"topologies/{name}.yaml") else file]
     first, *others = upgrades.workloads
     by_name = f"--{first.need.asks}" if first.need and first.place is None else "--workload"
     named = [by_name, first.name] if first.place or first.need else []
     ends = [(f"--{side}", name) for side, name in upgrades.ends.items() if name]
-    words += ["--together"] if others else [*named, *chain(*ends)]
-    words += ["--via", best.via or upgrades.via]
-    asked = upgrades.topology.description.overrides
-    stated = {key: value for key, value in asked.items() if isinstance(value, str)}
-    overrides = {**stated, **best.changes}
-    if len(overrides) > _MOST_OVERRIDES:
-        return f"The first has {len(overrides)} overrides: --json names them."
-    words += [word for item in overrides.items() for word in ("--set", "=".join(item))]
-    return f"To see the first for yourself: {shlex.join(words)}"
+    asked = ["--together"] if others else [*named, *chain(*ends)]
+    asked += ["--via", best.via or upgrades.via]
+    command = compare_command(
+        upgrades.topology, asked, upgrades.basis, upgrades.policy, best.changes
+    )
+    if not command:
+        return f"The first has {len(best.changes)} overrides: --json names them."
+    return f"To see the first for yourself: {command}"
 
 
 def _upgrade_row(
@@ -113,7 +107,7 @@ def _upgrade_row(
     change = upgrade.outcome.time / upgrades.now.time - 1.0
     if upgrade.outcome.rate is not None:
         change = upgrades.now.time / upgrade.outcome.time - 1.0
-    share = f"{change:+.0%}" if abs(change) >= _WHOLE else f"{change:+.2%}"
+    share = f"{change * 100:{'+.0f' if abs(change) >= _WHOLE else '+.2f'}} %"
     cost = "-" if upgrade.cost is None else f"{upgrade.cost:,.0f}"
     return (
         str(number),
