@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _OF_HOPS: Final = (FallenBack, NotByNccl, OkSlower)
 _MOST_RINGS: Final = 8
 _MOST_HOPS: Final = 6  # ranges of them, of one class
+_IN_ROW: Final = 2  # GPUs that are no range yet
 _MOST_RUNS: Final = 16  # of GPUs in a row, of a ring that is written out
 
 
@@ -79,18 +80,21 @@ def _best(answer: WorkloadAnswer) -> PathAnswer | None:
 def _all_of_them(comparison: Comparison) -> Iterator[Block]:
     first = comparison.workloads[0].workload
     gpus = counted(len(first.sources), "GPU")
-    yield Text(f"{format_size(first.size)} over {gpus}, {shortened(first.sources)}:")
+    best = [_best(answer) for answer in comparison.workloads]
+    names = {path and path.name for path in best}
+    by_path = "" if None in names or len(names) > 1 else f", by {names.pop()}"
+    yield Text(f"{format_size(first.size)} over {gpus}, {shortened(first.sources)}{by_path}:")
     rows: list[Row] = []
-    for answer in comparison.workloads:
-        path = _best(answer)
+    for answer, path in zip(comparison.workloads, best, strict=True):
+        name = answer.workload.name
         if path is None:
             refused = "; ".join(dict.fromkeys(sentences(answer.insights)))
-            rows.append((answer.workload.name, verdict_cell("refused"), "", "", "", "", refused))
+            rows.append((name, verdict_cell("refused"), "", "", "", "", refused))
             continue
         rows.append(
             (
-                answer.workload.name,
-                path.name,
+                name,
+                *(() if by_path else (path.name,)),
                 rate_words(path),
                 Cell(bus_rate_words(path)),
                 time_words(path),
@@ -101,7 +105,7 @@ def _all_of_them(comparison: Comparison) -> Iterator[Block]:
     yield table(
         (
             "",
-            "data path",
+            *(() if by_path else ("data path",)),
             right("algbw"),
             right("busbw"),
             right("time"),
@@ -110,11 +114,10 @@ def _all_of_them(comparison: Comparison) -> Iterator[Block]:
         ),
         rows,
     )
-    first_answer = comparison.workloads[0]
-    if (path := _best(first_answer)) is not None:
+    if (path := best[0]) is not None:
         yield from _rings(comparison.topology, path)
-        facts = [fact for fact in first_answer.insights if _is_about(fact, path)]
-        yield Bullets(sentences(facts))
+        insights = comparison.workloads[0].insights
+        yield Bullets(sentences(fact for fact in insights if _is_about(fact, path)))
 
 
 # --- one collective -------------------------------------------------------------------------------
@@ -166,7 +169,7 @@ def _order(ring: Ring) -> str:
             runs[-1].append(name)
         else:
             runs.append([name])
-    words = [shortened(run) for run in runs]
+    words = [shortened(run) if len(run) > _IN_ROW else " -> ".join(run) for run in runs]
     if len(words) > _MOST_RUNS:
         words = [*words[: _MOST_RUNS // 2], "...", *words[-_MOST_RUNS // 2 :]]
     return " -> ".join(words)
