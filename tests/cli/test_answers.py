@@ -752,3 +752,8 @@ def test_compare_says_nothing_twice(topo):
     assert "\n- legacy keeps" not in page
     assert "nothing measured" not in page
     assert "nothing measured" in topo("compare", "gh200", "--workload", "load").out
+
+
+def test_the_rates_of_a_bottleneck_are_of_its_endpoints(topo):
+    asked = ("bottleneck", "gds-textbook", "--from", "storage", "--to", "ram0", "--json")
+    assert topo(*asked).document["rates_by_endpoint_bytes_per_s"] == {"ram0": 5e10}

@@ -67,8 +67,8 @@ def github(files: Sequence[CheckedFile]) -> str:
                 properties |= {"line": place.line, "col": place.column}
                 properties |= {"endColumn": place.end_column} if place.end_column else {}
             properties["title"] = finding.code
-            said = ",".join(f"{key}={_property(str(text))}" for key, text in properties.items())
-            lines.append(f"::{_COMMANDS[finding.severity]} {said}::{_data(_text(finding))}\n")
+            written = ",".join(f"{key}={_property(str(text))}" for key, text in properties.items())
+            lines.append(f"::{_COMMANDS[finding.severity]} {written}::{_data(_text(finding))}\n")
     return "".join(lines)
 
 

@@ -282,7 +282,7 @@ def bottleneck_document(ladder: Ladder, explained: Explanation | None = None) ->
         ),
         **(keys_of(answer, "stopped stopped_count:stopped_endpoints") if answer.stopped else {}),
         "own_limits": sentences(answer.own_limits),
-        "rates_by_gpu_bytes_per_s": answer.rates,
+        f"rates_by_{endpoint_key(answer.data_path.near_end)}_bytes_per_s": answer.rates,
         "ladder": ladder.rungs,
         "ladder_end": sentence(ladder.end).removesuffix("."),
         "any_routing": ladder.any_routing,
@@ -362,10 +362,10 @@ def sweep_document(swept: Swept) -> Document:
         "aim": swept.aim,
         "against": swept.against or None,
         "verdicts": swept.verdicts,
-        "front": [each.number for each in swept.front],
-        "best": [each.number for each in swept.best[:1]],
+        "front": [design.number for design in swept.front],
+        "best": [design.number for design in swept.best[:1]],
         "without_effect": swept.without_effect,
-        "designs": [row_of(sweep, number, each) for number, each in swept.outcomes.items()],
+        "designs": [row_of(sweep, number, outcome) for number, outcome in swept.outcomes.items()],
     }
 
 
@@ -404,7 +404,7 @@ def _band(band: Band) -> Document:
 def _path_doubt(doubt: PathDoubt) -> Document:
     from topo.views.bands import band_name, measurement_of
 
-    def swing(swing: Swing) -> Document:
+    def keys(swing: Swing) -> Document:
         return {
             "band": band_name(swing.band),
             **keys_of(swing, "low_rate high_rate"),
@@ -421,7 +421,7 @@ def _path_doubt(doubt: PathDoubt) -> Document:
         "rate_range_bytes_per_s": doubt.rate_range,
         "time_range_s": doubt.time_range,
         "extremes_bytes_per_s": doubt.extremes,
-        "swings": [swing(each) for each in doubt.swings],
+        "swings": list(map(keys, doubt.swings)),
         "without_effect": [band_name(band) for band in doubt.idle],
         "unknown": [
             {"resource": unknown.resource.id, "matters_below_bytes_per_s": unknown.load}

@@ -53,9 +53,8 @@ def encoded(
     layout: dict[str, Any] = {"separators": (",", ":")} if dense else {"indent": 2}
     text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False, **layout)
     text = visible(text, controls=False)  # JSON's escapes are the same
-    for each in (folder,) if isinstance(folder, str) else folder:
-        if each:
-            text = text.replace(json.dumps(f"{each}/", ensure_ascii=False)[1:-1], "")
+    for path in filter(None, (folder,) if isinstance(folder, str) else folder):
+        text = text.replace(json.dumps(f"{path}/", ensure_ascii=False)[1:-1], "")
     return f"{text}\n"
 
 

@@ -55,11 +55,11 @@ class ResourceTable:
         self._link_of: dict[str, Link] = {}
         links: set[str] = set()
         for link in topology.links:
-            directions = [each for each in (link.forward, link.backward) if each is not None]
-            joint = (topology.both_ways.get(each.id) for each in directions)
-            together = dict.fromkeys((*directions, *(each for each in joint if each is not None)))
-            self._of_link.append([self._placed(each) for each in together])
-            links |= {each.id for each in together}
+            directions = list(filter(None, (link.forward, link.backward)))
+            joint = filter(None, (topology.both_ways.get(way.id) for way in directions))
+            together = dict.fromkeys((*directions, *joint))
+            self._of_link.append(list(map(self._placed, together)))
+            links |= {resource.id for resource in together}
             if link.forward is not None and topology.folding is None:
                 self._link_of[link.forward.id] = link
         for resource in topology.all_resources:
@@ -160,7 +160,7 @@ class ResourceTable:
         bundle = self._bundles[link.a.device, link.b.device]
         if len(bundle) == 1:
             return [f"{link.name}.rate=", link.cable.count]
-        if len({(each.place, each.cable) for each in bundle}) > 1:
+        if len({(link.place, link.cable) for link in bundle}) > 1:
             return None
         return [f"{link.a.device} -- {link.b.device}.rate=", link.cable.count]
 
@@ -251,8 +251,8 @@ def report_document(report: Report, *, command: Sequence[str]) -> Document:
 
 def _line(topology: Topology, place: Any) -> int | None:
     """Return the line of the machine's own file at which something stands."""
-    own = topology.description.document
-    return place.line if place is not None and own is not None and place.file == own.name else None
+    document = topology.description.document
+    return place.line if place and document and place.file == document.name else None
 
 
 def _path(
@@ -277,7 +277,7 @@ def _path(
         "ladder_end": sentence(path.end).removesuffix(".") if path.end else None,
         "pairs_bytes_per_s": pairs,
     }
-    bound = {"bottlenecks": [each.resource.id for each in answer.bottlenecks]}
+    bound = {"bottlenecks": [bottleneck.resource.id for bottleneck in answer.bottlenecks]}
     return {
         **keys_of(answer, *(() if path.usual else _OTHER_PATHS)),
         **(bound if path.usual else {}),

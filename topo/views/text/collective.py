@@ -63,7 +63,7 @@ def collective_page(comparison: Comparison) -> Iterator[Block]:
 def _is_about(fact: Insight, path: PathAnswer) -> bool:
     """Whether a fact is how data goes by a path, or what nothing exceeds."""
     if isinstance(fact, NoRdmaByNccl):
-        return any(each is path for each in fact.paths)
+        return any(path is named for named in fact.paths)
     about = getattr(fact, "path", None)
     return isinstance(fact, NoAlgorithm) or (isinstance(fact, _OF_HOPS) and about is path)
 

@@ -96,9 +96,8 @@ def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
         return
     idle = idle_words(group)
     if answer.certain:
-        changes = (
-            "changes" if len({band for each in group for band in each.idle}) == 1 else "change"
-        )
+        bands = {band for member in group for band in member.idle}
+        changes = "changes" if len(bands) == 1 else "change"
         sure = (
             f"whatever is uncertain: {idle} {changes} nothing"
             if idle
@@ -125,7 +124,7 @@ def _of_workloads(group: Iterable[PathDoubt]) -> list[PathDoubt]:
 
 def _nominal(group: Sequence[PathDoubt]) -> str:
     """Return the rate with all figures as they are, and how long each workload takes at it."""
-    times = {each.workload.name: time_words(each.answer) for each in _of_workloads(group)}
+    times = {doubt.workload.name: time_words(doubt.answer) for doubt in _of_workloads(group)}
     rate = rate_words(group[0].answer)
     if len(times) == 1:
         return ", ".join(filter(None, (rate, *times.values())))
@@ -135,13 +134,13 @@ def _nominal(group: Sequence[PathDoubt]) -> str:
 
 def _range(group: Sequence[PathDoubt]) -> str:
     """Return between what rate and times lie, and what they are as figures are."""
-    if len({each.workload.name for each in group}) == 1:
+    if len({doubt.workload.name for doubt in group}) == 1:
         return f"{range_words(group[0])}; as figures are, {_nominal(group)}"
     rates = "at most " * group[0].at_most + rates_between(group[0].rate_range or (0.0, 0.0))
     timed = [
-        f"{each.workload.name} {times}"
-        for each in _of_workloads(group)
-        if (times := times_between(each))
+        f"{doubt.workload.name} {times}"
+        for doubt in _of_workloads(group)
+        if (times := times_between(doubt))
     ]
     return f"{', '.join((rates, *timed))}; as figures are, {_nominal(group)}"
 

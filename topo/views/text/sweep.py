@@ -97,23 +97,23 @@ def _table(swept: Swept, rows: Iterable[Placed]) -> Block:
     columns = (*taken, right("time"), right("rate"), right("design"), wide("with"))
     return table(
         (*columns, wide("limited by"), right("alike")),
-        (_row(swept, each) for each in rows),
+        (_row(swept, placed) for placed in rows),
     )
 
 
-def _row(swept: Swept, each: Placed) -> Row:
-    outcome = each.outcome
+def _row(swept: Swept, placed: Placed) -> Row:
+    outcome = placed.outcome
     time = "-" if outcome.time is None else format_duration(outcome.time)
     rate = "-" if outcome.rate is None else format_rate(outcome.rate)
-    cost = () if swept.against != COST else (_amount(each.taken),)
+    cost = () if swept.against != COST else (_amount(placed.taken),)
     return (
         *cost,
         Cell(f"{'at least ' * outcome.at_most}{time}"),
         f"{'at most ' * outcome.at_most}{rate}",
-        str(each.number),
-        design_words(swept.sweep, each.number),
+        str(placed.number),
+        design_words(swept.sweep, placed.number),
         outcome.limited_by or "-",
-        f"{each.alike:,}" if each.alike else "",
+        f"{placed.alike:,}" if placed.alike else "",
     )
 
 
@@ -135,7 +135,7 @@ def _priced_words(swept: Swept) -> str:
         "The cost is the sum of the prices that the file states, in its currency; before anything "
         f"is varied {priced:,} of {sum(counts.values()):,} devices have one."
     )
-    if open_cost := sum(each.taken is None for each in swept.placed):
+    if open_cost := sum(placed.taken is None for placed in swept.placed):
         have = "has" if open_cost == 1 else "have"
         words += f" {_designs(open_cost)} {have} no cost: a part that is put in has no price."
     return words
