@@ -215,8 +215,9 @@ def spanned(span: tuple[int, int]) -> str:
 
 # The space between a number and its unit, where no line ends.
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]?i?[Bb](?:/s)?|[GM]T/s|[mµn]?s|days|years|%)(?!\w))")
-# The name of one direction of a link, `slot1 -> cpu1`, which is no part of a longer way.
-_LINK = re.compile(r"(?<!-> )(?<!\S)(\S++) (->|<->) (\S++)(?! ->)")
+# The name of one direction of a link, `slot1 -> cpu1`, that is no part of a longer way, or of a cap
+# between devices on it, `cpu0 -> cpu1/p2p (gpu0, gpu4)`.
+_LINK = re.compile(r"(?<!-> )(?<!\S)\S++ <?-> \S++(?: \([^\s,]++, \S++)?+(?! ->)")
 _WORD = re.compile(r"\s*\S+\s*", re.ASCII)  # to which the unbroken space belongs
 _UNBROKEN: Final = "\u00a0"
 _GAP: Final = 2  # between columns
