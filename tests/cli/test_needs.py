@@ -96,3 +96,9 @@ def test_parts_lists_what_every_model_needs(topo):
     assert "half of an H100's" in page
     names = {need["name"] for need in topo("parts", "needs", "--json").document["needs"]}
     assert {"unet3d", "llama3-70b", "accelerator"} <= names
+
+
+def test_what_comes_of_a_model_is_said_once_of_paths_that_are_alike(topo):
+    page = topo("compare", "gds-textbook", "--checkpoint", "llama3-70b").out
+    assert page.count("a checkpoint of llama3-70b in 9.12 s") == 1
+    assert "\n- legacy and direct write a checkpoint of llama3-70b in 9.12 s" in page

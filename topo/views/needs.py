@@ -199,29 +199,41 @@ def fed_words(path: PathAnswer) -> str:
     return f"{'at most ' * path.at_most}{met.fed} of {met.count}"
 
 
-def need_sentence(path: PathAnswer) -> str:
-    """Return what comes of what a model asks for, with the numbers that it rests on."""
-    met = path.met
+def need_sentence(path: PathAnswer, *same: PathAnswer) -> str:
+    """Return what comes of what a model asks for, with the numbers that it rests on.
+
+    `same` are other paths of which that comes as well.
+    """
+    met, names = path.met, listed(answer.name for answer in (path, *same))
+    ending = "" if same else "s"  # of the verb
     if isinstance(met, Feeding):
-        return " ".join(_feeding(path, met))
+        return " ".join(_feeding(f"{names} feed{ending}", path, met))
     if isinstance(met, Checkpointing):
-        return " ".join(_checkpointing(path, met))
-    return _moved(path, met) if met is not None else ""
+        return " ".join(_checkpointing(f"{names} write{ending}", path, met))
+    return _moved(f"{names} move{ending}", path, met) if met is not None else ""
 
 
-def _feeding(path: PathAnswer, feeding: Feeding) -> Iterator[str]:
+def need_sentences(paths: Iterable[PathAnswer]) -> tuple[str, ...]:
+    """Return what comes of what a model asks for, in one sentence where it is the same."""
+    same: dict[str, list[PathAnswer]] = {}
+    for path in paths:
+        same.setdefault(need_sentence(path).replace(path.name, ""), []).append(path)
+    return tuple(need_sentence(*group) for group in same.values())
+
+
+def _feeding(feeds: str, path: PathAnswer, feeding: Feeding) -> Iterator[str]:
     at_most = "at most " * path.at_most
     share = feeding.utilisation.value or 1.0
     known = [kind for kind in feeding.kinds if kind.rate.known]
     for kind in feeding.kinds:
         if not kind.rate.known:
-            yield f"Whether {path.name} feeds {_counted(kind)} is not known: {kind.rate.source}."
+            yield f"Whether {feeds} {_counted(kind)} is not known: {kind.rate.source}."
     if not known:
         return
     number = sum(kind.count for kind in known)
     names = listed(_counted(kind) for kind in known) if len(known) > 1 else _counted(known[0])
     of = "" if feeding.fed == number else f"{at_most}{feeding.fed} of "
-    words = f"{path.name} feeds {of}{names} with {feeding.model} at {format_ratio(share)}: "
+    words = f"{feeds} {of}{names} with {feeding.model} at {format_ratio(share)}: "
     if at_most and not of:
         words = f"By the known capacities alone, {words}"
     asks = (
@@ -268,13 +280,13 @@ def _gets(kind: Kind, feeding: Feeding, at_most: str) -> str:
     return f", and has {at_most}{rates} while all run"
 
 
-def _checkpointing(path: PathAnswer, costs: Checkpointing) -> Iterator[str]:
+def _checkpointing(writes: str, path: PathAnswer, costs: Checkpointing) -> Iterator[str]:
     at_least = "at least " * path.at_most
     one = "An accelerator"
     if costs.accelerators > 1:
         one = f"One of {costs.accelerators:,} accelerators"
     yield (
-        f"{path.name} writes a checkpoint of {costs.model} in {at_least}"
+        f"{writes} a checkpoint of {costs.model} in {at_least}"
         f"{format_duration(costs.write)}. {one} fails every {long_words(costs.mtbf)} "
         f"({(costs.mttf.value or 0.0) / _HOUR:,.10g} h for one, {costs.mttf.kind}), so the best is "
         f"one every {long_words(costs.interval)}, by Young's and Daly's rule: "
@@ -285,14 +297,14 @@ def _checkpointing(path: PathAnswer, costs: Checkpointing) -> Iterator[str]:
         yield "The rule takes a write to be short against the time between failures; it is not."
 
 
-def _moved(path: PathAnswer, moved: Moved) -> str:
+def _moved(moves: str, path: PathAnswer, moved: Moved) -> str:
     at_least = "at least " * path.at_most
     time = f"{at_least}{format_duration(moved.time)}"
     if not moved.tokens or moved.token is None:
-        return f"{path.name} moves a checkpoint of {moved.model} in {time}."
+        return f"{moves} a checkpoint of {moved.model} in {time}."
     rate = f"{'at most ' * path.at_most}{moved.tokens / moved.time:,.0f} tokens a second"
     return (
-        f"{path.name} moves {moved.tokens:,} tokens of {moved.model} in {time}, {rate}: "
+        f"{moves} {moved.tokens:,} tokens of {moved.model} in {time}, {rate}: "
         f"{format_size(moved.size)}, {format_size(moved.token.value or 0.0)} a token "
         f"({moved.token.source})."
     )

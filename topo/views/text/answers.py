@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         Rung,
         WorkloadAnswer,
     )
-    from topo.study.insights import Insight
     from topo.study.prediction import Judged, Reading
     from topo.study.prices import Explanation, Use
     from topo.study.timeline import AtOnce, Run, Simulation
@@ -164,8 +163,8 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
                     rows.append((name, *(map(Cell, texts) if strong else texts)))
             yield table(("", *(wide(path.name) for path in paths)), rows)
         yield table(("", wide()), ((path.name, _way(path)) for path in answer.paths))
-        if facts := [fact for fact in answer.insights if not _in_table(fact)]:
-            yield Bullets(sentences(facts))
+        if words := tuple(_beside_table(answer)):
+            yield Bullets(words)
     if meeting is not None:
         yield Text(at_once_sentence(meeting))
     yield basis_note(comparison.basis)
@@ -178,11 +177,18 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
         )
 
 
-def _in_table(fact: Insight) -> bool:
-    """Whether the table says a fact already."""
-    if isinstance(fact, ThroughRam):
-        return fact.path.ram_traffic is not None
-    return isinstance(fact, CoresBusy)
+def _beside_table(answer: WorkloadAnswer) -> Iterator[str]:
+    """Yield what follows from the paths of an answer, without what its table says already."""
+    met = [fact.path for fact in answer.insights if isinstance(fact, NeedMet)]
+    for fact in answer.insights:
+        if isinstance(fact, NeedMet):
+            from topo.views.needs import need_sentences  # most workloads move nothing for a model
+
+            yield from need_sentences(met) if fact.path is met[0] else ()
+        elif isinstance(fact, ThroughRam):
+            yield from [sentence(fact)] if fact.path.ram_traffic is None else ()
+        elif not isinstance(fact, CoresBusy):
+            yield sentence(fact)
 
 
 def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str, str]:
