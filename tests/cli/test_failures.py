@@ -82,3 +82,35 @@ def test_what_is_drawn_without_something_shows_it(topo, tmp_path):
     assert topo("draw", "gds-textbook", "--without", "slot1", "-o", "left.svg").code == 0
     texts = svg_texts(tmp_path / "left.svg")
     assert {"slot1", "FAILED"} <= set(texts)
+
+
+ONE_KNOWN_STORAGE = """\
+topo: 1
+name: box
+parts:
+  board: {kind: cpu}
+  card: {kind: nic, chip: unknown}
+  accel: {kind: gpu, p2p: yes}
+devices:
+  storage0: {part: nvme-of-target, read: 10 GB/s}
+  storage1: {part: nvme-of-target}
+  nic[0-1]: card
+  cpu0: board
+  gpu0: accel
+links:
+  - storage -- nic: infiniband unknown
+  - nic -- cpu0: pcie unknown
+  - gpu0 -- cpu0: pcie unknown
+workloads:
+  load: {read: 320 GB, from: storage, to: gpu0, via: direct}
+"""
+
+
+def test_what_is_without_a_limit_once_something_failed_says_without_what(topo, tmp_path):
+    (tmp_path / "box.yaml").write_text(ONE_KNOWN_STORAGE, encoding="utf-8")
+    assert "at most 20 GB/s" in topo("compare", "box.yaml").out
+    done = topo("failures", "box.yaml")
+    assert (done.code, done.out) == (1, "")
+    assert (
+        "error[unbounded-demand]: without storage0 nothing limits load gpu0 by direct" in done.err
+    )

@@ -209,7 +209,7 @@ def test_a_demand_that_nothing_limits(topo, tmp_path):
     words += ["--set", "nic0 -- cpu0=pcie unknown", "--set", "gpu0 -- cpu0=pcie unknown"]
     done = topo("bottleneck", "box.yaml", "--workload", "load", "--via", "direct", *words)
     assert done.code == 1
-    assert "nothing limits load gpu0: everything on the way is unknown or unlimited" in done.err
+    assert "nothing limits load gpu0 by direct: everything on the way is unknown" in done.err
     assert "nic0/chip" in done.err
 
 

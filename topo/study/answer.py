@@ -274,13 +274,15 @@ def chosen_split(
 
 
 @contextmanager
-def naming_demands(matrix: UseMatrix) -> Iterator[None]:
+def naming_demands(matrix: UseMatrix, lost: Sequence[str] = ()) -> Iterator[None]:
     """Name the demands, and what is on their way, when a solver finds one without a limit.
 
     Parameters
     ----------
     matrix
         What is solved inside the block.
+    lost
+        What is out of order in it.
 
     Raises
     ------
@@ -299,10 +301,13 @@ def naming_demands(matrix: UseMatrix) -> Iterator[None]:
             if any(resource.id in demand.route.use for demand in endless)
         )
         names = listed((demand.name for demand in endless), most=_MOST)
+        paths = listed(dict.fromkeys(demand.route.data_path.name for demand in endless))
+        without = f"without {listed(lost, most=_MOST)} " if lost else ""
         raise UnboundedError(
             Finding(
                 "unbounded-demand",
-                f"nothing limits {names}: everything on the way is unknown or unlimited",
+                f"{without}nothing limits {names} by {paths}: everything on the way is unknown or "
+                "unlimited",
                 help=f"state a rate for one of {listed(used, most=8)}",
             )
         ) from None

@@ -388,7 +388,7 @@ class _Study:
             return Loss(parts, 0.0, None, names, count, fed=None if need is None else 0)
         demands = chosen_split(router, demands, self._at, timed=self._workload.sized)
         matrix = use_matrix(topology, demands, basis=self._at)
-        with naming_demands(matrix):
+        with naming_demands(matrix, [part.first for part in parts]):
             run = solved(matrix, sized=self._workload.sized)
         rates = run.allocation.rates
         return Loss(
