@@ -128,21 +128,14 @@ def nccl_page(
 def gds_page(ranking: Mapping[str, Sequence[GdsPeer]]) -> Iterator[Block]:
     """Yield for each GPU its cards and drives as the GDS driver ranks them."""
     rows = [
-        (
-            "" if place else gpu,
-            peer.name,
-            str(peer.distance),
-            str(peer.bandwidth),
-            "yes" if peer.crosses else "no",
-        )
+        ("" if place else gpu, peer.name, str(peer.distance), str(peer.bandwidth))
         for gpu, peers in ranking.items()
         for place, peer in enumerate(peers)
     ]
     if not rows:
         yield Text("No GPU here has a network card or drive that the driver could rank.")
         return
-    columns = ("GPU", "peer", right("distance"), right("link"), "over the root complex")
-    yield table(columns, rows)
+    yield table(("GPU", "peer", right("distance"), right("link")), rows)
     yield Lines(_GDS_LEGEND)
 
 
