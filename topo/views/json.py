@@ -111,11 +111,6 @@ def _joined(workload: Workload) -> Document:
     return ends
 
 
-def _collective(path: PathAnswer) -> Document:
-    """Return the bus bandwidth of a collective, and how it is laid; its algbw is the rate."""
-    return {} if path.collective is None else keys_of(path, "bus_rate:busbw_bytes_per_s collective")
-
-
 def _facts(part: Part) -> Document:
     figures = {
         key: figure_keys(figure, FIELDS[key].quantity.unit) for key, figure in part.figures.items()
@@ -326,6 +321,7 @@ _TOGETHER: Final = (
     "at_most together.gain together.cost together.range_up "
     "together_time.saved:saved_s together_time.lost:lost_s next_bound"
 )
+_OF_COLLECTIVE: Final = "bus_rate:busbw_bytes_per_s collective"  # its algbw is the rate
 _DONE: Final = "finish duration:time_s"
 _IN_BRIEF: Final = "verdict reasons rate at_most time *counts bottlenecks tied unknowns:unknown"
 
@@ -432,7 +428,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
         "serial_rate",
         _cores,
         "unknowns:unknown unlimited",
-        _collective,
+        lambda path: {} if path.collective is None else keys_of(path, _OF_COLLECTIVE),
         _met,
     ),
     "Bottleneck": (

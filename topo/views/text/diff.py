@@ -146,14 +146,11 @@ def _renamings(changes: Iterable[Change]) -> Iterator[tuple[list[str], list[str]
             by_stems.setdefault((unnumbered(pair[0]), unnumbered(pair[1])), []).append(pair)
     for pairs in by_stems.values():
         olds, news = ([pair[side] for pair in pairs] for side in (0, 1))
-        if sorted(news, key=by_name) == [new for _, new in sorted(pairs, key=_of_old)]:
+        by_old = sorted(pairs, key=lambda pair: by_name(pair[0]))
+        if sorted(news, key=by_name) == [new for _, new in by_old]:
             yield sorted(olds, key=by_name), sorted(news, key=by_name)
         else:
             yield from (([old], [new]) for old, new in pairs)
-
-
-def _of_old(pair: tuple[str, str]) -> tuple[object, ...]:
-    return by_name(pair[0])
 
 
 def _bounded(names: str) -> str:

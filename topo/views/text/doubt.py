@@ -114,7 +114,8 @@ def _answer(group: Sequence[PathDoubt]) -> Iterator[Block]:
         ratios = between(*map(format_ratio, answer.workload.efficiency))
         times = between(*map(format_duration, path.time_range))
         yield Text(f"The workload's own efficiency, {ratios}, is not among the bands: {times}.")
-    yield from _unknown(answer)
+    if words := unknown_words(answer):
+        yield Text(words)
 
 
 def _of_workloads(group: Iterable[PathDoubt]) -> list[PathDoubt]:
@@ -190,8 +191,3 @@ def _advice(answer: PathDoubt) -> Iterator[Block]:
     if best is not None:
         how = measurement_of(best, answer)
         yield Text(f"{advice_words(answer)}{f' `{how.command}`; {how.then}.' if how else ''}")
-
-
-def _unknown(answer: PathDoubt) -> Iterator[Block]:
-    if words := unknown_words(answer):
-        yield Text(words)

@@ -105,9 +105,9 @@ def _row(swept: Swept, placed: Placed) -> Row:
     outcome = placed.outcome
     time = "-" if outcome.time is None else format_duration(outcome.time)
     rate = "-" if outcome.rate is None else format_rate(outcome.rate)
-    cost = () if swept.against != COST else (_amount(placed.taken),)
+    cost = "-" if placed.taken is None else AMOUNT.text(placed.taken)
     return (
-        *cost,
+        *([cost] if swept.against == COST else []),
         Cell(f"{'at least ' * outcome.at_most}{time}"),
         f"{'at most ' * outcome.at_most}{rate}",
         str(placed.number),
@@ -115,10 +115,6 @@ def _row(swept: Swept, placed: Placed) -> Row:
         outcome.limited_by or "-",
         f"{placed.alike:,}" if placed.alike else "",
     )
-
-
-def _amount(value: float | None) -> str:
-    return "-" if value is None else AMOUNT.text(value)
 
 
 def design_words(sweep: Sweep, number: int) -> str:
