@@ -159,8 +159,7 @@ class Upgrades(Displayed):
     @property
     def certified(self) -> bool:
         """Whether every time in it was checked."""
-        outcomes = (self.now, *(upgrade.outcome for upgrade in self.ranked))
-        return all(outcome.certified for outcome in outcomes)
+        return self.now.certified and all(upgrade.outcome.certified for upgrade in self.ranked)
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
@@ -174,8 +173,7 @@ class Upgrades(Displayed):
     @property
     def without_gain(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
         """What gains nothing, as `rows`."""
-        same = self._at(lambda time: abs(time - self.now.time) <= self.now.time * TIE)
-        return self._rows(same)
+        return self._rows(self._at(lambda time: abs(time - self.now.time) <= self.now.time * TIE))
 
     @property
     def slower(self) -> tuple[tuple[str, tuple[Upgrade, ...]], ...]:
