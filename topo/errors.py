@@ -33,7 +33,7 @@ class Place:
     """Where something stands in a text: 1-based line and column, columns counted in characters.
 
     `end_column` is the column after the last character on that line, or 0 when only the start
-    is known.
+    is known. What stands in no text, but in a `dict`, has no line: `file` is the keys to it.
     """
 
     file: str
@@ -42,7 +42,7 @@ class Place:
     end_column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)

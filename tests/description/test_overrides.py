@@ -69,6 +69,10 @@ def test_a_value_may_be_a_mapping():
     assert rates == [5e9, 4e9]
 
 
+def test_what_is_wrong_for_several_devices_is_said_once():
+    assert refused("gpu.p2p.posted", "10").code == "bare-number"
+
+
 def test_what_is_not_a_figure_of_a_device():
     description = read(FILE, overrides={"gpu0.pci": "1b:00.0", "devices.gpu1.label": "left"})
     assert device(description, "gpu0").pci == ("1b:00.0",)

@@ -54,6 +54,23 @@ def test_all_workloads_by_legacy_and_direct_by_default():
         found["direct"]
 
 
+def test_one_data_path_is_named_alone():
+    machine = built(ONE_SOCKET)
+    alone, listed = (compare(machine, via=via) for via in ("direct", ["direct"]))
+    assert alone.to_dict() == listed.to_dict()
+    (path,) = paths(machine, via="direct")
+    assert path.data_path.name == "direct"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"at": "best"}, {"policy": Policy(nics="fastest")}, {"policy": Policy(routes="shortest")}],  # type: ignore[arg-type]
+)
+def test_a_word_that_is_none_is_not_taken_for_the_usual(how):
+    with pytest.raises(UnknownNameError, match="there are"):
+        compare(built(ONE_SOCKET), workload="load", **how)
+
+
 def test_a_workload_s_own_via_and_the_caller_s_before_it():
     text = ONE_SOCKET.replace("to: gpu0}", "to: gpu0, via: [compat, direct]}", 1)
     machine = built(text)

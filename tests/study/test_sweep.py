@@ -557,6 +557,11 @@ def test_the_front_by_its_definition(rows):
     assert len(front) == len(best)
 
 
+def test_an_axis_from_python_has_numbers_or_one_value():
+    assert axis_of("ram.channels", [8, 12]) == axis_of("ram.channels", ["8", "12"])
+    assert axis_of("via", "direct") == axis_of("via", ["direct"])
+
+
 def test_designs_are_held_against_an_axis_of_numbers():
     found = sweep(
         shipped("gds-textbook"),

@@ -123,6 +123,8 @@ class Report:
         is_here = place.file == self.document.name
         source = self.document.line(place.line) if is_here else ""
         finding = Finding(code, message, place, severity, help, tuple(notes), source)
+        if finding in self._findings[-_MOST:]:  # of several devices that share what is wrong
+            return
         self._findings.append(finding)
         self._errors += severity == "error"
         if self._errors >= _MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from topo.datapaths.registry import is_buffer
 from topo.description.description import DataPath, Move, Pairing
@@ -18,6 +18,14 @@ from topo.topology.topology import Step, Topology
 Direction = Literal["read", "write"]
 Verdict = Literal["ok", "ok-slower", "unknown", "refused"]
 Effect = Literal["fine", "assumed", "slower", "unknown", "refused"]
+EqualRoutes = Literal["spread", "first"]
+Nics = Literal["nearest", "stripe", "best"]
+# The words of a policy, by its fields.
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "routes": get_args(EqualRoutes),
+    "nics": get_args(Nics),
+    "pairing": (*get_args(Pairing), ""),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,8 @@ class Policy:
         ``near-gpu``, ``near-nic`` or a memory's name.
     """
 
-    routes: Literal["spread", "first"] = "spread"
-    nics: Literal["nearest", "stripe", "best"] = "nearest"
+    routes: EqualRoutes = "spread"
+    nics: Nics = "nearest"
     buffers: tuple[tuple[str, str], ...] = ()
     pairing: Pairing | Literal[""] = ""
 

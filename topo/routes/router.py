@@ -16,6 +16,7 @@ from topo.limits import MOST_LINKS_OF_WAYS, MOST_SPLIT, MOST_WAYS, refuse_more
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import (
+    CHOICES,
     Direction,
     EqualCostPaths,
     Policy,
@@ -67,11 +68,18 @@ class Router:
     Raises
     ------
     UnknownNameError
-        If the policy places a buffer in what is no memory of the machine.
+        If the policy has a word that none has, or places a buffer in what is no memory.
     """
 
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
+        for key, words in CHOICES.items():
+            if (word := getattr(self.policy, key)) not in words:
+                message, advice = (
+                    f"no policy of {key} `{word}`",
+                    f"there are {listed(filter(None, words))}",
+                )
+                raise UnknownNameError(Finding("unknown-name", message, help=advice))
         # Only even shares are the same for all that is alike.
         of_each = self.policy.pairing in ("nearest", "in-order")
         if self.policy.nics == "best" or self.policy.routes == "first" or of_each:

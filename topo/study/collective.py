@@ -27,7 +27,7 @@ def collective(
     over: str | Sequence[str] = "",
     size: float = 1e9,
     root: str = "",
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     at: Basis = "achievable",
     policy: Policy | None = None,
 ) -> Comparison:

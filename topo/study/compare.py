@@ -57,6 +57,7 @@ from topo.study.question import (
     between_servers,
     end_words,
     joins,
+    path_names,
     usual_paths,
 )
 from topo.topology.hosts import host_numbers
@@ -72,7 +73,7 @@ def compare(
     topology: Topology,
     *,
     workload: str | Workload | None = None,
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     source: str = "",
     target: str = "",
     at: Basis = "theoretical",
@@ -126,15 +127,16 @@ def compare_all(
     topology: Topology,
     workloads: tuple[Workload, ...],
     *,
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     at: Basis,
     policy: Policy,
 ) -> Comparison:
     """Compare data paths for some workloads, as `compare` does for those of a file."""
+    via = path_names(via)
     router = Router(topology.telling_apart(workloads), policy)
     topology = router.topology
     # What is asked of several workloads is asked of those that it can serve.
-    served = {each.name: tuple(via) for each in workloads}
+    served = {each.name: via for each in workloads}
     left_out: list[Workload] = []
     if via and len(workloads) > 1:
         definitions = [data_path(topology.description, name) for name in via]
@@ -486,7 +488,7 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology: Topology,
     *,
     workload: str | Workload | None = None,
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     source: str = "",
     target: str = "",
     at: Basis = "theoretical",
@@ -527,7 +529,7 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
     topology = router.topology
     description = topology.description
     if via:
-        wanted = tuple(data_path(description, name) for name in via)
+        wanted = tuple(data_path(description, name) for name in path_names(via))
     else:
         joined = {end_words(topology, workload) for workload in workloads}
         if joined & _PEERS:

@@ -27,7 +27,7 @@ from topo.study.inventory import (
     oriented,
     without_places,
 )
-from topo.study.question import asked_workloads, chosen_workloads
+from topo.study.question import asked_workloads, chosen_workloads, path_names
 from topo.topology.topology import Topology
 
 _AS_FAST: Final = 1e-6  # relative: below it two rates read the same
@@ -180,7 +180,7 @@ def diff(  # noqa: PLR0913  (all that a question can say)
     after: Topology,
     *,
     workload: str | None = None,
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     source: str = "",
     target: str = "",
     needs: str | None = None,
@@ -217,6 +217,7 @@ def diff(  # noqa: PLR0913  (all that a question can say)
     >>> result.changes[0].names, round(result.answers[0].times_as_fast, 2)
     ('slot1, slot2', 1.26)
     """
+    via = path_names(via)
     comparisons: list[Comparison | None] = []
     by_words = bool(source or target) or needs is not None or checkpoint is not None
     known = [

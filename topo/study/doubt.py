@@ -170,7 +170,7 @@ def doubt(
     topology: Topology,
     *,
     workload: str | Workload | None = None,
-    via: Sequence[str] = (),
+    via: str | Sequence[str] = (),
     source: str = "",
     target: str = "",
     at: Basis = "achievable",

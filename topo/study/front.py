@@ -235,7 +235,7 @@ def check_against(sweep: Sweep, against: str) -> None:
 
 def sweep(  # noqa: PLR0913  (all that a question can say)
     topology: Topology,
-    vary: Mapping[str, Sequence[str]],
+    vary: Mapping[str, str | Sequence[object]],
     *,
     workload: str = "",
     via: str = "",

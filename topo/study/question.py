@@ -341,6 +341,17 @@ def _wrong(topology: Topology, ends: Mapping[str, tuple[tuple[str, ...], str]]) 
     return listed(strange, most=_MOST)
 
 
+def path_names(via: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the data paths that a caller names: one, or several.
+
+    Examples
+    --------
+    >>> path_names("direct"), path_names(["legacy", "direct"])
+    (('direct',), ('legacy', 'direct'))
+    """
+    return (via,) * bool(via) if isinstance(via, str) else tuple(via)
+
+
 def checked_policy(topology: Topology, policy: Policy) -> Policy:
     """Return `policy` when every buffer and every place that it names is there.
 

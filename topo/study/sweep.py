@@ -21,6 +21,7 @@ from topo.description.description import BASES, Axis, Choice, Pairing
 from topo.errors import DescriptionError, Finding, TopoError, UnitError, UnknownNameError
 from topo.phrases import brief, counted, did_you_mean, listed
 from topo.records import dataclass
+from topo.routes.route import CHOICES
 from topo.study.variants import Question, asked_workload
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ QUESTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "workload": (),
     "via": (),
     "at": BASES,
-    "nics": ("nearest", "stripe", "best"),
-    "routes": ("spread", "first"),
+    "nics": CHOICES["nics"],
+    "routes": CHOICES["routes"],
     "pairing": get_args(Pairing),
 }
 # A value that cannot be read is a mistake of the axis; any other refusal is an illegal design.
@@ -141,15 +142,16 @@ def question_with(question: Question, changes: Mapping[str, str]) -> Question:
 # --- axes -----------------------------------------------------------------------------------------
 
 
-def axis_of(name: str, values: Iterable[str]) -> Axis:
-    """Return the axis of one key.
+def axis_of(name: str, values: str | Iterable[object]) -> Axis:
+    """Return the axis of one key; a text is one value.
 
     Examples
     --------
     >>> [choice.changes for choice in axis_of("ram.channels", ["8", "12"]).choices]
     [{'ram.channels': '8'}, {'ram.channels': '12'}]
     """
-    labels = dict.fromkeys(value.strip() for value in values)
+    several = (values,) if isinstance(values, str) else values
+    labels = dict.fromkeys(str(value).strip() for value in several)
     return Axis(name, tuple(Choice(label, {name: label}) for label in labels if label))
 
 

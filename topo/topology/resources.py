@@ -6,7 +6,9 @@ import math
 from typing import TYPE_CHECKING, Final, Literal
 
 from topo.catalogue.fields import RATE
-from topo.phrases import brief
+from topo.description.description import BASES
+from topo.errors import Finding, UnknownNameError
+from topo.phrases import brief, listed
 from topo.records import dataclass
 
 if TYPE_CHECKING:
@@ -82,9 +84,14 @@ class Capacity:
         return math.inf if value is None else value
 
     def _pick(self, basis: Basis) -> tuple[Basis, Figure]:
+        if basis == "theoretical":
+            return "theoretical", self.theoretical
+        if basis not in BASES:
+            message, advice = f"no basis `{basis}`", f"there are {listed(BASES)}"
+            raise UnknownNameError(Finding("unknown-name", message, help=advice))
         if basis == "measured" and self.measured is not None:
             return "measured", self.measured
-        if basis != "theoretical" and self.achievable is not None:
+        if self.achievable is not None:
             return "achievable", self.achievable
         return "theoretical", self.theoretical
 
