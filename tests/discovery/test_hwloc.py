@@ -288,6 +288,11 @@ def test_links_are_counted_by_the_parts_own_rate():
     ]
 
 
+def test_older_releases_count_both_ways_of_a_link():
+    (cable,) = joined("NVLinkBandwidth", 600_000).machine.cables
+    assert (cable.cable, cable.evidence) == ("12x nvlink 3", "300 GB/s each way")
+
+
 def test_links_of_an_unknown_part_are_a_split_rate():
     (cable,) = joined("NVLinkBandwidth", 40_000, ids="10de:ffff").machine.cables
     assert cable.cable == "2x nvlink 1"

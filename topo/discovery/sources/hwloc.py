@@ -8,6 +8,7 @@ hwloc, ``topology-xml.c``, ``pci-common.c``, ``hwloc2.dtd``, and ``hwloc.dtd`` o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
@@ -396,8 +397,9 @@ def _fabric(
                 sums = rates.get((a, b), (0.0, 0.0))
                 rates[a, b] = (sums[0] + forth, sums[1] + back)
                 by_xgmi.setdefault((a, b), matrix.name == "XGMIBandwidth")
+    times = 2 if _counts_both_ways(rates, devices) else 1
     cables = [
-        _cable(max(both_ways), devices[a], devices[b], xgmi=by_xgmi[a, b])
+        _cable(max(both_ways) / times, devices[a], devices[b], xgmi=by_xgmi[a, b])
         for (a, b), both_ways in rates.items()
     ]
     findings = []
@@ -411,6 +413,27 @@ def _fabric(
         message = f"a matrix of links names {missing[0]}, which the file does not have; left out"
         findings.append(Finding("gpu-missing", message, severity="warning"))
     return tuple(cables), tuple(findings)
+
+
+def _counts_both_ways(
+    rates: Mapping[tuple[str, str], tuple[float, float]], devices: Mapping[str, DiscoveredDevice]
+) -> bool:
+    """Whether a GPU would have more links than its part: hwloc once counted 50 GB/s for each.
+
+    Until 2023 it did of NVLink 3 and 4: https://github.com/open-mpi/hwloc/issues/574.
+    """
+    totals: Counter[str] = Counter()
+    for ends, both_ways in rates.items():
+        for end in ends:
+            totals[end] += round(max(both_ways))
+    for name, total in totals.items():
+        part = catalogue().parts.get(devices[name].part)
+        fabric = part.fabric if part is not None else None
+        if fabric is None or fabric.medium not in ("nvlink 3", "nvlink 4"):
+            continue
+        if fabric.count and total > fabric.count * _NVLINK_RATES[fabric.medium]:
+            return True
+    return False
 
 
 def _cable(rate: float, a: DiscoveredDevice, b: DiscoveredDevice, *, xgmi: bool) -> DiscoveredCable:
