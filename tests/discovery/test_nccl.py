@@ -150,6 +150,14 @@ def test_without_a_class_the_children_tell():
     assert found.machine.devices[0].link.cable == "pcie unknown"
 
 
+@pytest.mark.parametrize("code", ["0x00ff00", "0x060000", "0x030200"])
+def test_a_card_of_an_unusual_class_is_a_card_like_in_nccl(code):
+    inside = '<nic><net name="eth1" dev="0" speed="100000"/></nic>'
+    found = read(one_cpu(pci("0000:02:00.0", code, inside)))
+    assert [card.ports for card in found.machine.of_kind("nic")] == [(100e9,)]
+    assert found.machine.of_kind("gpu") == ()
+
+
 def test_a_bare_file_of_a_template_names_what_it_cannot_know():
     found = read(b'<system version="1"><cpu numaid="0"><pci busid="0000:00:16.0"/></cpu></system>')
     assert codes(found) == ["unclassified-device"]

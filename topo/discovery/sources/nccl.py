@@ -306,23 +306,24 @@ def _speed(net: Element) -> float | None:
 
 
 def _kind_of(element: Element) -> Kind | None:
-    """Return what a ``pci`` element is: by its class, and where it has none by what is in it.
+    """Return what a ``pci`` element is: by the GPU or the card in it, otherwise by its class.
 
-    `None` where neither tells.
+    NCCL too takes the parent of a ``gpu`` or a ``nic`` for one whatever its class is: a cloud's
+    card may have any. `None` where neither tells.
     """
+    is_parent = element.find("pci") is not None
+    inner: tuple[Kind, ...] = ("gpu", "nic")
+    for kind in inner:
+        if element.find(kind) is not None and not is_parent:
+            return kind
     code = _hexadecimal(element, "class")
     if code.startswith("068001"):
         return None  # an NVLink bridge inside a CPU
-    has_gpu = element.find("gpu") is not None
-    console = not has_gpu and _hexadecimal(element, "vendor") in _CONSOLES
+    console = _hexadecimal(element, "vendor") in _CONSOLES
     for start, kind in _CLASSES:
         if code.startswith(start) and not (kind == "gpu" and console):
             return kind
-    if has_gpu:
-        return "gpu"
-    if element.find("nic") is not None:
-        return "nic"
-    return "pcie-switch" if element.find("pci") is not None else None
+    return "pcie-switch" if is_parent else None
 
 
 def _is_without_gdr(element: Element, kind: Kind | None) -> bool:
