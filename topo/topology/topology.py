@@ -378,8 +378,9 @@ class Topology(Displayed):
 
     @property
     def all_resources(self) -> tuple[Resource, ...]:
-        """Every resource of the machine, at last what links carry both ways."""
-        return (*self.resources.values(), *dict.fromkeys(self.both_ways.values()))
+        """Every resource of the machine, at last what links carry both ways and for devices."""
+        both_ways = dict.fromkeys(self.both_ways.values())
+        return (*self.resources.values(), *both_ways, *self.dma_limits.values())
 
     @cached_property
     def unplaced(self) -> Mapping[str, Resource]:
