@@ -136,8 +136,8 @@ class Medium:
     duplex
         What both directions at once carry, as a ratio of twice one; `None` where it is twice.
     dma
-        What devices get of one direction, as a ratio of the rate; `None` where it is all, unknown
-        where the link passes a core's traffic well and a device's as nobody can foresee.
+        What devices get of one direction, as a ratio of the rate; `None` where it is all. Its value
+        is unknown where it is known to be little and nobody can say how little.
     place
         Where a topology file says it; `None` for the catalogue's.
     """

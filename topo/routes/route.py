@@ -1,4 +1,4 @@
-"""A data path laid on a topology for one source side and one GPU."""
+"""A data path laid on a topology between its far ends and one endpoint."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Route:
     direction
         ``read`` fills the endpoint, ``write`` empties it; transfers are in the order of travel.
     endpoint
-        The name of the device that is filled or emptied: a GPU.
+        The name of the device that is filled or emptied: mostly a GPU.
     subflows
         What shares the traffic, shares adding up to 1; empty when `verdict` is ``refused``.
     use

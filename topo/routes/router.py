@@ -145,8 +145,10 @@ class Router:
         for end in pairs:
             far, endpoint, direction = end
             route = self.route(path, far, endpoint, direction, target=workload.target)
-            laid = (each for subflow in route.subflows for each in subflow.transfers)
-            self._links += alike.pop(standing(end), 0) * sum(len(each.shares) for each in laid)
+            links = sum(
+                len(transfer.shares) for subflow in route.subflows for transfer in subflow.transfers
+            )
+            self._links += alike.pop(standing(end), 0) * links
             refuse_more(
                 self._links,
                 MOST_LINKS_OF_WAYS,
@@ -376,11 +378,13 @@ class Router:
                     return _no_memory(endpoint)
                 share = half.share / len(cards) / len(choices)
                 for places in choices:
-                    laid = self._laid(path, start, endpoint, card, places, left=bool(half.card))
-                    if laid is None:
+                    entering = self._entered(
+                        path, start, endpoint, card, places, left=bool(half.card)
+                    )
+                    if entering is None:
                         fact = f"no permitted way joins {far} and"
                         return Reason("no-way", "refused", fact, about=(endpoint,))
-                    transfers = (*half.transfers, *laid)
+                    transfers = (*half.transfers, *entering)
                     if direction == "write":
                         transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))
                     memories = tuple(
@@ -452,7 +456,7 @@ class Router:
 
     # --- transfers ------------------------------------------------------------------------------
 
-    def _laid(
+    def _entered(
         self,
         path: DataPath,
         start: str,
@@ -470,11 +474,11 @@ class Router:
             return self._transfers(path, start, endpoint, card, places)
         key = (path.name, start, endpoint, card, *places.items())
         if key not in self._entering:
-            laid = self._transfers(path, start, endpoint, card, places)
-            if laid is not None:
-                first = replace(laid[0], move=replace(laid[0].move, source="card"))
-                laid = (first, *laid[1:])
-            self._entering[key] = laid
+            transfers = self._transfers(path, start, endpoint, card, places)
+            if transfers is not None:
+                first, *others = transfers
+                transfers = (replace(first, move=replace(first.move, source="card")), *others)
+            self._entering[key] = transfers
         return self._entering[key]
 
     def _transfers(
