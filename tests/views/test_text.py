@@ -20,6 +20,7 @@ from topo.views.text.page import (
     Lines,
     Table,
     Text,
+    citing,
     figure_text,
     render,
     sourced,
@@ -197,3 +198,15 @@ def test_a_figure_tells_its_kind_and_source():
 )
 def test_what_is_in_machines_alike_names_them_once(names, text):
     assert shortened(names) == text
+
+
+def test_a_long_source_is_a_number_and_said_once():
+    source = "https://example.org/a/page/that/has/a/name/longer/than/fifty/letters"
+    columns = (Column("figure"), Column("kind and source", breaks=True))
+    rows = (("a", f"datasheet: {source}"), ("b", "formula: 2 x 3"), ("c", source), ("d", ""))
+    table, heading, sources = citing([Table(columns, rows)])
+    cells = ["datasheet [1]", "formula: 2 x 3", "[1]", ""]
+    assert [row[1] for row in table.rows] == cells
+    assert (heading, sources) == (Heading("Sources"), Bullets((f"[1] {source}",)))
+    short = Table(columns, rows[1:2])
+    assert list(citing([Text("x"), short])) == [Text("x"), short]

@@ -17,6 +17,7 @@ from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.explain import Page
 from topo.views.resources import limited_by
 from topo.views.text.page import (
+    SOURCES,
     Block,
     Bullets,
     Cell,
@@ -24,6 +25,7 @@ from topo.views.text.page import (
     Row,
     Text,
     called,
+    citing,
     sourced,
     table,
     wide,
@@ -62,7 +64,7 @@ def need_page(need: Need) -> Iterator[Block]:
     if need.token is not None:
         meaning = "what the KV cache holds of a token"
         rows.append((Cell("token"), SIZE.text(need.token.value), sourced(need.token), meaning))
-    yield table(("key", "value", wide("kind and source"), wide("meaning")), rows)
+    yield from citing([table(("key", "value", SOURCES, wide("meaning")), rows)])
 
 
 def needs_page(models: Iterable[Need]) -> Iterator[Block]:

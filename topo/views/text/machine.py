@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.fields import FIELDS, FLAG, MEDIUM_FIELDS, SLOT, Quantity
@@ -15,9 +16,11 @@ from topo.topology.tiers import Network, Tier, networks
 from topo.units import format_rate, format_ratio
 from topo.views.explain import move_words
 from topo.views.text.page import (
+    SOURCES,
     Cell,
     Heading,
     Text,
+    citing,
     figure_text,
     grouped,
     origin,
@@ -57,6 +60,10 @@ _ALIKE: Final = 1e-9  # ratios of one tier that differ by less are one
 
 def show_page(topology: Topology) -> Iterator[Block]:
     """Yield devices, links, parts and resources, every figure with its kind and source."""
+    return citing(_shown(topology))
+
+
+def _shown(topology: Topology) -> Iterator[Block]:
     yield Heading(title_of(topology))
     yield _devices(topology)
     links = grouped(topology.links, lambda link: (_cable(link), link.layer))
@@ -93,11 +100,11 @@ def show_page(topology: Topology) -> Iterator[Block]:
     caps = [(Cell(site), *cap) for site, stated in sites for cap in _peer_caps(stated)]
     if caps:
         yield Heading("Peer-to-peer caps")
-        yield table(("at", "direction", "rate", wide("kind and source")), caps)
+        yield table(("at", "direction", "rate", SOURCES), caps)
     if topology.description.measurements:
         yield Heading("Measured")
         yield table(
-            ("pair", right("rate"), "date", wide("kind and source")),
+            ("pair", right("rate"), "date", SOURCES),
             (
                 (
                     Cell(f"{measurement.source} -> {measurement.target}"),
@@ -116,7 +123,7 @@ def show_page(topology: Topology) -> Iterator[Block]:
     if any(part.figures or part.flags or part.slot for part in parts):
         yield Heading("Parts: what each is known for")
         yield table(
-            ("part", "key", "value", wide("kind and source")),
+            ("part", "key", "value", SOURCES),
             (
                 ("" if place else Cell(part.name), *fact)
                 for part in parts
@@ -261,7 +268,7 @@ def _resources(resources: Iterable[Resource]) -> Table:
             ("" if place else names, basis, figure_text(figure), sourced(figure))
             for place, (basis, figure) in enumerate(stated)
         ]
-    return table((wide("resource"), "figure", right("rate"), wide("kind and source")), rows)
+    return table((wide("resource"), "figure", right("rate"), SOURCES), rows)
 
 
 def _each_class(topology: Topology) -> Iterable[Resource]:
@@ -373,10 +380,8 @@ def routes_page(
 ) -> Iterator[Block]:
     """Yield every route: the links each move walks and what a payload byte uses."""
     yield Heading(f"{topology.name}{without_words(topology)}: routes")
-    for survey in surveys:
-        for routed in survey.workloads:
-            for route in routed.routes:
-                yield from _route(topology, route, basis)
+    routes = (r for survey in surveys for routed in survey.workloads for r in routed.routes)
+    yield from citing(chain.from_iterable(_route(topology, route, basis) for route in routes))
 
 
 def _route(topology: Topology, route: Route, basis: Basis) -> Iterator[Block]:
@@ -453,7 +458,7 @@ def _use(topology: Topology, route: Route, basis: Basis) -> Table:
             right("bytes per payload byte"),
             right("capacity"),
             "figure",
-            wide("kind and source"),
+            SOURCES,
         ),
         (
             (Cell(shortened(names)), *cells)
@@ -492,13 +497,14 @@ def part_page(part: Part) -> Iterator[Block]:
     """Yield a part in full, each figure with its kind and source, and what the keys mean."""
     yield Heading(f"{part.name}: {part.title}" if part.title else part.name)
     yield Text(f"A part of kind {part.kind}." + f" Source: {part.source}." * bool(part.source))
-    yield table(
-        ("key", "value", wide("kind and source"), wide("meaning")),
+    facts = table(
+        ("key", "value", SOURCES, wide("meaning")),
         (
             (Cell(key), value, source, FIELDS[key].meaning if key in FIELDS else "")
             for key, value, source in _facts(part)
         ),
     )
+    yield from citing([facts])
 
 
 def medium_page(medium: Medium) -> Iterator[Block]:
@@ -508,7 +514,7 @@ def medium_page(medium: Medium) -> Iterator[Block]:
         f"A medium of the family {medium.family}, reach {medium.reach}."
         + f" Source: {medium.source}." * bool(medium.source)
     )
-    yield table(("key", "value", wide("kind and source")), _medium_facts(medium))
+    yield from citing([table(("key", "value", SOURCES), _medium_facts(medium))])
 
 
 def _facts(part: Part) -> Iterator[tuple[str, str, str]]:

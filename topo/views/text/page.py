@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
 
 from topo.catalogue.fields import RATE, Quantity
+from topo.catalogue.part import FigureKind
 from topo.phrases import listed, shortened, terminal_width, visible
 from topo.records import dataclass
 from topo.units import format_size
@@ -85,6 +86,7 @@ class Table:
 
 Block: TypeAlias = "Heading | Text | Lines | Bullets | Table"
 
+_LONGEST_SOURCE: Final = 50  # characters that stand in a table
 _MOST_LOST: Final = 6  # names of what is out of order in a title
 _VERDICT_TONES: Final[Mapping[Verdict, Tone]] = {
     "ok": "good",
@@ -110,6 +112,9 @@ def table(columns: Iterable[Column | str], rows: Iterable[Row]) -> Table:
         tuple(Column(column) if isinstance(column, str) else column for column in columns),
         tuple(rows),
     )
+
+
+SOURCES: Final = wide("kind and source")  # of figures; `citing` numbers those that are long
 
 
 # --- what several pages say -----------------------------------------------------------------------
@@ -159,6 +164,39 @@ def sourced(figure: Figure) -> str:
 def origin(kind: str, source: str) -> str:
     """Return where a number comes from: ``datasheet: NVIDIA``."""
     return f"{kind}: {source}" if source else kind
+
+
+def citing(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield a page whose columns of kinds and sources have numbers for what is long, then those."""
+    numbers: dict[str, int] = {}
+
+    def cited(text: str | Cell) -> str | Cell:
+        if isinstance(text, Cell):
+            return text
+        kind, _, source = text.partition(": ")
+        if kind not in get_args(FigureKind):
+            kind, source = "", text
+        if len(source) <= _LONGEST_SOURCE:
+            return text
+        return f"{kind} [{numbers.setdefault(source, len(numbers) + 1)}]".lstrip()
+
+    for block in blocks:
+        places = {
+            place
+            for place, column in enumerate(block.columns if isinstance(block, Table) else ())
+            if column.title == SOURCES.title
+        }
+        if not isinstance(block, Table) or not places:
+            yield block
+            continue
+        rows = (
+            tuple(cited(cell) if place in places else cell for place, cell in enumerate(row))
+            for row in block.rows
+        )
+        yield Table(block.columns, tuple(rows))
+    if numbers:
+        yield Heading("Sources")
+        yield Bullets(tuple(f"[{number}] {source}" for source, number in numbers.items()))
 
 
 def workload_sentence(workload: Workload) -> str:
