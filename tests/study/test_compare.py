@@ -64,7 +64,12 @@ def test_one_data_path_is_named_alone():
 
 @pytest.mark.parametrize(
     "how",
-    [{"at": "best"}, {"policy": Policy(nics="fastest")}, {"policy": Policy(routes="shortest")}],  # type: ignore[arg-type]
+    [
+        {"at": "best"},
+        {"policy": Policy(nics="fastest")},  # type: ignore[arg-type]
+        {"policy": Policy(routes="shortest")},  # type: ignore[arg-type]
+        {"policy": Policy(buffers=(("kernel", "gpu0"),))},
+    ],
 )
 def test_a_word_that_is_none_is_not_taken_for_the_usual(how):
     with pytest.raises(UnknownNameError, match="there are"):

@@ -163,7 +163,7 @@ class How:
         """Return basis and policy, whose buffers and places the topology has."""
         policy = self.policy
         if policy.buffers:
-            from topo.study.question import checked_policy
+            from topo.routes.route import checked_policy
 
             policy = checked_policy(topology, policy)
         return {"at": self.at, "policy": policy}

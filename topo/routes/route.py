@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Final, Literal, get_args
 
-from topo.datapaths.registry import is_buffer
+from topo.catalogue.kinds import MEMORIES
+from topo.datapaths.registry import buffers_of, data_paths, is_buffer
 from topo.description.description import DataPath, Move, Pairing
 from topo.description.names import ranged, stem_of
-from topo.errors import Place
-from topo.phrases import brief, listed
+from topo.errors import Finding, Place, UnknownNameError
+from topo.phrases import brief, did_you_mean, listed
 from topo.records import dataclass
 from topo.topology.resources import Resource
 from topo.topology.topology import Step, Topology
@@ -58,6 +59,35 @@ class Policy:
         chosen = dict(self.buffers)
         usual = "near-gpu" if elsewhere else chosen.get("all", "near-gpu")
         return chosen.get(buffer.removesuffix("-buffer"), usual)
+
+
+def checked_policy(topology: Topology, policy: Policy) -> Policy:
+    """Return a policy when it has words that there are, and names what the machine has.
+
+    Raises
+    ------
+    UnknownNameError
+        For a word that is none, a buffer that no data path has, or a place that is no memory: what
+        is misspelt must not be ignored.
+    """
+    valid: dict[str, Iterable[str]] = {f"policy of {key}": words for key, words in CHOICES.items()}
+    named = [(f"policy of {key}", getattr(policy, key)) for key in CHOICES]
+    if policy.buffers:
+        paths = data_paths(topology.description)
+        buffers = [name.removesuffix("-buffer") for path in paths for name in buffers_of(path)]
+        memories = [device.name for device in topology.of_kind(*MEMORIES)]
+        valid |= {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}
+        named += [("RAM buffer", name) for name, _ in policy.buffers]
+        named += [("memory", place) for _, place in policy.buffers]
+    findings = []
+    for what, name in named:
+        if name not in valid[what]:
+            names = dict.fromkeys(filter(None, valid[what]))
+            advice = did_you_mean(name, names) or f"there are {', '.join(names)}"
+            findings.append(Finding("unknown-name", f"no {what} `{name}`", help=advice))
+    if findings:
+        raise UnknownNameError(findings)
+    return policy
 
 
 @dataclass(frozen=True, slots=True)

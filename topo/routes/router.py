@@ -11,12 +11,10 @@ from math import prod
 from topo.datapaths.registry import data_path, halves, is_buffer
 from topo.description.description import DataPath, Move, Target, Workload
 from topo.description.names import ranged
-from topo.errors import Finding, UnknownNameError
 from topo.limits import MOST_LINKS_OF_WAYS, MOST_SPLIT, MOST_WAYS, refuse_more
 from topo.phrases import listed
 from topo.records import dataclass
 from topo.routes.route import (
-    CHOICES,
     Direction,
     EqualCostPaths,
     Policy,
@@ -24,6 +22,7 @@ from topo.routes.route import (
     Route,
     Subflow,
     Transfer,
+    checked_policy,
     merged,
     waypoints,
 )
@@ -68,29 +67,16 @@ class Router:
     Raises
     ------
     UnknownNameError
-        If the policy has a word that none has, or places a buffer in what is no memory.
+        If the policy has a word that none has, or names a buffer or memory that is not there.
     """
 
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
-        self.policy = policy or Policy()
-        for key, words in CHOICES.items():
-            if (word := getattr(self.policy, key)) not in words:
-                message, advice = (
-                    f"no policy of {key} `{word}`",
-                    f"there are {listed(filter(None, words))}",
-                )
-                raise UnknownNameError(Finding("unknown-name", message, help=advice))
+        self.policy = checked_policy(topology, policy or Policy())
         # Only even shares are the same for all that is alike.
         of_each = self.policy.pairing in ("nearest", "in-order")
         if self.policy.nics == "best" or self.policy.routes == "first" or of_each:
             topology = topology.written_out("a choice of cards or routes is made for")
         self.topology = topology
-        for buffer, place in self.policy.buffers:
-            if place not in ("near-gpu", "near-nic") and not topology[place].is_memory:
-                message = (
-                    f"{buffer} buffers lie near-gpu, near-nic or in a memory, and {place} is none"
-                )
-                raise UnknownNameError(Finding("unknown-name", message))
         spread = self.policy.routes == "spread"
         self._host = Search(topology, ("host", "memory"), passes_host, spread=spread)
         self._network = Search(topology, ("network",), passes_network, spread=spread)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Final
 
-from topo.catalogue.kinds import CARDS, MEMORIES, STORAGE, Kind
-from topo.datapaths.registry import buffers_of, data_paths
+from topo.catalogue.kinds import CARDS, STORAGE, Kind
 from topo.description.description import (
     END_OF_KIND,
     ROOTED,
@@ -30,7 +28,6 @@ from topo.description.workloads import (
 from topo.errors import DescriptionError, Finding, UnknownNameError
 from topo.flows.ends import ends_of
 from topo.phrases import listed, nearest_names, shortened
-from topo.routes.route import Policy
 from topo.routes.verdict import wrong_ends
 from topo.topology.hosts import host_numbers
 from topo.topology.locality import socket_of
@@ -350,35 +347,3 @@ def path_names(via: str | Sequence[str]) -> tuple[str, ...]:
     (('direct',), ('legacy', 'direct'))
     """
     return (via,) * bool(via) if isinstance(via, str) else tuple(via)
-
-
-def checked_policy(topology: Topology, policy: Policy) -> Policy:
-    """Return `policy` when every buffer and every place that it names is there.
-
-    Raises
-    ------
-    UnknownNameError
-        For a buffer that no data path has, or a place that is no memory: a misspelt buffer must
-        not be ignored.
-    """
-    if not policy.buffers:
-        return policy
-    buffers = [
-        buffer.removesuffix("-buffer")
-        for path in data_paths(topology.description)
-        for buffer in buffers_of(path)
-    ]
-    memories = [device.name for device in topology.of_kind(*MEMORIES)]
-    valid = {"RAM buffer": [*buffers, "all"], "memory": ["near-gpu", "near-nic", *memories]}
-    named = [("RAM buffer", name) for name, _ in policy.buffers]
-    named += [("memory", place) for _, place in policy.buffers]
-    findings = []
-    for what, name in named:
-        if name not in valid[what]:
-            near = get_close_matches(name, valid[what], n=1)
-            names = ", ".join(dict.fromkeys(valid[what]))
-            advice = f"did you mean {near[0]}?" if near else f"there are {names}"
-            findings.append(Finding("unknown-name", f"no {what} `{name}`", help=advice))
-    if findings:
-        raise UnknownNameError(findings)
-    return policy
