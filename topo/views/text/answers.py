@@ -123,16 +123,19 @@ def compare_command(
         return ""
     name, file = topology.name, topology.description.file
     built_in = file in ("", f"topologies/{name}.yaml")
+    choices = (
+        ("--at", basis, "theoretical"),
+        ("--nics", policy.nics, "nearest"),
+        ("--routes", policy.routes, "spread"),
+        ("--pairing", policy.pairing, ""),
+    )
     options = [
-        ("--at", basis.replace("theoretical", "")),
-        ("--nics", policy.nics.replace("nearest", "")),
-        ("--routes", policy.routes.replace("spread", "")),
-        ("--pairing", policy.pairing),
+        *((option, choice) for option, choice, usual in choices if choice != usual),
         *(("--buffers", f"{buffer}={place}") for buffer, place in policy.buffers),
         *(("--set", f"{key}={value}") for key, value in overrides.items()),
         *(("--without", lost) for lost in topology.description.lost),
     ]
-    words = chain.from_iterable(option for option in options if option[1])
+    words = chain.from_iterable(options)
     return shlex.join(["topo", "compare", name if built_in else file, *asked, *words])
 
 
