@@ -174,6 +174,23 @@ def test_a_management_console_is_no_gpu():
     assert len(found.machine.of_kind("gpu")) == 1
 
 
+# --- CPUs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vendor", "part", "evidence"),
+    [
+        ("HygonGenuine", "hygon-159-2", ""),
+        ("SomeoneElse", "cpu-unknown", "vendor SomeoneElse"),
+    ],
+)
+def test_a_cpu_that_no_table_has_keeps_its_maker(vendor, part, evidence):
+    numbers = f'numaid="0" vendor="{vendor}" familyid="159" modelid="2"'
+    cpu = f"<cpu {numbers}>{gpu('0000:01:00.0')}</cpu>"
+    device = read(f"<system>{cpu}</system>".encode()).machine.of_kind("cpu")[0]
+    assert (device.part, device.evidence) == (part, evidence)
+
+
 # --- links --------------------------------------------------------------------------------------
 
 

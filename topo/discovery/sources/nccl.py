@@ -121,12 +121,15 @@ class _Reader:
         self.socket_cables.add(cable)
         node = _number(element, "numaid")
         logical_cpus = len(bits_of(element.get("affinity", "")))
+        texts = [f"affinity: {logical_cpus} logical CPUs"] if logical_cpus else []
+        if part is None and (vendor := element.get("vendor", "").strip()):
+            texts.append(f"vendor {vendor}")
         cpu = DiscoveredDevice(
             id=f"cpu {len(self.cpus)}",
             kind="cpu",
             part=part.name if part else "cpu-unknown",
             numa=(node,) if node is not None and node >= 0 else (),
-            evidence=f"affinity: {logical_cpus} logical CPUs" if logical_cpus else "",
+            evidence=printable(", ".join(texts)),
         )
         self.cpus.append(cpu)
         for child in element:
