@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import topo
+from tests.machines import UNLIKE
 from topo.cli.program import main
-from topo.description.locating import builtin_names
 
 HOSTILE = """
 topo: 1
@@ -116,7 +116,7 @@ def test_a_large_machine_is_told_without_its_picture():
 # --- documents and tables -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", UNLIKE)
 def test_the_document_of_an_answer_is_what_the_verb_prints(name, capsys):
     machine = topo.load(name)
     verbs: dict[str, Any] = {"show": lambda machine: machine, "compare": topo.compare}

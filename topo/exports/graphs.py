@@ -147,9 +147,10 @@ def write_simgrid(topology: Topology) -> Exported:
         f'    <link id={quoteattr(name)} bandwidth="{rates[name]:.0f}Bps" latency="0us"/>'
         for name in carrying
     ]
+    quoted = {name: quoteattr(name) for name in ("free", *ends, *carrying)}
     for source, target, used in routes:
-        pair = f"src={quoteattr(source)} dst={quoteattr(target)}"
-        steps = "".join(f"<link_ctn id={quoteattr(name)}/>" for name in used or ["free"])
+        pair = f"src={quoted[source]} dst={quoted[target]}"
+        steps = "".join(f"<link_ctn id={quoted[name]}/>" for name in used or ["free"])
         lines.append(f'    <route {pair} symmetrical="NO">{steps}</route>')
     text = "\n".join([*lines, "  </zone>", "</platform>"]) + "\n"
     losses = ("peer-to-peer caps", "equal paths beside one another (each pair takes one)")
