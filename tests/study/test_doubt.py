@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -439,35 +440,27 @@ def test_what_is_measured_first_settles_most_by_brute_force(
         ram_efficiency=_ranged(*ram, "%"), read=_ranged(*read, "GB/s"), slot=_ranged(*slot, "%")
     )
     answer = _of(doubt(machine, workload="load"), "legacy")
-    factors = (0.768 / 4, 1.0, 63.0153846 / 100)
+    middle, low, high = numpy.array(figures).T
 
-    def rate(places: tuple[float, ...]) -> float:
-        ends = (
-            high if place > 0 else low
-            for place, (_, low, high) in zip(places, figures, strict=True)
-        )
-        values = (
-            middle + abs(place) * (end - middle)
-            for place, (middle, _, _), end in zip(places, figures, ends, strict=True)
-        )
-        return min(factor * value for factor, value in zip(factors, values, strict=True))
+    def rates(places: numpy.ndarray) -> numpy.ndarray:
+        values = middle + abs(places) * (numpy.where(places > 0, high, low) - middle)
+        return (values * (0.768 / 4, 1.0, 63.0153846 / 100)).min(axis=1)
 
-    generator = random.Random(3)
-    draws = [tuple(generator.uniform(-1, 1) for _ in figures) for _ in range(4000)]
+    draws = numpy.random.default_rng(3).uniform(-1, 1, (4000, 3))
 
     def spread(measured: int | None = None, outcome: float = 0.0) -> float:
-        rates = sorted(
-            rate(tuple(outcome if at == measured else place for at, place in enumerate(draw)))
-            for draw in draws
-        )
-        return rates[int(0.95 * len(rates))] - rates[int(0.05 * len(rates))]
+        places = draws.copy()
+        if measured is not None:
+            places[:, measured] = outcome
+        ordered = numpy.sort(rates(places))
+        return ordered[int(0.95 * len(ordered))] - ordered[int(0.05 * len(ordered))]
 
     outcomes = [(2 * step + 1) / 20 - 1 for step in range(20)]
     settled = [
         1 - sum(spread(number, outcome) for outcome in outcomes) / len(outcomes) / spread()
         for number in range(3)
     ]
-    assert answer.answer.rate == pytest.approx(rate((0.0, 0.0, 0.0)) * 1e9, rel=1e-6)
+    assert answer.answer.rate == pytest.approx(rates(numpy.zeros((1, 3)))[0] * 1e9, rel=1e-6)
     assert answer.best is not None
     found = {(swing.band.key, swing.band.middle): swing.settles for swing in answer.swings}
     keys = [("efficiency", ram[0] / 100), ("read", read[0] * 1e9), ("efficiency", slot[0] / 100)]
