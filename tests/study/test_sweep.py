@@ -311,16 +311,18 @@ def test_what_a_link_carries_both_ways_is_more_than_a_rate_of_its_device():
     assert len({outcome.rate for outcome in outcomes.values()}) == 2
 
 
-def test_rates_alone_build_each_value_once(monkeypatch):
-    sweep = plan(
-        shipped("gds-textbook"),
-        {
-            "ram.bus": [f"{n} GB/s" for n in range(100, 110)],
-            "slot1.chip": [f"{n} GB/s" for n in range(30, 40)],
-            "storage.read": [f"{n} GB/s" for n in range(60, 70)],
-        },
-        via="legacy",
-    )
+@pytest.mark.parametrize(
+    ("machine", "figures", "count"),
+    [
+        ("gds-textbook", ("ram.bus", "slot1.chip"), 30),
+        # the order of the two links is one more: the first is always wider
+        ("dgx-h100", ("slot2 -- cpu0.rate", "slot1 -- cpu1.rate"), 31),
+    ],
+)
+def test_rates_alone_build_each_value_once(monkeypatch, machine, figures, count):
+    starts = zip((*figures, "storage.read"), (100, 30, 60), strict=True)
+    vary = {key: [f"{n} GB/s" for n in range(start, start + 10)] for key, start in starts}
+    sweep = plan(shipped(machine), vary, via="legacy")
     built_again: list[object] = []
     replace = Topology.replace
 
@@ -330,7 +332,7 @@ def test_rates_alone_build_each_value_once(monkeypatch):
 
     monkeypatch.setattr(Topology, "replace", counted)
     assert len(answered(sweep)) == 1000
-    assert len(built_again) == 30
+    assert len(built_again) == count
 
 
 # Two cards as near as each other: the one with the wider way to the GPU is taken.
@@ -379,28 +381,6 @@ def test_links_beside_each_other_share_by_their_rates():
     outcomes = answered(sweep)
     assert outcomes == answered(sweep, quick=False)
     assert [outcome.rate for outcome in outcomes.values()] == [37e9, 47e9, 50e9]
-
-
-def test_rates_of_links_build_each_value_once_and_each_order(monkeypatch):
-    sweep = plan(
-        shipped("dgx-h100"),
-        {
-            "slot1 -- cpu1.rate": [f"{n} GB/s" for n in range(20, 30)],
-            "slot2 -- cpu0.rate": [f"{n}.5 GB/s" for n in range(30, 40)],
-            "storage.read": [f"{n} GB/s" for n in range(60, 70)],
-        },
-        via="legacy",
-    )
-    built_again: list[object] = []
-    replace = Topology.replace
-
-    def counted(self, changes):
-        built_again.append(changes)
-        return replace(self, changes)
-
-    monkeypatch.setattr(Topology, "replace", counted)
-    assert len(answered(sweep)) == 1000
-    assert len(built_again) == 31  # the order of the two is one: the second is always wider
 
 
 @pytest.mark.parametrize("figure", sorted(RATES - {"price"}))
