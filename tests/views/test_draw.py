@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.machines import UNLIKE
 from topo.datapaths.registry import data_path
 from topo.description.description import End
 from topo.description.loading import load, loads
@@ -46,6 +47,7 @@ WITH_STORAGE = [  # and GPUs that read from there
     for name in MACHINES
     if {"gpu"} < {kind for kind in kinds_of(name) if kind in ("gpu", "storage", "nvme")}
 ]
+UNLIKE_SERVERS = [name for name in WITH_STORAGE if name in UNLIKE]
 
 SMALL = """
 topo: 1
@@ -306,7 +308,7 @@ def test_hops_are_numbered_as_the_route_counts_them(name, path, direction):
 
 
 @pytest.mark.parametrize("path", ["routed-nvlink", "routed-sysmem", "compat", "direct"])
-@pytest.mark.parametrize("name", WITH_STORAGE)
+@pytest.mark.parametrize("name", UNLIKE_SERVERS)
 def test_any_path_can_be_drawn_on_any_machine(name, path):
     topology = build_topology(load(name))
     gpu = topology.of_kind("gpu")[-1].name
@@ -516,7 +518,7 @@ ALARMS = pytest.mark.parametrize("alarms", [False, True], ids=["calm", "alarmed"
 @ALARMS
 @pytest.mark.parametrize("path", [None, "legacy", "direct"])
 @pytest.mark.parametrize("name", WITH_STORAGE)
-def test_nothing_overlaps(name, path, alarms):
+def test_nothing_overlaps_and_labels_keep_clear_of_wires_bands_and_frames(name, path, alarms):
     for scene in drawn_scenes(name, path, alarms):
         boxes = scene.layout.boxes
         for a, b in combinations(boxes, 2):
@@ -527,20 +529,14 @@ def test_nothing_overlaps(name, path, alarms):
         for (key, _), rect in rects.items():
             for box in boxes:
                 assert not overlap(rect, boxes[box]), (scene.labels[key], box)
-
-
-@ALARMS
-@pytest.mark.parametrize("path", [None, "legacy", "direct"])
-@pytest.mark.parametrize("name", WITH_STORAGE)
-def test_labels_keep_clear_of_wires_bands_and_frames(name, path, alarms):
-    for scene in drawn_scenes(name, path, alarms):
+        hops = hop_lines(scene).polylines
         lines = [
             (key, x, top, bottom, BAND / 2 if key in scene.alarms else 2.5)
-            for key, track in scene.layout.tracks.items()
-            for points in bands(scene, hop_lines(scene).polylines, key)
+            for key in scene.layout.tracks
+            for points in bands(scene, hops, key)
             for x, top, bottom in uprights(points)
         ]
-        for (key, _), rect in labels(scene):
+        for (key, _), rect in rects.items():
             if alarms and scene.layout.tracks[key].across:
                 continue  # an alarm may be wider than what is free between two sockets
             for wire, x, top, bottom, half in lines:
@@ -581,8 +577,11 @@ RAM_PATHS = ["legacy", "legacy-pageable", "odirect-pinned", "direct", "compat"]
 
 
 @pytest.mark.parametrize("direction", ["read", "write"])
-@pytest.mark.parametrize("path", RAM_PATHS)
-@pytest.mark.parametrize("name", WITH_STORAGE)
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [(name, path) for name in UNLIKE_SERVERS for path in RAM_PATHS]
+    + [(name, "legacy") for name in WITH_STORAGE if name not in UNLIKE_SERVERS],
+)
 def test_the_hops_of_a_route_do_not_cross(name, path, direction):
     topology = build_topology(load(name))
     storage = tuple(
@@ -644,8 +643,10 @@ def test_texts_fit_their_boxes(name):
         assert max(line.width for line in lines) <= scene.layout.boxes[key].w
 
 
-@pytest.mark.parametrize("routed", [False, True], ids=["plain", "routed"])
-@pytest.mark.parametrize("name", WITH_STORAGE)
+@pytest.mark.parametrize(
+    ("name", "routed"),
+    [*((name, True) for name in WITH_STORAGE), *((name, False) for name in UNLIKE_SERVERS)],
+)
 def test_the_smallest_text_has_ten_pixels(name, routed):
     topology = build_topology(load(name))
     gpu = topology.of_kind("gpu")[-1].name
