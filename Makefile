@@ -64,7 +64,7 @@ test: lint  ## lint, types and every test
 lint: setup  ## style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers auto
+	$(BIN)/mypy
 
 format: setup  ## let the formatter write
 	$(BIN)/ruff format .
