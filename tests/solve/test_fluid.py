@@ -46,6 +46,14 @@ def test_who_comes_in_the_same_moment_as_another_ends_does_not_wait() -> None:
     assert timeline.finishes == pytest.approx((6.4, 6.4, 1000.0))
 
 
+def test_who_is_done_in_the_same_moment_as_another_is_done_with_it() -> None:
+    # the second lacks half a byte, half a nanosecond, after 1000 s
+    system = System.of([1e9, 1e9], [{0: 1.0}, {1: 1.0}])
+    timeline = complete(system, [1e12, 1e8 + 0.5], [0.0, 999.9])
+    assert timeline.certified
+    assert timeline.finishes == (1000.0, 1000.0)
+
+
 def test_a_pause_has_no_span() -> None:
     timeline = complete(SHARED, [10.0, 10.0], [0.0, 5.0])
     assert timeline.finishes == (1.0, 6.0)

@@ -342,13 +342,13 @@ def certify_timeline(
     Returns
     -------
     tuple of str
-        What is violated by more than a relative 1e-9, or than what goes by in the two last places
-        of the clock: a byte that comes after a second is gone within some of them.
+        What is violated by more than a relative 1e-9, or than what passes in a moment (2e-12 of
+        the time since the start): a byte that comes after a second is gone within one.
     """
     comes = [0.0] * len(sizes) if arrivals is None else list(arrivals)
     complaints = []
     moved: list[list[float]] = [[] for _ in sizes]
-    unseen = [0.0] * len(sizes)  # bytes that the clock is too coarse to tell
+    unseen = [0.0] * len(sizes)  # bytes that pass in one moment
     clock = 0.0
     for span in timeline.spans:
         if span.start < clock or span.end < span.start:
@@ -357,7 +357,7 @@ def certify_timeline(
         complaints += _unfair_span(system, span)
         for demand, rate in zip(span.demands, span.rates, strict=True):
             moved[demand].append(rate * (span.end - span.start))
-            unseen[demand] += rate * 2 * math.ulp(span.end)
+            unseen[demand] = max(unseen[demand], rate * _MOMENT * span.end)
             late = span.end > timeline.finishes[demand] * (1.0 + _SLACK)
             if late or span.start < comes[demand] * (1.0 - _SLACK):
                 complaints.append(f"demand {demand} runs before it arrives or after its end")
