@@ -100,3 +100,21 @@ def test_direct_stays_under_the_switches_beside_a_box_of_drives():
     used = {name for route in found.routes for name in route.use}
     assert not any("cpu" in name for name in used)
     assert found.rate == pytest.approx(75e9)
+
+
+def test_a_jbof_sends_what_its_dpus_pass_or_half_of_their_memory():
+    assert answer("jbof-bluefield-3", "load", "legacy").rate == pytest.approx(83.2e9)
+    assert answer("jbof-bluefield-3", "offload", "legacy").rate == pytest.approx(100e9)
+
+
+def test_drives_that_hang_on_a_dpu_alone_are_said_to_lack_a_cpu():
+    box = topo.load("jbof-bluefield-3").without("arm[0-1]")
+    (path,) = topo.compare(box, workload="offload", via=["legacy"]).workloads[0].paths
+    assert path.reasons[0].text == (
+        "no permitted way joins nvme0 (drives that hang on no CPU) and gpu[0-3]"
+    )
+
+
+def test_all_ports_of_a_gaudi_reduce_at_once():
+    (path,) = topo.compare(topo.load("gaudi-3-8"), workload="sum").workloads[0].paths
+    assert path.rate == pytest.approx(21 * 25e9 / 2 / 7 * 8)  # algbw

@@ -273,6 +273,8 @@ def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     ('h100-sxm-80gb', 'h100-pcie-80gb')
     >>> near_names("x86_64", ["x86", "arm"])
     ('x86',)
+    >>> near_names("xeon-8480+", ["xeon-8480c", "xeon-8480plus"])
+    ('xeon-8480plus',)
     >>> near_names("connectx-7-dul-port", ["connectx-7", "connectx-7-dual-port"])
     ('connectx-7-dual-port',)
     >>> near_names("rma", ["rdma", "ram"])
@@ -364,4 +366,5 @@ def terminal_width(text: str) -> int:
 
 
 def _hyphenated(name: str) -> str:
-    return name.strip().lower().replace("_", "-").replace(" ", "-")
+    # "8480+" is a name on data sheets
+    return name.strip().lower().replace("+", "plus").replace("_", "-").replace(" ", "-")

@@ -260,7 +260,7 @@ BAD = [
     ("{like: conectx-7}", "unknown-part", 14, "`conectx-7`", "did you mean `connectx-7`?"),
     ("{like: h100}", "unknown-part", 14, "`h100`", "`h100-sxm-80gb`, `h100-pcie-80gb` or"),
     ("{like: H100_SXM_80GB}", "unknown-part", 14, "H100_SXM_80GB", "`h100-sxm-80gb`?"),
-    ("{like: banana}", "unknown-part", 14, "`banana`", "`topo parts` lists them"),
+    ("{like: banana}", "unknown-part", 14, "`banana`", "`topo parts` lists the built-in"),
     ("banana", "unknown-part", 7, "`banana`", "topo parts"),
     ("{like: [a, b]}", "wrong-shape", 14, "names one part", ""),
     ("[a]", "wrong-shape", 7, "is a list", "acme: {like:"),

@@ -209,7 +209,7 @@ def test_explain_joins_its_words(topo):
 
 
 def test_explain_offers_a_near_word(topo):
-    assert "did you mean acs-redirect" in topo("explain", "acs-redirct").err
+    assert "did you mean `acs-redirect`?" in topo("explain", "acs-redirct").err
 
 
 # --- new ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from topo.description.loading import build, describe, load, loads
 from topo.description.locating import builtin_names
 from topo.document.nodes import Report
 from topo.document.parse import parse
-from topo.errors import DescriptionError, DocumentError, TopoError, UnknownNameError
+from topo.errors import DescriptionError, DocumentError, TopoError
 
 TEXT = "topo: 1\ndevices: {gpu0: rtx-4090}\n"
 
@@ -88,13 +88,11 @@ def test_what_is_not_there(folder, argument, code, says, advice):
     assert str(folder) not in f"{finding.message}{finding.help}{finding.notes}"
 
 
-def test_an_unknown_built_in_lists_those_that_are(monkeypatch, folder):
+def test_an_unknown_built_in_names_the_near_one_or_lists_those_that_are(monkeypatch, folder):
     monkeypatch.setattr(sys.modules["topo.description.locating"], "_FOLDERS", (folder,))
-    with pytest.raises(UnknownNameError) as raised:
-        load("boxx")
-    (finding,) = raised.value.findings
-    assert finding.help == "did you mean `box`?"
-    assert finding.notes == ("built in: box",)
+    near, far = refused("boxx"), refused("crate")
+    assert (near.help, near.notes) == ("did you mean `box`?", ())
+    assert (far.help, far.notes) == ("a file's name ends in .yaml", ("built in: box",))
     assert load("box").name == "box"
     assert refused("./topology/box.yaml").code == "no-file"
     (folder / "deep").mkdir()

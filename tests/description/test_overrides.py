@@ -200,7 +200,7 @@ def test_a_change_meets_the_rules_of_a_file(key, value, code, says):
         ("laod.read", "no device laod", "did you mean `load`?"),
         ("gup.hbm", "no device gup", "did you mean `gpu`?"),
         ("legcy.workers", "no device legcy, and no workload or data path", "`legacy`"),
-        ("slot1", "not something that one value", "`slot1.key=value`"),
+        ("slot1", "not something that one value", "`slot1.part=...`"),
         ("load", "not something that one value", "`load.key=value`"),
         ("parts.foo.read", "no `foo` under `parts:`", ""),
         ("workloads.laod.read", "no `laod` under `workloads:`", "`load`"),

@@ -7,6 +7,8 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.machines import built, shipped
 from topo.datapaths.registry import data_path
@@ -198,3 +200,27 @@ def test_bytes_are_those_of_ring_algorithms(collective, hops, weight, factor):
     if root:
         ends = {"broadcast": laid.hops[0].source, "reduce": laid.hops[-1].target}
         assert ends[name] == "gpu2"
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_each_card_of_two_servers_carries_the_same_share(gpus, most):
+    cards = min(
+        gpus, most
+    )  # the other GPUs have none under their switch, and send by a ring's first
+    devices, links = "", ""
+    for side in "ab":
+        last = gpus - 1
+        devices += f"  {side}cpu: socket\n  {side}nvs: nvswitch-3\n  {side}gpu[0-{last}]: accel\n"
+        devices += f"  {side}sw[0-{last}]: switch\n  {side}nic[0-{cards - 1}]: card\n"
+        links += f"  - {side}sw -- {side}cpu: pcie 5 x8\n  - {side}gpu -- {side}sw: pcie 5 x16\n"
+        links += f"  - {side}nic -- {side}sw[0-{cards - 1}]: pcie 5 x16\n"
+        links += f"  - {side}gpu -- {side}nvs: 18x nvlink 4\n"
+    links += "  - anic -- bnic: infiniband ndr\nworkloads:\n"
+    links += "  it: {all-reduce: 1 GB, over: [agpu, bgpu]}\n"
+    machine = built(f"{HEAD}devices:\n{devices}links:\n{links}")
+    path = data_path(machine.description, "peer-nvlink" if gpus > 1 else "peer-pcie")
+    _, route = lay_collective(Router(machine), machine.description.workloads[0], path)
+    chips = {name: use for name, use in route.use.items() if "/chip" in name}
+    assert len(chips) == 4 * cards  # both directions of each
+    share = bus_factor("all-reduce", 2 * gpus) / cards
+    assert list(chips.values()) == pytest.approx([share] * len(chips))

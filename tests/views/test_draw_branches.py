@@ -184,6 +184,11 @@ def test_a_mesh_of_unlike_links_says_how_many_are_how_fast():
     assert "xGMI" in shown_texts
 
 
+def test_a_mesh_of_several_links_a_pair_is_called_by_its_medium():
+    text = GPU_MESH.replace("gpu -- gpu all to all: xgmi", "gpu -- gpu all to all: 2x xgmi")
+    assert "xGMI" in texts(draw(build_topology(loads(text))))
+
+
 def test_a_link_that_binds_and_is_drawn_without_a_label_gets_its_alarm():
     text = "topo: 1\nname: ring\ndevices:\n  cpu[0-3]: xeon-8480c\nlinks:\n"
     text += "  - cpu -- cpu all to all: upi 16 GT/s\n"

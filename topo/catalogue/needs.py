@@ -78,7 +78,10 @@ class Need:
         record, batch = (self.figures.get(key) for key in ("record", "batch"))
         if step is None:
             other = (
-                f"not that of {accelerator}" if accelerator else "the GPU's part says none of them"
+                f"not that of {accelerator}"
+                if accelerator
+                else "the GPU's part says none of them; "
+                f"`accelerator: {next(iter(self.steps))}` at the GPU takes it to be one"
             )
             times = f"of {self.name} the computation times of {listed(self.steps)} are known"
             return Figure(None, "formula", f"{times}, {other}")

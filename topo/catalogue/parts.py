@@ -22,6 +22,11 @@ from topo.units import parse_rate
 
 # Words people write for one of ours.
 _HABITS: Final = {"part": "like", "type": "kind", "model": "like", "base": "like"}
+# What to write where no part is the one that is meant.
+OTHER_PARTS: Final = (
+    "`topo parts` lists the built-in ones; your own stand under `parts:`, and `cpu-unknown`, "
+    "`nic-unknown` and the like are for what is not known"
+)
 _FEW: Final = 4  # kinds that a message names
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a part or a need may be called."""
@@ -115,7 +120,7 @@ def find_part(name: Scalar, parts: Table[str, Part], report: Report) -> Part | N
             name,
             "unknown-part",
             f"there is no part `{text}`" if text else "a part's name is missing",
-            help=did_you_mean(text, parts) or "`topo parts` lists them",
+            help=did_you_mean(text, parts) or OTHER_PARTS,
         )
     return part
 

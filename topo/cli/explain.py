@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 
 import click
 
 from topo.cli import verb
 from topo.errors import Finding, UnknownNameError
+from topo.phrases import did_you_mean
 
 
 @verb.command(
@@ -74,8 +74,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     else:
         keys = {use.key: None for use in key_uses()}
         names = (*pages(), *built_in_files(), *needs(), *keys)
-        near = get_close_matches(word.lower().replace(" ", "-"), names, n=3)
-        advice = f"did you mean {' or '.join(near)}?" if near else "topo explain lists the words"
+        advice = did_you_mean(word, names) or "topo explain lists the words"
         raise UnknownNameError(Finding("unknown-name", f"no page explains `{word}`", help=advice))
     if as_json:
         return verb.put_document(explanation_document(page))

@@ -35,7 +35,10 @@ def command(name: str | None, machine: str | None, output: str | None, as_json: 
     chosen = name or (Path(output).stem if output else "") or _USUAL
     if not _NAME.fullmatch(chosen) or "--" in chosen:
         if name:
-            raise click.BadParameter(f"`{name}` is not a name like lab-box", param_hint="NAME")
+            message = f"`{name}` is not a name like lab-box"
+            if name.endswith((".yaml", ".yml")):
+                message += f"; to write that file: topo new -o {name}"
+            raise click.BadParameter(message, param_hint="NAME")
         chosen = _USUAL
     if machine is None:
         template = (files("topo.cli") / "starter.yaml").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from topo.catalogue.fields import FIELDS
 from topo.catalogue.part import Medium, Part
-from topo.catalogue.parts import find_part, vary_part
+from topo.catalogue.parts import OTHER_PARTS, find_part, vary_part
 from topo.catalogue.values import rejoin
 from topo.description import keys
 from topo.description.description import Device
@@ -38,6 +38,7 @@ _NOUNS: Final = {
     "slot": "slot",
     "label": "label",
 }
+_OF_A_PART: Final = ("kind", "like")  # what makes a part
 _MOST_NUMA: Final = 1024  # of one CPU: as many as Linux knows
 # What belongs to one device only, and so not to a copy of it.
 NOT_COPIED: Final = frozenset({"pci", "rdma", "label", "slot", "numa"})
@@ -264,6 +265,8 @@ class _DeviceReader:
                 help = _near(key.text)
                 if key.text in _COUNTS and isinstance(node, Scalar) and _FEW.fullmatch(node.text):
                     help = f"write a range: `{stem_of(name)[0]}[0-{int(node.text) - 1}]`"
+                elif key.text in _OF_A_PART:
+                    help += " A part of your own is made under `parts:`, and named here"
                 self._report.add(key, "unknown-key", message, help=help, notes=notes)
         # The mapping itself may be dealt out and gone before the next is made.
         part_node = entries.get("part")
@@ -288,15 +291,16 @@ class _DeviceReader:
     def _part(
         self, name: str, node: Node | None, entries: Mapping, figures: list[tuple[Scalar, Node]]
     ) -> Part | None:
-        advice = "`topo parts` lists the built-in ones; your own stand under `parts:`"
         if node is None and any(
             word in _near(key.text) for key, _ in entries for word in ("`part`", "`use`")
         ):
             return None  # reported already: `model` stands where `part` was meant
         if node is None:
-            self._report.add(entries, "missing-key", f"{name} does not say its part", help=advice)
+            self._report.add(
+                entries, "missing-key", f"{name} does not say its part", help=OTHER_PARTS
+            )
             return None
-        if keys.text_of(node, f"the part of {name}", self._report, help=advice) is None:
+        if keys.text_of(node, f"the part of {name}", self._report, help=OTHER_PARTS) is None:
             return None
         assert isinstance(node, Scalar)  # a text is a scalar's
         if node.text not in self._shelf.parts and node.text in builtin_names():
@@ -410,10 +414,10 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
             lacking.setdefault((part.name, missing), []).append(device)
     for (name, missing), without in lacking.items():
         first = without[0]
-        choices = "the figure, `unknown` (results become `at most`)"
+        choices = ["the figure", "`unknown` (results become `at most`)"]
         example = ""
         if any(FIELDS[key].unlimited for key in missing):
-            choices += " or `unlimited` (it is not modelled)"
+            choices.append("`unlimited` (it is not modelled)")
             if first.part.place is None:  # a shipped part; one of the file's own is changed there
                 figures = ", ".join(f"{key}: unknown" for key in missing)
                 example = f": `{first.name}: {{part: {name}, {figures}}}`"
@@ -423,5 +427,5 @@ def _check_figures(devices: tuple[Device, ...], report: Report) -> None:
             f"`{name}` does not say its {listed(f'`{key}:`' for key in missing)}, and "
             f"{listed(ranged(device.name for device in without))} "
             f"need{'s' * (len(without) == 1)} it",
-            help=f"write {choices}{example}",
+            help=f"write {listed(choices, 'or')}{example}",
         )

@@ -68,7 +68,7 @@ def find_builtin(name: str, *, beside: str | None = "") -> Path:
             "unknown-name",
             f"no topology `{name}` comes with topo",
             help=advice or "a file's name ends in .yaml",
-            notes=(f"built in: {', '.join(names) or 'none'}",),
+            notes=() if advice else (f"built in: {', '.join(names) or 'none'}",),
         )
     )
 

@@ -276,7 +276,8 @@ def _unknown(change: Change, names: Names, entries: MappingOf[str, tuple[str, ..
     target = change.target
     if not change.keys and target in words:
         message = f"`{target}` is not something that one value can stand for"
-        advice = f"name a key of it: `{target}.key=value`"
+        key = "part=..." if target in (*names, *stems) else "key=value"
+        advice = f"name a key of it: `{target}.{key}`"
     elif target in entries and change.keys:
         message = f"there is no `{change.keys[0].text}` under `{target}:`"
         advice = did_you_mean(change.keys[0].text, entries[target])

@@ -9,8 +9,8 @@ gives on machines that are regular:
   many disjoint rings as a search of limited depth finds, both ways round.
 * Over PCIe: one ring in the order of the PCIe tree, so that it enters and leaves each switch once.
 * Over several servers: a ring for each GPU that is the nearest to a network card. It goes through
-  the servers one by one, enters each at that GPU, and leaves by the same card: from a GPU beside
-  it, else, where GPU links lead there, by way of the first one (PXN) [2]_.
+  the servers one by one, enters each at that GPU, and leaves by the same card: from a GPU as near
+  to it, else, where GPU links lead there, by way of the first one (PXN) [2]_.
 
 References
 ----------
@@ -164,11 +164,25 @@ def _through(
     if not others:
         return (first,), first
     if rank(locality(topology, others[-1], first)) == rank("NV"):
-        shares_card = not set(cards[others[-1]]).isdisjoint(cards[first])
-        return tuple(turned), others[-1] if shares_card else first
+        return tuple(turned), _sender(topology, others[-1], first, cards)
     beside = [name for name in others if not set(cards[name]).isdisjoint(cards[first])]
     last = beside[-1] if beside else others[-1]
     return (first, *(name for name in others if name != last), last), last
+
+
+def _sender(topology: Topology, last: str, first: str, cards: Mapping[str, tuple[str, ...]]) -> str:
+    """Return which of two linked GPUs sends by the card of a ring that enters at `first`.
+
+    The last one itself where that card is one of its nearest and the first one is no nearer, or
+    where no switch joins the first one with it: then NCCL makes no way through that.
+    """
+    shared = [card for card in cards[last] if card in cards[first]]
+    if not shared:
+        return first
+    by_last, by_first = (
+        min(rank(locality(topology, card, name)) for card in shared) for name in (last, first)
+    )
+    return last if by_last <= by_first or by_first > rank("PXB") else first
 
 
 # --- in one server --------------------------------------------------------------------------------

@@ -253,7 +253,13 @@ class Route:
 
 # --- waypoints ------------------------------------------------------------------------------------
 
-_MEDIA: Final = {"pcie": "PCIe", "nvlink": "NVLink", "nvlink-c2c": "NVLink-C2C", "xgmi": "xGMI"}
+_MEDIA: Final = {
+    "pcie": "PCIe",
+    "nvlink": "NVLink",
+    "nvlink-c2c": "NVLink-C2C",
+    "xgmi": "xGMI",
+    "gaudi-roce": "RoCE",
+}
 
 
 def waypoints(topology: Topology, subflow: Subflow) -> tuple[str, ...]:

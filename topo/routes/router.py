@@ -301,8 +301,16 @@ class Router:
             yield Reason("other-server", "refused", fact, about=(endpoint,))
         lost = [name for name in far_ends if name not in (*here, *apart)]
         if lost:
-            fact = f"no permitted way joins {listed(ranged(lost, 4))} and"
-            yield Reason("no-way", "refused", fact, about=(endpoint,))
+            yield self._no_way(lost, endpoint)
+
+    def _no_way(self, far_ends: Sequence[str], endpoint: str) -> Reason:
+        """Return that nothing joins some far ends and an endpoint; drives may lack a CPU."""
+        alone = all(
+            self.topology[name].is_drive and not socket_of(self.topology, name) for name in far_ends
+        )
+        why = " (drives that hang on no CPU)" * alone
+        fact = f"no permitted way joins {listed(ranged(far_ends, 4))}{why} and"
+        return Reason("no-way", "refused", fact, about=(endpoint,))
 
     def _from_other_server(
         self, path: DataPath, far: str, endpoint: str, direction: Direction
@@ -368,8 +376,7 @@ class Router:
                         path, start, endpoint, card, places, left=bool(half.card)
                     )
                     if entering is None:
-                        fact = f"no permitted way joins {far} and"
-                        return Reason("no-way", "refused", fact, about=(endpoint,))
+                        return self._no_way([far], endpoint)
                     transfers = (*half.transfers, *entering)
                     if direction == "write":
                         transfers = tuple(_reversed(transfer) for transfer in reversed(transfers))

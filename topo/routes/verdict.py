@@ -337,7 +337,8 @@ def _reasons_of_walk(topology: Topology, transfer: Transfer) -> Iterator[Reason]
         fact = "peer-to-peer between sockets, over"
         yield Reason("cross-socket", "slower", fact, about=sockets)
     if by_pcie and not any(stated_caps(topology, transfer)):
-        code, fact = "peer-rate-unknown", "peer-to-peer rate unknown here: no cap is stated for"
+        code = "peer-rate-unknown"
+        fact = "peer-to-peer rate unknown here: no cap is stated for"
         if len(sockets) > 1 and not is_posted(topology, transfer):
             code = "far-reads-unknown"
             fact = (

@@ -157,7 +157,8 @@ _ADVICE: Final[dict[Kind, str]] = {
     "network-switch": "a network switch takes `infiniband ndr` or `ethernet 400 Gb/s`",
     "nic": _ADVICE_FOR_CARD,
     "dpu": _ADVICE_FOR_CARD,
-    "gpu": "a GPU is linked by `pcie 5 x16` or `18x nvlink 4`; a network ends in a NIC",
+    "gpu": "a GPU is linked by `pcie 5 x16` or `18x nvlink 4`, a Gaudi to others by "
+    "`3x gaudi-roce 200 Gb/s`; a network ends in a NIC",
     "cpu": _ADVICE_FOR_HOST,
     "root-complex": _ADVICE_FOR_HOST,
 }

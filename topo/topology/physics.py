@@ -513,7 +513,8 @@ class _Reach:
         elif device.is_host:
             partner, cable = first("cpu1", *HOSTS), "4x upi 16 GT/s"
         else:
-            switches = self._topology.of_kind("pcie-switch")
+            is_switch = device.kind == "pcie-switch"
+            switches = () if is_switch else self._topology.of_kind("pcie-switch")
             partner = switches[0].name if switches else first("cpu0", *HOSTS)
             cable = _pcie_cable(device)
         return f"add `- {device.name} -- {partner}: {cable}`"

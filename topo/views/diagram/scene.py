@@ -61,6 +61,7 @@ _FAMILIES = {
     "upi": "UPI",
     "qpi": "QPI",
     "xgmi": "xGMI",
+    "gaudi-roce": "RoCE",
     "memory-bus": "memory bus",
     "cxl": "CXL",
 }
@@ -391,10 +392,11 @@ def _mesh_lines(topology: Topology, mesh: Mesh, basis: Basis) -> tuple[Line, ...
         for (_, rate), count in links.items()
     )
     (what, _), *others = links
-    if others:
-        what = _FAMILIES.get(mesh.wires[0].links[0].cable.medium.partition(" ")[0], what)
+    if full or others:
+        family = mesh.wires[0].links[0].cable.family
+        what = _FAMILIES.get(family, family)
     return (
-        Line(what.split(" ")[0] if full else what, _NAME, bold=True),
+        Line(what, _NAME, bold=True),
         Line(f"{shape}: {many}", tone="soft"),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
-from topo.phrases import shortened
+from topo.phrases import and_more, ranges, shortened
 from topo.study.insights import CoresBusy, NeedMet, ThroughRam
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.prices import price_sentences
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 _NONE: Final = "-"
 _UNMEASURED: Final = "nothing measured"
 _MOST_OVERRIDES: Final = 20  # in a command to copy
+_MOST_NAMES: Final = 8  # ranges of what binds, of one class
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
@@ -295,7 +296,7 @@ def limits_text(path: PathAnswer) -> str:
     for kind, group in classes.items():
         rates = dict.fromkeys(map(_capacity, group))
         kinds = dict.fromkeys(bottleneck.figure.kind for bottleneck in group)
-        names = shortened(bottleneck.resource.name for bottleneck in group)
+        names = and_more(ranges(each.resource.name for each in group), _MOST_NAMES)
         count = number_of(bottleneck.resource for bottleneck in group)
         each = " each" * (count > 1 and len(rates) == 1)
         words = class_words(kind, count)
