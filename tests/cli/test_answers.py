@@ -135,7 +135,7 @@ def test_a_built_in_has_an_answer_and_a_plain_page(topo, machine, verb):
 ASKED = [
     (verb, machine, *form)
     for verb in VERBS
-    for machine in ("gds-textbook", "dgx-a100", "gb200-tray", "kv-cache", "aws-p5")
+    for machine in ("gds-textbook", "dgx-a100", "gb200-tray")
     for form in ((), ("--json",))
 ] + [
     (verb, "dgx-a100", "--json")

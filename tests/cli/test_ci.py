@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from xml.etree import ElementTree
 
 import pytest
@@ -242,16 +243,18 @@ def test_a_script_for_each_shell(topo, shell):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 def test_bash_takes_its_script(topo, tmp_path):
-    script = tmp_path / "completion.bash"
-    script.write_text(topo("completion", "bash").out)
+    (tmp_path / "completion.bash").write_text(topo("completion", "bash").out)
+    checkout, python = quote(str(CHECKOUT)), quote(sys.executable)
     program = tmp_path / "topo"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={CHECKOUT} exec {sys.executable} -m topo "$@"\n')
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={checkout} exec {python} -m topo "$@"\n')
     program.chmod(0o755)
     ask = (
-        f"source {script}; COMP_WORDS=({program} compare dgx-h100 --from slo); COMP_CWORD=4; "
-        f'_topo_completion {program}; echo "${{COMPREPLY[@]}}"'
+        "source completion.bash; COMP_WORDS=(./topo compare dgx-h100 --from slo); COMP_CWORD=4; "
+        '_topo_completion ./topo; echo "${COMPREPLY[@]}"'
     )
-    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["slot1", "slot2"]
 
 

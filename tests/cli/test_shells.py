@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -56,7 +57,8 @@ def place(tmp_path_factory):
     """Make a folder with files and a `topo` of this checkout, which is on the PATH there."""
     folder = tmp_path_factory.mktemp("shell")
     program = folder / "topo"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={CHECKOUT} exec {sys.executable} -m topo "$@"\n')
+    checkout, python = quote(str(CHECKOUT)), quote(sys.executable)
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={checkout} exec {python} -m topo "$@"\n')
     program.chmod(0o755)
     (folder / "folder").mkdir()
     for name in ("my box.yaml", "folder/inside.yaml", "other.txt"):
