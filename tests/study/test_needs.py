@@ -18,7 +18,7 @@ from topo.study.needs import Checkpointing, Feeding, Moved
 from topo.study.question import ask_need
 from topo.study.timeline import simulate
 from topo.study.upgrade import upgrades
-from topo.topology.build import build
+from topo.topology.build import build, loads
 from topo.views.needs import need_sentence
 
 GB = 1e9
@@ -437,3 +437,22 @@ def test_another_storage_is_a_change_where_no_workload_of_the_file_is_asked(ques
     times = {upgrade.parts[0].kind: upgrade.outcome.time for upgrade in ranking.ranked}
     # `storage` is one device: who asks about that alone has no more of another
     assert ranking.now.time == pytest.approx(faster * times["another-storage"])
+
+
+@pytest.mark.parametrize("asks", ["needs", "checkpoint"])
+def test_a_machine_without_gpus_is_told_how_to_say_what_stands_behind_its_ram(asks):
+    model = {"needs": "unet3d", "checkpoint": "llama3-8b"}[asks]
+    text = (
+        f"{PARTS}\ndevices: {{storage: target, nic0: card, cpu0: socket, ram0: dram}}"
+    )
+    text += """
+links:
+  - storage -- nic0: infiniband ndr
+  - nic0 -- cpu0: pcie 5 x16
+  - ram0 -- cpu0: memory-bus
+"""
+    with pytest.raises(DescriptionError, match="tiny has none") as refused:
+        ask_need(loads(text), model, asks=asks)
+    words = refused.value.findings[0].help.partition("`")[2].rstrip("`")
+    asked = loads(f"{text}workloads: {{asked: {words}}}")
+    assert compare(asked, workload="asked")["odirect"].met is not None

@@ -252,5 +252,5 @@ def test_data_paths_that_come_out_alike_are_named_once():
     assert meeting is not None
     assert [names for names, _ in meeting.alike] == [("direct", "odirect-pinned"), ("legacy",)]
     words = at_once_sentence(meeting)
-    assert words.startswith("Run together, by direct and odirect-pinned, load is done at 6.4 s")
+    assert words.startswith("Run together, by direct or odirect-pinned, load is done at 6.4 s")
     assert words.endswith("checkpoint at 2.8 s, sharing the RAM buses.")

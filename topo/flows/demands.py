@@ -98,7 +98,7 @@ def demands_of(
     topology = router.topology
     if workload.collective:
         return (_collective_demand(router, workload, path, basis),)
-    pairs = _pairs(router, workload)
+    pairs = pairs_of(router, workload)
     total = sum(topology.class_size(endpoint) for _, endpoint, _ in pairs)
     stated = math.inf if workload.limit is None else workload.limit
     own_limit, in_all = (stated, math.inf) if total == 1 else (math.inf, stated)
@@ -152,10 +152,10 @@ def ways_of(router: Router, workload: Workload) -> int:
 
     What GPUs do together is one demand, whose ways are not counted here.
     """
-    return 0 if workload.collective else router.ways(_pairs(router, workload))
+    return 0 if workload.collective else router.ways(pairs_of(router, workload))
 
 
-def _pairs(router: Router, workload: Workload) -> list[End]:
+def pairs_of(router: Router, workload: Workload) -> list[End]:
     """Return the ends of each demand; in a folded topology one for all that are alike."""
     topology = router.topology
     if topology.folding is not None:

@@ -94,8 +94,11 @@ def bottleneck(
     path, notes = usable(topology, workload, by, stated=via)
     comparison = comparisons[path.name]
     rungs: tuple[Rung, ...] = ()
-    end: LadderEnd | Refused = Refused(topology, path)
-    if path.matrix is not None:
+    end: LadderEnd | Refused
+    if path.matrix is None:
+        insights = comparison.workloads[0].insights
+        end = next(fact for fact in insights if isinstance(fact, Refused))
+    else:
         rungs, end = ladder_of(path.matrix, sized=workload.sized)
     # no range of times is shown, so a workload's own efficiency is no matter
     findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]

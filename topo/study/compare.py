@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeVar
 from topo.datapaths.registry import count, data_path, data_paths
 from topo.description.description import Basis, DataPath, Workload
 from topo.errors import Finding, UnboundedError
-from topo.flows.demands import Demand, at_basis, demands_of, use_matrix
+from topo.flows.demands import Demand, at_basis, demands_of, pairs_of, use_matrix
 from topo.phrases import listed
 from topo.routes.route import Policy, Reason, Verdict, links_range, merged
 from topo.routes.router import Router
@@ -324,7 +324,7 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
     solved = [path for path in result.paths if path.rate is not None]
     for path in result.paths:
         if path.rate is None:
-            yield Refused(topology, path)
+            yield Refused(topology, path, _fallback(router, result.workload, path))
         elif path.verdict == "unknown":
             yield NotKnown(topology, path)
     yield from (NeedMet(path) for path in solved if path.met is not None)
@@ -352,6 +352,26 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
         facts = (*_idle_links(path), *_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
         unlimited.update(facts)  # several paths can meet the same: it is a fact once
+
+
+def _fallback(router: Router, workload: Workload, path: PathAnswer) -> str:
+    """Return the first data path that a refused one falls back to and that is not refused as well.
+
+    Hops of a collective fall back by themselves.
+    """
+    if workload.collective:
+        return ""
+    refused = next(route.endpoint for route in path.routes if route.verdict == "refused")
+    far, endpoint, direction = next(e for e in pairs_of(router, workload) if e[1] == refused)
+    tried, name = {path.name}, path.data_path.falls_back_to
+    while name and name not in tried:
+        tried.add(name)
+        fallback = data_path(router.topology.description, name)
+        route = router.route(fallback, far, endpoint, direction, target=workload.target)
+        if route.verdict != "refused":
+            return name
+        name = fallback.falls_back_to
+    return ""
 
 
 def _idle_links(path: PathAnswer) -> Iterator[IdleLinks]:

@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A path is refused on a machine, for the reasons of its answer."""
+    """A path is refused on a machine, for the reasons of its answer.
+
+    `fallback` is the first data path in turn that it falls back to and that is not refused as well,
+    empty for none.
+    """
 
     topology: Topology
     path: PathAnswer
+    fallback: str
 
 
 @dataclass(frozen=True, slots=True)

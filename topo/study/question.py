@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from topo.catalogue.kinds import CARDS, STORAGE, Kind
 from topo.description.description import (
     END_OF_KIND,
     ROOTED,
-    Asks,
     Collective,
     DataPath,
     ModelNeed,
@@ -198,7 +197,12 @@ def ask(topology: Topology, source: str, target: str, *, size: float | None = No
 
 
 def ask_need(
-    topology: Topology, model: str, source: str = "", target: str = "", *, asks: Asks = "needs"
+    topology: Topology,
+    model: str,
+    source: str = "",
+    target: str = "",
+    *,
+    asks: Literal["needs", "checkpoint"] = "needs",
 ) -> Workload:
     """Return the workload of GPUs and what a model asks for, a name of the catalogue or the file.
 
@@ -233,6 +237,15 @@ def ask_need(
         advice = f"known are {listed(useful)}"
         raise DescriptionError(Finding("need-unknown", f"nobody says {what}", help=advice))
     need = ModelNeed(asks, known[model])
+    computes, accelerators = {
+        "needs": (f"{model} computes on GPUs", "8x h100 each, from: storage, to: ram"),
+        "checkpoint": ("GPUs write the checkpoint", "1024, from: ram, to: storage"),
+    }[asks]
+    workload_of_ram = f"`{{{asks}: {model}, accelerators: {accelerators}}}`"
+    advice = f"a workload of the file says what stands behind RAM: {workload_of_ram}"
+    if not topology.of_kind("gpu") and not (source and target):
+        message = f"{computes}, and {topology.name} has none"
+        raise DescriptionError(Finding("accelerators", message, help=advice))
     workload = ask(topology, source, target, size=size_of(need))
     if asks == "checkpoint":
         need = replace(need, mttf=needs()["accelerator"].figures["mttf"])
@@ -246,9 +259,7 @@ def ask_need(
         if (leaves or asks == "needs") and topology[name].kind != "gpu"
     ]
     if strange:
-        computes = "GPUs write the checkpoint" if leaves else f"{model} computes on GPUs"
         message = f"{computes}, and {strange[0]} is none"
-        advice = "a workload of the file says what stands behind RAM: `accelerators: 8x h100 each`"
         raise DescriptionError(Finding("accelerators", message, help=advice))
     return replace(workload, name=model, need=need)
 

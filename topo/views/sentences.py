@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
@@ -122,15 +122,9 @@ def _refused(fact: insights.Refused) -> str:
     taken_instead = dict.fromkeys(reason.instead for reason in reasons)
     if all(taken_instead):
         return f"{path.name} becomes {listed(taken_instead, most=_MOST)}: {why}."
-    fallback = path.data_path.falls_back_to
-    gpus = (fact.topology[route.endpoint].part for route in path.routes)
-    if fallback == "compat" and any(gpu.facts.get("maker") == "amd" for gpu in gpus):
-        fallback = ""  # cuFile's, which does not take them
-    if any(reason.code == "other-server" for reason in reasons):
-        fallback = ""  # which is as far
-    ending = f"; it falls back to {fallback}" if fallback else ""
+    ending = f"; it falls back to {fact.fallback}" if fact.fallback else ""
     settings = {fact.topology.settings_of(route.endpoint).compat_mode for route in path.routes}
-    if fallback == "compat" and settings == {"off"}:
+    if fact.fallback == "compat" and settings == {"off"}:
         ending = "; with its compatibility mode off cuFile returns an error"
     return f"{path.name} is refused: {why}{ending}."
 
@@ -436,23 +430,23 @@ def broken_expectations(judgements: Iterable[Judgement]) -> tuple[Finding, ...]:
 def at_once_sentence(together: AtOnce) -> str:
     """Return who is done when, and which data path is first."""
     (name, best), *slower = together.ranked
-    done = _done(best)
     if not slower:
-        return f"Run together by {name}, {done}."
+        by, done = _done([best])
+        return f"Run together{by and f' {by},'} {done}."
     # a bound proves that a path loses, and never that one wins
     same = together.result == "same"
     unproven = bool(together.at_most) if same else best.at_most
     start = "Run together, " + "by the known capacities alone " * unproven
-    if same:
-        names = listed((name for name, _ in together.runs), most=_MOST)
-        return f"{start}{names} are done at the same time: {done}."
-    (best_names, _), *others = together.alike
-    by = f"{name} wins: " if together.result == "wins" else f"by {listed(best_names)}, "
-    slower_words = (
-        f"by {listed(names)}, {_done(simulation)}{_stopped_together(simulation)}"
-        for names, simulation in others
-    )
-    return "; ".join((f"{start}{by}{done}", *slower_words)) + "."
+    of_groups = [
+        _done([run for by, run in together.runs if by in names]) for names, _ in together.alike
+    ]
+    (by, done), *later = of_groups
+    if by:
+        by = f"{name} wins: " if together.result == "wins" else f"{by}{' alike' * same}, "
+    words = [start + by + done]
+    for (by, done), (_, simulation) in zip(later, together.alike[1:], strict=True):
+        words.append(f"{by and f'{by}, '}{done}{_stopped_together(simulation)}")
+    return "; ".join(words) + "."
 
 
 def _stopped_together(simulation: Simulation) -> str:
@@ -462,11 +456,21 @@ def _stopped_together(simulation: Simulation) -> str:
     return f", limited by {classes_of(simulation.bound)}" if simulation.bound else ""
 
 
-def _done(simulation: Simulation) -> str:
-    first, *later = [run for run in simulation.runs if not run.goes_on]
-    words = [f"{first.workload.name} is done {done_words(first.finish, at_most=first.at_most)}"]
-    words += [f"{run.workload.name} {done_words(run.finish, at_most=run.at_most)}" for run in later]
-    return listed(words, most=6)
+def _done(simulations: Sequence[Simulation]) -> tuple[str, str]:
+    """Return the data paths of runs that come out alike, and when each workload is done.
+
+    Where not all workloads go by the same ones, each says its own.
+    """
+    runs = list(zip(*(simulation.runs for simulation in simulations), strict=True))
+    data_paths = [tuple(dict.fromkeys(run.data_path for run in of_one)) for of_one in runs]
+    same = len(set(data_paths)) == 1
+    words: list[str] = []
+    for (run, *_), names in zip(runs, data_paths, strict=True):
+        if not run.goes_on:
+            by = "" if same else f" (by {listed(names, 'or')})"
+            done = done_words(run.finish, at_most=run.at_most)
+            words.append(f"{run.workload.name}{by} {'' if words else 'is done '}{done}")
+    return "" if not same else f"by {listed(data_paths[0], 'or')}", listed(words, most=6)
 
 
 def done_words(seconds: float, *, at_most: bool) -> str:

@@ -151,11 +151,13 @@ def comparison_page(comparison: Comparison, meeting: AtOnce | None = None) -> It
     yield Heading(title_of(comparison.topology))
     for answer in comparison.workloads:
         yield Heading(f"{answer.workload.name}: {workload_sentence(answer.workload)}")
-        # As many tables as are needed, about as many paths in each.
-        tables = max(-(-len(answer.paths) // _ABREAST), 1)
-        size = -(-len(answer.paths) // tables)
-        for start in range(0, len(answer.paths), size):
-            paths = answer.paths[start : start + size]
+        # As many tables as are needed, about as many paths in each; of what is refused there is
+        # nothing to say but why.
+        possible = [path for path in answer.paths if path.rate is not None] or answer.paths
+        tables = max(-(-len(possible) // _ABREAST), 1)
+        size = -(-len(possible) // tables)
+        for start in range(0, len(possible), size):
+            paths = possible[start : start + size]
             columns = [_column(path, answer, comparison.basis) for path in paths]
             rows: list[Row] = [("verdict", *(verdict_cell(path.verdict) for path in paths))]
             rate = "algbw" if answer.workload.collective else "rate"
