@@ -24,7 +24,7 @@ from topo.flows.demands import (
 )
 from topo.flows.ends import ends_of
 from topo.graph import components
-from topo.phrases import listed
+from topo.phrases import listed, ranges
 from topo.records import dataclass
 from topo.routes.route import Reason, Route, hops_range, links_range, merged
 from topo.routes.usage import alone, joint_use, total_use
@@ -341,7 +341,8 @@ def unknown_capacity(rates: str, unknowns: Sequence[str]) -> tuple[Finding, ...]
     """Return the finding that `rates` are at most, where there are unknown capacities."""
     if not unknowns:
         return ()
-    message = f"{rates} are at most: the capacity of {listed(unknowns, most=_MOST)} is unknown"
+    names = listed(ranges(unknowns), most=_MOST)
+    message = f"{rates} are at most: the capacity of {names} is unknown"
     return (Finding("unknown-capacity", message, severity="warning"),)
 
 

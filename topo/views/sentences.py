@@ -400,7 +400,7 @@ def _two_rates(fact: answers.TwoRates) -> str:
 
 
 def _unknown(path: answers.PathAnswer) -> str:
-    return f"the capacity of {listed(path.unknowns, most=_MOST)} is unknown"
+    return f"the capacity of {listed(ranges(path.unknowns), most=_MOST)} is unknown"
 
 
 @sentence.register

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from topo.datapaths.registry import count
 from topo.description.description import BASES, Basis
-from topo.phrases import and_more, ranges, shortened
+from topo.phrases import and_more, listed, ranges, shortened
 from topo.study.insights import CoresBusy, NeedMet, ThroughRam
 from topo.units import format_duration, format_rate, format_ratio, format_size
 from topo.views.prices import price_sentences
@@ -69,12 +69,13 @@ _NONE: Final = "-"
 _UNMEASURED: Final = "nothing measured"
 _MOST_OVERRIDES: Final = 20  # in a command to copy
 _MOST_NAMES: Final = 8  # ranges of what binds, of one class
+_MOST_UNKNOWN: Final = 3  # names in a table before "and 2 more"
 _ABREAST: Final = 4  # data paths side by side that 100 characters hold
 _BASIS_NOTES: Final[Mapping[Basis, str]] = {
     "theoretical": "Rates are theoretical: formula or datasheet, encoding taken off, protocol "
     "overhead not. --at achievable and --at measured take the other figures.",
     "achievable": "Rates are achievable: theoretical figures times the efficiency of medium or "
-    "part.",
+    "part, which is what was seen of others: a machine can be a little above.",
     "measured": "Rates are measured where somebody measured, else achievable, else theoretical.",
 }
 
@@ -237,6 +238,7 @@ def _column(path: PathAnswer, answer: WorkloadAnswer, basis: Basis) -> dict[str,
             times and "at least " * path.at_most + times
         )
     column["limited by"] = limits_text(path)
+    column["not known"] = listed(ranges(path.unknowns), most=_MOST_UNKNOWN)
     column["cores busy copying"] = ""
     if cores is not None:
         kind = cores.source.partition(":")[0]
