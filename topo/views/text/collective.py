@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 
+_FIGURES: Final = (right("algbw"), right("busbw"), right("time"))
 _OF_HOPS: Final = (FallenBack, NotByNccl, OkSlower)
 _MOST_RINGS: Final = 8
 _MOST_HOPS: Final = 6  # ranges of them, of one class
@@ -74,6 +76,15 @@ def _best(answer: WorkloadAnswer) -> PathAnswer | None:
     return max(solved, key=lambda path: (path.rate or 0.0, not path.at_most), default=None)
 
 
+def _figures(path: PathAnswer) -> Row:
+    """Return algbw, busbw and time; "at most" stands on a line of its own, to be narrow."""
+    rate, bus_rate, time = (
+        re.sub("^(at most|at least) ", r"\1\n", words)
+        for words in (rate_words(path), bus_rate_words(path), time_words(path))
+    )
+    return rate, Cell(bus_rate), time
+
+
 # --- all collectives ------------------------------------------------------------------------------
 
 
@@ -95,9 +106,7 @@ def _all_of_them(comparison: Comparison) -> Iterator[Block]:
             (
                 name,
                 *(() if by_path else (path.name,)),
-                rate_words(path),
-                Cell(bus_rate_words(path)),
-                time_words(path),
+                *_figures(path),
                 format_rate(answer.bound.bus_rate) if answer.bound else "",
                 limit_words(path),
             )
@@ -106,9 +115,7 @@ def _all_of_them(comparison: Comparison) -> Iterator[Block]:
         (
             "",
             *(() if by_path else ("data path",)),
-            right("algbw"),
-            right("busbw"),
-            right("time"),
+            *_FIGURES,
             right("bound of busbw"),
             wide("limited by"),
         ),
@@ -128,11 +135,9 @@ def _at_length(comparison: Comparison) -> Iterator[Block]:
     yield Heading(workload_sentence(answer.workload))
     rows: list[Row] = []
     for path in answer.paths:
-        figures = (rate_words(path), Cell(bus_rate_words(path)), time_words(path))
         limits = "" if path.rate is None else limit_words(path)
-        rows.append((path.name, verdict_cell(path.verdict), *figures, limits))
-    columns = (right("algbw"), right("busbw"), right("time"), wide("limited by"))
-    yield table(("data path", "verdict", *columns), rows)
+        rows.append((path.name, verdict_cell(path.verdict), *_figures(path), limits))
+    yield table(("data path", "verdict", *_FIGURES, wide("limited by")), rows)
     if (best := _best(answer)) is not None:
         yield from _rings(comparison.topology, best)
     if answer.insights:

@@ -214,21 +214,7 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         yield Text("No server here has a network card or a drive that a GPU could use.")
         return
     yield Heading("The other way round")
-    yield table(
-        ("device", "for", wide("GPUs")),
-        (
-            (
-                _with_rdma(
-                    shortened(device for device, _ in alike),
-                    affinities.topology[alike[0][0]].rdma,
-                ),
-                _PURPOSES[purpose],
-                shortened(gpu for _, gpus in alike for gpu in gpus) or "no GPU's first choice",
-            )
-            for purpose, devices in affinities.users.items()
-            for alike in grouped(devices.items(), partial(_user_inside, affinities)).values()
-        ),
-    )
+    yield table(("device", "for", wide("GPUs")), _users(affinities))
     used = {choice.nearness.label for gpu in affinities.gpus for choice in gpu.choices}
     lines = [f"{name:<4} = {meaning}" for name, meaning in _CLASSES.items() if name in used]
     yield Lines("\n".join(lines) or _DISTANCE)
@@ -237,10 +223,28 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         yield Text(_LINKS_ONLY, dim=True)
     yield Text(
         "Of equally near cards those with RDMA go first, then the faster. Equally good ones are "
-        "shared out evenly among the GPUs; any under `as good` does as well. Where a GPU has "
-        "several, the rate is that of each.",
+        "shared out evenly among the GPUs, one after another, so that a few of them have several; "
+        "any under `as good` does as well. Where a GPU has several, the rate is that of each.",
         dim=True,
     )
+
+
+def _users(affinities: Affinities) -> Iterator[Row]:
+    """Yield the cards and drives with the GPUs that use them, those of the same ones in a row."""
+    devices_by_use: dict[tuple[str, str], list[str]] = {}
+    rdma_of: dict[str, str] = {}
+    for purpose, users in affinities.users.items():
+        for alike in grouped(users.items(), partial(_user_inside, affinities)).values():
+            devices = shortened(device for device, _ in alike)
+            gpus = shortened(gpu for _, gpus in alike for gpu in gpus) or "no GPU's first choice"
+            devices_by_use.setdefault((gpus, _PURPOSES[purpose]), []).append(devices)
+            rdma_of[devices] = ", ".join(affinities.topology[alike[0][0]].rdma)
+    purposes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (gpus, purpose), names in devices_by_use.items():
+        purposes.setdefault((gpus, tuple(names)), []).append(purpose)
+    for (gpus, names), uses in purposes.items():
+        rdma = shortened(filter(None, map(rdma_of.__getitem__, names)))
+        yield shortened(names) + (rdma and f" ({rdma})"), ", ".join(uses), gpus
 
 
 def _inside(name: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -277,10 +281,6 @@ def _user_inside(affinities: Affinities, entry: tuple[str, tuple[str, ...]]) -> 
         affinities.topology[device].rdma,
         _inside(device, gpus),
     )
-
-
-def _with_rdma(device: str, rdma: Sequence[str]) -> str:
-    return f"{device} ({', '.join(rdma)})" if rdma else device
 
 
 def _nearness(nearness: Nearness) -> str:
