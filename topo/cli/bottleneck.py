@@ -43,10 +43,9 @@ def command(
     from topo.study.bottleneck import bottleneck
     from topo.study.prices import explain
 
-    if len(question.via) > 1:
-        raise click.UsageError("bottleneck asks about one data path: give one --via.")
+    via = question.one_via()
     topology = machine.load()
-    arguments = {**question.about(topology), "via": "".join(question.via)}
+    arguments = {**question.about(topology), "via": via}
     study = bottleneck(topology, **arguments, **how.arguments(topology))
     matrix = study.answer.matrix
     findings = (*topology.findings, *study.findings)

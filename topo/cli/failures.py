@@ -45,15 +45,14 @@ def command(
     One at a time, or two with --pairs: the rate that is left, and who has no way any more, the
     worst first. What is alike is asked about once.
     """
-    if len(question.via) > 1:
-        raise click.UsageError("failures are about one data path: give one --via.")
+    via = question.one_via()
     from topo.study.failures import failures
     from topo.study.question import asked_workloads
 
     topology = machine.load()
-    asked = question.arguments()
-    via = "".join(asked.pop("via"))
-    workload = asked_workloads(topology, asked.pop("workload"), **asked)[0]
+    workload = asked_workloads(
+        topology, question.workload, question.source, question.target, **question.model
+    )[0]
     with verb.progress("failures") as progress:
         result = failures(
             topology,

@@ -60,8 +60,7 @@ def command(
     that of `topo compare` with the same --set. It asks about the file's first workload by its own
     data path or the best that is not refused, unless it is told otherwise.
     """
-    if len(question.via) > 1:
-        raise click.UsageError("upgrade asks about one data path in use: give one --via.")
+    via = question.one_via()
     if together and (question.workload or question.by_ends or question.model):
         raise click.UsageError("--together asks about all of the file's workloads.")
     from topo.study.candidates import KINDS
@@ -85,7 +84,7 @@ def command(
     with verb.progress("asking") as progress:
         ranking = upgrades(
             topology,
-            **{**question.arguments(), "via": "".join(question.via)},
+            **{**question.arguments(), "via": via},
             together=together,
             combine=combine,
             costs=costs_by_kind,

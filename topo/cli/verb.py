@@ -137,6 +137,13 @@ class Question:
         """Whether it is about any bytes between two ends."""
         return bool(self.source or self.target) and not self.model
 
+    def one_via(self) -> str:
+        """Return the data path of a verb that asks about one, empty where nobody names it."""
+        if len(self.via) > 1:
+            name = click.get_current_context().info_name
+            raise click.UsageError(f"{name} asks about one data path: give one --via.")
+        return "".join(self.via)
+
     def arguments(self) -> dict[str, Any]:
         """Return the question as those functions take it that ask of more than one machine."""
         named = {name: getattr(self, name) for name in ("workload", "via", "source", "target")}

@@ -83,7 +83,6 @@ _HOLDS: Final[Mapping[str, str]] = {
     "caps": "`yes`, `no`, or caps: `{posted: 22 GB/s, non-posted: 10 GB/s per flow}`",
     "cap": "a rate: `22 GB/s`, `10 GB/s per flow`",
     "range": "two values: `60-75 %`, `8-15 GB/s`",
-    "need-name": "the name of a need: `unet3d`, `llama3-70b`",
     "tokens": "a count: `128000`, `128Ki`, `1M`",
     "accelerators": "a count, or what they are: `16384`, `h100`, `5x h100 each`",
     "work-size": "a size: `640 GB`, `80 GB each`",
@@ -100,6 +99,7 @@ _HOLDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("links", "measured", "expect"), "a list"),
     "sweep": "axes by name, each with its values",
 }
+_OF_MODELS: Final = {"needs": "unet3d", "checkpoint": "llama3-405b", "kv-cache": "llama3-70b"}
 _ALSO: Final = {"word-list": ", or a list", "routing": ", or a list in order"}
 _STEP: Final = "durations by accelerator: `{h100: 0.323 s}`"
 
@@ -107,6 +107,8 @@ _STEP: Final = "durations by accelerator: `{h100: 0.323 s}`"
 def _of_rows(place: str, keys: Keys) -> Iterator[KeyUse]:
     for row in keys.values():
         holds = _words(row.words, row.meaning) or _HOLDS.get(row.holds, "a name")
+        if row.holds == "need-name":
+            holds = f"the name of a need: `{_OF_MODELS[row.name]}`"
         yield KeyUse(row.name, place, row.meaning, holds + _ALSO.get(row.holds, ""))
 
 

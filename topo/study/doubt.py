@@ -226,7 +226,9 @@ def doubt_of(
         if progress is not None:
             progress(done, len(asked))
         answers.append(_doubted(comparison, answer, path))
-    return Doubt(comparison.topology, comparison.basis, tuple(answers), comparison.findings)
+    # no range of times by a workload's own efficiency is shown
+    findings = [finding for finding in comparison.findings if finding.code != "efficiency-ignored"]
+    return Doubt(comparison.topology, comparison.basis, tuple(answers), tuple(findings))
 
 
 def _doubted(comparison: Comparison, asked: WorkloadAnswer, path: PathAnswer) -> PathDoubt:
