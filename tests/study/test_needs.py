@@ -442,9 +442,7 @@ def test_another_storage_is_a_change_where_no_workload_of_the_file_is_asked(ques
 @pytest.mark.parametrize("asks", ["needs", "checkpoint"])
 def test_a_machine_without_gpus_is_told_how_to_say_what_stands_behind_its_ram(asks):
     model = {"needs": "unet3d", "checkpoint": "llama3-8b"}[asks]
-    text = (
-        f"{PARTS}\ndevices: {{storage: target, nic0: card, cpu0: socket, ram0: dram}}"
-    )
+    text = f"{PARTS}\ndevices: {{storage: target, nic0: card, cpu0: socket, ram0: dram}}"
     text += """
 links:
   - storage -- nic0: infiniband ndr
