@@ -14,6 +14,7 @@ from topo.routes.route import Policy
 from topo.study.compare import compare
 from topo.study.designs import RATES, Designs
 from topo.study.front import sweep, swept
+from topo.study.question import ask_need
 from topo.study.sweep import MOST_DESIGNS, QUESTIONS, axis_of, planned, split_values
 from topo.study.variants import Outcome, Question
 from topo.topology.topology import Topology
@@ -604,3 +605,17 @@ def test_a_fingerprint_is_of_the_whole_question():
     ]
     assert same not in {each.fingerprint for each in others}
     assert len({each.fingerprint for each in others}) == len(others)
+
+
+def test_what_a_model_needs_ranks_by_what_all_could_have():
+    vary = {"slot1.part": ["connectx-7-dual-port", "connectx-8-dual-port"]}
+    vary |= {"ram.channels": ["4", "8"], "via": ["legacy", "direct"]}
+    sweep = plan(shipped("dgx-h100"), vary, needs="unet3d")
+    outcomes = answered(sweep)
+    for number, outcome in outcomes.items():
+        machine = sweep.topology.replace(sweep.changes_of(sweep.design(number)))
+        asked = ask_need(machine, "unet3d")
+        feeding = compare(machine, workload=asked, via=[outcome.via])[outcome.via].met
+        assert outcome.would_feed == feeding.room
+        assert outcome.rate == pytest.approx(feeding.supply)
+    assert len({outcome.would_feed for outcome in outcomes.values()}) > 1

@@ -62,7 +62,7 @@ def test_json_lines_and_csv_hold_the_same(tmp_path):
     rows = list(csv.DictReader(io.StringIO(filled(sweep, tmp_path / "rows.csv").decode())))
     columns = [
         *("sweep", "design", "ram.bus", "workload", "via", "verdict", "rate_bytes_per_s", "time_s"),
-        *("at_most", "limited_by", "cost", "reason", "certified"),
+        *("would_feed", "at_most", "limited_by", "cost", "reason", "certified"),
     ]
     assert list(rows[0]) == columns
     assert set(lines[0]) == set(columns)

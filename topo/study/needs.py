@@ -217,12 +217,10 @@ def feeding(
     share = utilisation.value or 1.0
     each = accelerators_at(need)
     asked = [rate_of_one(topology, need, demand.endpoint) for demand in matrix.demands]
-    known = [figure.value for figure in asked if figure.value is not None]
     limits = [worker_limit(topology, demand.route, matrix.basis) for demand in matrix.demands]
     allocation = solve(replace(matrix.system, limits=tuple(limits)))
     supply = matrix.total(allocation.rates)
     full = dict.fromkeys(stop for stops in allocation.stops for stop in stops)
-    alike = len(known) == len(asked) and len(set(known)) == 1
     return Feeding(
         model=need.model.name,
         utilisation=utilisation,
@@ -231,8 +229,21 @@ def feeding(
         supply=supply,
         bound=tuple(matrix.resources[place] for place in full),
         unknowns=matrix.unknowns(allocation.loads),
-        room=math.floor(supply / (known[0] * share) * (1 + TIE)) if alike else None,
+        room=fed_by(supply, need_of_one(topology, need, matrix.demands)),
     )
+
+
+def need_of_one(topology: Topology, need: ModelNeed, demands: Iterable[Demand]) -> float | None:
+    """Return bytes/s that feed one accelerator; `None` where not each is known to ask the same."""
+    utilisation = need.model.figures.get("utilisation", _ALWAYS)
+    rates = {rate_of_one(topology, need, demand.endpoint).value for demand in demands}
+    rate = rates.pop() if len(rates) == 1 else None
+    return None if rate is None else rate * (utilisation.value or 1.0)
+
+
+def fed_by(supply: float, of_one: float | None) -> int | None:
+    """Return how many accelerators are fed that need so much each; `None` where that is unknown."""
+    return None if of_one is None else math.floor(supply / of_one * (1 + TIE))
 
 
 def _kinds(

@@ -26,6 +26,7 @@ from topo.study.answer import (
 )
 from topo.study.answers import OwnLimit, PathAnswer
 from topo.study.compare import usable
+from topo.study.needs import fed_by, need_of_one
 from topo.study.question import asked_workloads
 
 if TYPE_CHECKING:
@@ -76,7 +77,11 @@ class Outcome:
     verdict
         That of the data path; ``illegal`` where no such machine can be, or nothing can be said.
     rate, time
-        Bytes/s of the whole and seconds until the last byte; `None` where there is none.
+        Bytes/s of the whole and seconds until the last byte; `None` where there is none. Of what a
+        model needs without end, bytes/s that all accelerators could have.
+    would_feed
+        How many accelerators like these that rate feeds; `None` where nothing is asked for them,
+        or not the same for each.
     at_most
         Whether an unknown capacity lies on the way, so that the rate is an upper bound.
     limited_by
@@ -94,6 +99,7 @@ class Outcome:
     verdict: Standing
     rate: float | None = None
     time: float | None = None
+    would_feed: int | None = None
     at_most: bool = False
     limited_by: str = ""
     cost: float | None = None
@@ -103,11 +109,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A question laid on a variant: the verdict, and the use matrix to solve, `None` if refused."""
+    """A question laid on a variant: the verdict, and the use matrix to solve, `None` if refused.
+
+    `of_one` are the bytes/s that feed one accelerator, where each asks for the same.
+    """
 
     workload: Workload
     answer: PathAnswer
     matrix: UseMatrix | None
+    of_one: float | None = None
 
 
 def asked_workload(topology: Topology, question: Question) -> Workload:
@@ -139,13 +149,18 @@ def lay(topology: Topology, question: Question) -> Laid:
     workload = asked_workload(topology, question)
     router = Router(topology.telling_apart((workload,)), question.policy)
     matrices: dict[str, UseMatrix | None] = {}
+    need = workload.need if not workload.sized else None
+    # what is needed without end is told by what all could have
+    without_end = replace(workload, need=None) if need else workload
 
     def by(path: DataPath) -> PathAnswer:
-        answer, matrices[path.name] = laid(router, workload, path, basis=question.at)
+        answer, matrices[path.name] = laid(router, without_end, path, basis=question.at)
         return answer
 
     answer, _ = usable(router.topology, workload, by, stated=question.via)
-    return Laid(workload, answer, matrices[answer.name])
+    matrix = matrices[answer.name]
+    of_one = need_of_one(router.topology, need, matrix.demands) if need and matrix else None
+    return Laid(workload, answer, matrix, of_one)
 
 
 def outcome_of(topology: Topology, question: Question, *, priced: Iterable[str] = ()) -> Outcome:
@@ -208,6 +223,7 @@ def solved_outcome(question: Laid, run: Solved | None, cost: float | None) -> Ou
         outcome,
         rate=whole.rate,
         time=whole.time,
+        would_feed=fed_by(whole.rate, question.of_one),
         at_most=bool(matrix.unknowns(run.peaks)),
         limited_by=", ".join(dict.fromkeys(names)),
         certified=whole.certified,

@@ -235,6 +235,7 @@ class _Csv:
         values = next(csv.reader([line], strict=True))
         row: dict[str, Any] = dict(zip(self._columns, values, strict=True))
         row["design"] = int(row["design"])
+        row["would_feed"] = int(row["would_feed"]) if row["would_feed"] else None
         for name in ("rate_bytes_per_s", "time_s", "cost"):
             row[name] = float(row[name]) if row[name] else None
         for name in ("at_most", "certified"):
@@ -273,7 +274,8 @@ def write_parquet(sweep: Sweep, path: str, known: Mapping[int, Outcome]) -> None
     import pyarrow
     from pyarrow import parquet
 
-    types = {"design": pyarrow.int64(), "at_most": pyarrow.bool_(), "certified": pyarrow.bool_()}
+    types = dict.fromkeys(("design", "would_feed"), pyarrow.int64())
+    types |= dict.fromkeys(("at_most", "certified"), pyarrow.bool_())
     types |= dict.fromkeys(("rate_bytes_per_s", "time_s", "cost"), pyarrow.float64())
     columns = columns_of(sweep)
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in columns])

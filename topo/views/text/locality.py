@@ -239,12 +239,12 @@ def _users(affinities: Affinities) -> Iterator[Row]:
             gpus = shortened(gpu for _, gpus in alike for gpu in gpus) or "no GPU's first choice"
             devices_by_use.setdefault((gpus, _PURPOSES[purpose]), []).append(devices)
             rdma_of[devices] = ", ".join(affinities.topology[alike[0][0]].rdma)
-    purposes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (gpus, purpose), names in devices_by_use.items():
-        purposes.setdefault((gpus, tuple(names)), []).append(purpose)
-    for (gpus, names), uses in purposes.items():
-        rdma = shortened(filter(None, map(rdma_of.__getitem__, names)))
-        yield shortened(names) + (rdma and f" ({rdma})"), ", ".join(uses), gpus
+    uses_by_devices: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (gpus, use), names in devices_by_use.items():
+        uses_by_devices.setdefault((gpus, tuple(names)), []).append(use)
+    for (gpus, all_names), uses in uses_by_devices.items():
+        rdma = shortened(filter(None, map(rdma_of.__getitem__, all_names)))
+        yield shortened(all_names) + (rdma and f" ({rdma})"), ", ".join(uses), gpus
 
 
 def _inside(name: str, names: Iterable[str]) -> tuple[str, ...]:

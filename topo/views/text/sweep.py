@@ -28,6 +28,7 @@ from topo.views.text.page import (
 if TYPE_CHECKING:
     from topo.study.front import Placed, Swept
     from topo.study.sweep import Sweep
+    from topo.study.variants import Outcome
 
 
 _MOST_REASONS: Final = 8
@@ -94,7 +95,8 @@ def _more(count: int, most: int) -> Text:
 def _table(swept: Swept, rows: Iterable[Placed]) -> Block:
     """Return designs under columns: what each takes, what it gives, what it is."""
     taken = [right(swept.against)] if swept.against == COST else []
-    columns = (*taken, right("time"), right("rate"), right("design"), wide("with"))
+    feeds = [right("would feed")] if _feeds(swept) else []
+    columns = (*taken, right("time"), right("rate"), *feeds, right("design"), wide("with"))
     return table(
         (*columns, wide("limited by"), right("alike")),
         (_row(swept, placed) for placed in rows),
@@ -110,11 +112,23 @@ def _row(swept: Swept, placed: Placed) -> Row:
         *([cost] if swept.against == COST else []),
         Cell(f"{'at least ' * outcome.at_most}{time}"),
         f"{'at most ' * outcome.at_most}{rate}",
+        *((_fed(outcome),) if _feeds(swept) else ()),
         str(placed.number),
         design_words(swept.sweep, placed.number),
         outcome.limited_by or "-",
         f"{placed.alike:,}" if placed.alike else "",
     )
+
+
+def _feeds(swept: Swept) -> bool:
+    """Whether it is known of some design how many accelerators it would feed."""
+    return any(outcome.would_feed is not None for outcome in swept.outcomes.values())
+
+
+def _fed(outcome: Outcome) -> str:
+    if outcome.would_feed is None:
+        return "-"
+    return f"{'at most ' * outcome.at_most}{outcome.would_feed}"
 
 
 def design_words(sweep: Sweep, number: int) -> str:
