@@ -143,3 +143,27 @@ def test_a_mistake_of_a_folded_cluster_says_of_how_many() -> None:
         build_topology(description, fold_from=1)
     notes = [note for finding in caught.value.findings for note in finding.notes]
     assert "filer0 is one of 2 alike: filer0, filer1" in notes
+
+
+@pytest.mark.parametrize("changes", [{}, {"node1.nvme0.read": "1 GB/s"}])
+def test_the_nearest_of_one_server_are_those_of_all_that_are_alike(changes) -> None:
+    text = """
+topo: 1
+devices:
+  node[0-3]:  {use: dell-xe9680}
+  filer[0-1]: {part: nvme-of-target, ports: 4, read: 90 GB/s, write: 60 GB/s}
+links:
+  - filer0 -- node.slot0: infiniband ndr
+  - filer1 -- node.slot1: infiniband ndr
+workloads:
+  load:  {read: 80 GB each, from: filer, to: node.gpu, pairing: nearest}
+  local: {read: 80 GB each, from: node.nvme, to: node.gpu, pairing: nearest}
+  peers: {copy: 80 GB each, from: node.gpu, to: node.gpu, pairing: nearest}
+"""
+    description = loading.loads(text, name="cluster", overrides=changes)
+    folded, whole = (build_topology(description, fold_from=size) for size in (1, 10**9))
+    assert folded.folding is not None
+    few, every = topo.compare(folded), topo.compare(whole)
+    for name in ("load", "local", "peers"):
+        rates = [[path.rate for path in side[name].paths] for side in (few, every)]
+        assert rates[0] == pytest.approx(rates[1])

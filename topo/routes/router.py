@@ -73,7 +73,7 @@ class Router:
     def __init__(self, topology: Topology, policy: Policy | None = None) -> None:
         self.policy = checked_policy(topology, policy or Policy())
         # Only even shares are the same for all that is alike.
-        of_each = self.policy.pairing in ("nearest", "in-order")
+        of_each = self.policy.pairing == "in-order"
         if self.policy.nics == "best" or self.policy.routes == "first" or of_each:
             topology = topology.written_out("a choice of cards or routes is made for")
         self.topology = topology

@@ -173,9 +173,9 @@ def report(
                 asked = compare(
                     topology, workload=answer.workload, via=(name,), at=at, policy=policy
                 )
+                paths.append(asked[name])
             except UnboundedError:  # it has no rate that anybody knows: nothing to show
-                continue
-            paths.append(asked[name])
+                pass
             done += 1
             if progress is not None:
                 progress(done, total)

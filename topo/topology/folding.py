@@ -210,9 +210,7 @@ def folded(description: Description, whole: Cluster | None = None) -> tuple[Desc
         if workload.collective:
             raise NotFolded(f"{workload.name} goes from GPU to GPU")
         in_pairs = len(sources) == len(targets) and not set(sources) & set(targets)
-        if workload.pairing in ("nearest", "in-order") or (
-            workload.direction == "copy" and in_pairs
-        ):
+        if workload.pairing == "in-order" or (workload.direction == "copy" and in_pairs):
             raise NotFolded(f"{workload.name} pairs one by one")
     cluster = (whole.left(description) if whole else None) or cluster_of(description)
     coarse, fine = _partitions(cluster, whole)
