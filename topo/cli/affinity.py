@@ -123,6 +123,6 @@ def _put_settings(
         }
         return verb.put_document(document, findings)
     if output:
-        words = (worth_words(each) for each in told)
-        return verb.put_text("".join(f"{each}\n" for each in words if each), findings)
+        words = (worth_words(configuration) for configuration in told)
+        return verb.put_text("".join(f"{text}\n" for text in words if text), findings)
     return verb.put_text(exported.text, findings)

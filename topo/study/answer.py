@@ -86,18 +86,18 @@ def answer(
         serial = replace(path, stages="serial", workers=1)
         serial_rate, _ = _rate_at(
             topology,
-            [replace(each, route=replace(each.route, data_path=serial)) for each in demands],
+            [replace(demand, route=replace(demand.route, data_path=serial)) for demand in demands],
             basis,
             sized=workload.sized,
         )
     figures = {resource.id: resource.capacity.at(basis) for resource in matrix.resources}
     unknowns = matrix.unknowns(run.peaks)
-    others = {
-        each: _rate_at(topology, demands, each, sized=workload.sized)
-        for each in _BASES
-        if each != basis
+    by_basis = {
+        name: (rate, unknowns)
+        if name == basis
+        else _rate_at(topology, demands, name, sized=workload.sized)
+        for name in _BASES
     }
-    by_basis = {basis: (rate, unknowns), **others}
     answered = replace(
         routed,
         ram_floor=_floor(topology, routed.ram_traffic, basis),
@@ -125,8 +125,8 @@ def answer(
         bottlenecks=bottlenecks_of(matrix, allocation, whole),
         tied=_are_tied(matrix, whole),
         own_limits=own_limits_of(matrix, whole),
-        by_basis={each: by_basis[each][0] for each in _BASES},
-        at_most_by_basis={each: bool(by_basis[each][1]) for each in _BASES},
+        by_basis={name: rate for name, (rate, _) in by_basis.items()},
+        at_most_by_basis={name: bool(unknown) for name, (_, unknown) in by_basis.items()},
         serial_rate=serial_rate,
         cores=_cores(topology, routed, rate),
         matrix=matrix,
@@ -270,7 +270,7 @@ def chosen_split(
         work = ([demand.size for demand in laid], [demand.start for demand in laid])
         end = complete(system, *work).end if timed else 0.0
         ranked.append((end, -math.fsum(shared(system).rates), laid))  # the first of equals wins
-    return min(ranked, key=lambda each: (rounded(each[0]), rounded(each[1])))[2]
+    return min(ranked, key=lambda candidate: (rounded(candidate[0]), rounded(candidate[1])))[2]
 
 
 @contextmanager
@@ -321,13 +321,13 @@ def reasons_of(
     folding = topology.folding
     if folding is not None:
         reasons = tuple(
-            replace(each, about=tuple(dict.fromkeys(map(folding.shown, each.about))))
-            for each in reasons
+            replace(reason, about=tuple(dict.fromkeys(map(folding.shown, reason.about))))
+            for reason in reasons
         )
     if not any(reason.code == _WRONG_ENDS for reason in reasons):
         return reasons
     first, *_ = ends = ends_of(topology, workload)
-    far_names = {name for each in ends for name in each.far}
+    far_names = {name for pair in ends for name in pair.far}
     far = dict.fromkeys(
         name for name in (*workload.sources, *workload.targets) if name in far_names
     )

@@ -239,8 +239,8 @@ def _folded_localities(
     for unit in first:
         names = (first[unit], second.get(unit, ()))
         alike = tuple(
-            tuple(folding.representative(folding.stands_in(name)) for name in each)
-            for each in names
+            tuple(folding.representative(folding.stands_in(name)) for name in of_side)
+            for of_side in names
         )
         if alike in told:
             continue

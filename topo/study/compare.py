@@ -136,24 +136,29 @@ def compare_all(
     router = Router(topology.telling_apart(workloads), policy)
     topology = router.topology
     # What is asked of several workloads is asked of those that it can serve.
-    served = {each.name: via for each in workloads}
+    served = {workload.name: via for workload in workloads}
     left_out: list[Workload] = []
     if via and len(workloads) > 1:
         definitions = [data_path(topology.description, name) for name in via]
         joined = {
-            each.name: tuple(path.name for path in definitions if joins(topology, each, path))
-            for each in workloads
+            workload.name: tuple(
+                path.name for path in definitions if joins(topology, workload, path)
+            )
+            for workload in workloads
         }
         if any(joined.values()):
-            served, left_out = joined, [each for each in workloads if not joined[each.name]]
+            served, left_out = (
+                joined,
+                [workload for workload in workloads if not joined[workload.name]],
+            )
     answers = tuple(
-        _workload_answer(router, each, served[each.name], at)
-        for each in workloads
-        if each not in left_out
+        _workload_answer(router, workload, served[workload.name], at)
+        for workload in workloads
+        if workload not in left_out
     )
     findings = [*_findings(answers, at)]
     if left_out:
-        names = listed((each.name for each in left_out), most=_MOST)
+        names = listed((workload.name for workload in left_out), most=_MOST)
         be, join = "is" if len(left_out) == 1 else "are", "joins" if len(via) == 1 else "join"
         message = f"{names} {be} left out: {listed(via, most=_MOST)} {join} other ends"
         findings.append(Finding("workload-left-out", message, severity="note"))
@@ -193,7 +198,7 @@ def _bound(topology: Topology, result: WorkloadAnswer, basis: Basis) -> Collecti
     laid = [path.collective for path in result.paths if path.collective is not None]
     if len(result.workload.sources) == 1:  # one is left of those that failed
         return None
-    in_switch = next((each for each in laid if each.in_switch), laid[0])
+    in_switch = next((collective for collective in laid if collective.in_switch), laid[0])
     return collective_bound(topology, in_switch, basis, root=result.workload.root)
 
 
@@ -554,7 +559,7 @@ def paths(  # noqa: PLR0913  (everything after the machine is by keyword)
         joined = {end_words(topology, workload) for workload in workloads}
         if joined & _PEERS:
             joined |= _PEERS
-        any_between_servers = any(between_servers(topology, each) for each in workloads)
+        any_between_servers = any(between_servers(topology, workload) for workload in workloads)
         wanted = tuple(
             path
             for path in data_paths(description)

@@ -289,7 +289,7 @@ class _Machine:
                 if resource.capacity != before.resources[name].capacity
             },
             {name: price for name, price in prices_of(after).items() if price != self.prices[name]},
-            {each.id: each.capacity.rate("theoretical") for each in _directions(links)},
+            {resource.id: resource.capacity.rate("theoretical") for resource in _directions(links)},
         )
 
 
@@ -307,13 +307,13 @@ class _Anchor:
         self._machine, self._laid, self._priced = machine, laid, priced
         self._groups, self._solutions = groups, solutions
         resources = laid.matrix.resources if laid.matrix is not None else ()
-        self._columns = {each.id: column for column, each in enumerate(resources)}
+        self._columns = {resource.id: column for column, resource in enumerate(resources)}
         # of links, which are laid with the rates of one design
         before = machine.topology.resources
         self._before = {
-            column: before[each.id]
-            for column, each in enumerate(resources)
-            if each.id in before and before[each.id].capacity != each.capacity
+            column: before[resource.id]
+            for column, resource in enumerate(resources)
+            if resource.id in before and before[resource.id].capacity != resource.capacity
         }
 
     def outcome(self, choices: Sequence[Choice]) -> Outcome | None:
@@ -412,7 +412,12 @@ def _follows_from_order(topology: Topology, laid: Laid, question: Question) -> b
 
 def _directions(links: Iterable[Link]) -> Iterator[Resource]:
     """Yield the resources of links, one a direction."""
-    return (each for link in links for each in (link.forward, link.backward) if each is not None)
+    return (
+        resource
+        for link in links
+        for resource in (link.forward, link.backward)
+        if resource is not None
+    )
 
 
 class _Order:
@@ -425,14 +430,15 @@ class _Order:
 
     def __init__(self, topology: Topology) -> None:
         self._rates = {
-            each.id: each.capacity.rate("theoretical") for each in _directions(topology.links)
+            resource.id: resource.capacity.rate("theoretical")
+            for resource in _directions(topology.links)
         }
         together: dict[frozenset[str], list[Link]] = {}
         for link in topology.links:
             if link.layer != "network":
                 together.setdefault(frozenset((link.a.device, link.b.device)), []).append(link)
         parallel = (links for links in together.values() if len(links) > 1)
-        self._parallel = {each.id for links in parallel for each in _directions(links)}
+        self._parallel = {resource.id for links in parallel for resource in _directions(links)}
         self._others: dict[tuple[str, ...], list[float]] = {}
 
     def of(self, rates: Mapping[str, float]) -> Hashable:
@@ -461,7 +467,7 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
     """Whether all that routes and verdicts are made of is the same in a variant."""
 
     def shape(device: Device) -> Device:
-        figures = {key: each for key, each in device.part.figures.items() if key not in RATES}
+        figures = {key: figure for key, figure in device.part.figures.items() if key not in RATES}
         return replace(device, part=replace(device.part, figures=figures))
 
     def without_rate(link: Link) -> Link:
@@ -481,15 +487,15 @@ def _differ_in_rates_only(topology: Topology, variant: Topology) -> bool:
         )
         and replace(topology.description, devices=(), links=(), findings=())
         == replace(variant.description, devices=(), links=(), findings=())
-        and [(each.id, each.kind) for each in topology.resources.values()]
-        == [(each.id, each.kind) for each in variant.resources.values()]
+        and [(resource.id, resource.kind) for resource in topology.resources.values()]
+        == [(resource.id, resource.kind) for resource in variant.resources.values()]
     )
 
 
 def _touched(machine: _Machine, place: int, axis: Axis) -> frozenset[str]:
     """Return the devices that an axis changes rates of, and the resources of links."""
     patterns = dict.fromkeys(key.rpartition(".")[0] for key in axis.keys if " -- " not in key)
-    names = {device.name for each in patterns for device in machine.topology.select(each)}
+    names = {device.name for pattern in patterns for device in machine.topology.select(pattern)}
     if len(patterns) < len(axis.keys):
         by_keys = {tuple(choice.changes): choice for choice in reversed(axis.choices)}
         changes = (machine.change({place: choice}) for choice in by_keys.values())

@@ -221,7 +221,7 @@ def diff(  # noqa: PLR0913  (all that a question can say)
     comparisons: list[Comparison | None] = []
     by_words = bool(source or target) or needs is not None or checkpoint is not None
     known = [
-        any(workload in (None, each.name) for each in side.description.workloads)
+        any(workload in (None, stated.name) for stated in side.description.workloads)
         for side in (before, after)
     ]
     if workload is not None and not any(known):

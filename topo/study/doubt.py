@@ -160,9 +160,9 @@ class Doubt(Displayed):
 
     def __repr__(self) -> str:
         words = [counted(len(self.bands), "band")]
-        for each in self.answers:
-            rates = " to ".join(map(format_rate, each.rate_range or ()))
-            words.append(f"{each.workload.name} by {each.answer.name} {rates or 'refused'}")
+        for answer in self.answers:
+            rates = " to ".join(map(format_rate, answer.rate_range or ()))
+            words.append(f"{answer.workload.name} by {answer.answer.name} {rates or 'refused'}")
         return brief(self, f"{self.topology.name}: {'; '.join(words)}")
 
 
@@ -479,7 +479,10 @@ class _Asking:
         """Return the full resources that stop the workload with these values."""
         matrix = self._with_values(values)
         run = solved(matrix, sized=self._sized)
-        full = {each.resource.id for each in bottlenecks_of(matrix, run.allocation, run.whole)}
+        full = {
+            bottleneck.resource.id
+            for bottleneck in bottlenecks_of(matrix, run.allocation, run.whole)
+        }
         kinds = {kind for kind, resource in enumerate(matrix.resources) if resource.id in full}
         return tuple(
             resource

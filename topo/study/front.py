@@ -83,7 +83,7 @@ class Swept(Displayed):
     @property
     def reasons(self) -> Mapping[str, int]:
         """Why designs are not possible, and how many each, the most first."""
-        reasons = Counter(each.reason for each in self.outcomes.values() if each.reason)
+        reasons = Counter(outcome.reason for outcome in self.outcomes.values() if outcome.reason)
         return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
     @cached_property
@@ -134,14 +134,19 @@ class Swept(Displayed):
     def best(self) -> tuple[Placed, ...]:
         """The designs by how they do, then by what they take: the first of those that are alike."""
 
-        def key(each: Placed) -> tuple[float, bool, float, int]:
-            taken = math.inf if each.taken is None else each.taken
-            return (rounded(self._better(each.value)), each.outcome.at_most, taken, each.number)
+        def key(design: Placed) -> tuple[float, bool, float, int]:
+            taken = math.inf if design.taken is None else design.taken
+            return (
+                rounded(self._better(design.value)),
+                design.outcome.at_most,
+                taken,
+                design.number,
+            )
 
         alike: dict[tuple[object, ...], list[Placed]] = {}
-        for each in sorted(self.placed, key=key):
-            same = (rounded(each.value), each.outcome.limited_by, each.outcome.via)
-            alike.setdefault(same, []).append(each)
+        for design in sorted(self.placed, key=key):
+            same = (rounded(design.value), design.outcome.limited_by, design.outcome.via)
+            alike.setdefault(same, []).append(design)
         return tuple(replace(group[0], alike=len(group) - 1) for group in alike.values())
 
     @cached_property
@@ -151,19 +156,23 @@ class Swept(Displayed):
         Of those that take and do the same the first.
         """
         front: list[Placed] = []
-        known = [each for each in self.placed if each.taken is not None]
-        for each in sorted(known, key=lambda one: (one.taken, self._better(one.value), one.number)):
+        known = [design for design in self.placed if design.taken is not None]
+        for design in sorted(
+            known, key=lambda one: (one.taken, self._better(one.value), one.number)
+        ):
             last = front[-1] if front else None
-            if last is None or _better(self._better(each.value), self._better(last.value)):
-                front.append(each)
-            elif last.taken == each.taken and rounded(last.value) == rounded(each.value):
+            if last is None or _better(self._better(design.value), self._better(last.value)):
+                front.append(design)
+            elif last.taken == design.taken and rounded(last.value) == rounded(design.value):
                 front[-1] = replace(last, alike=last.alike + 1)
         return tuple(front)
 
 
 def _said(outcome: Outcome) -> tuple[object, ...]:
     """Return what is said of a design beside what it takes, equal figures alike."""
-    figures = (None if each is None else rounded(each) for each in (outcome.rate, outcome.time))
+    figures = (
+        None if figure is None else rounded(figure) for figure in (outcome.rate, outcome.time)
+    )
     return (outcome.verdict, *figures, outcome.at_most, outcome.limited_by, outcome.reason)
 
 

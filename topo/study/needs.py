@@ -215,7 +215,7 @@ def feeding(
     """Return how many accelerators are fed; `rates` are those of the demands while all run."""
     utilisation = need.model.figures.get("utilisation", _ALWAYS)
     share = utilisation.value or 1.0
-    each = accelerators_at(need)
+    behind = accelerators_at(need)
     asked = [rate_of_one(topology, need, demand.endpoint) for demand in matrix.demands]
     limits = [worker_limit(topology, demand.route, matrix.basis) for demand in matrix.demands]
     allocation = solve(replace(matrix.system, limits=tuple(limits)))
@@ -225,7 +225,7 @@ def feeding(
         model=need.model.name,
         utilisation=utilisation,
         kinds=tuple(_kinds(topology, need, matrix.demands, rates)),
-        fed=_fed(matrix, [(figure.value or 0.0) * share for figure in asked], each, limits),
+        fed=_fed(matrix, [(figure.value or 0.0) * share for figure in asked], behind, limits),
         supply=supply,
         bound=tuple(matrix.resources[place] for place in full),
         unknowns=matrix.unknowns(allocation.loads),
@@ -250,19 +250,19 @@ def _kinds(
     topology: Topology, need: ModelNeed, demands: Iterable[Demand], rates: Iterable[float]
 ) -> Iterable[Kind]:
     """Yield the accelerators by what they are."""
-    each = accelerators_at(need)
+    behind = accelerators_at(need)
     groups: dict[str, list[tuple[Demand, float]]] = {}
     for demand, rate in zip(demands, rates, strict=True):
         name = accelerator_at(topology, need, demand.endpoint)
-        groups.setdefault(name, []).append((demand, rate / each))
+        groups.setdefault(name, []).append((demand, rate / behind))
     for name, group in groups.items():
         of_one = [rate for _, rate in group]
-        count = sum(demand.count for demand, _ in group) * each
+        count = sum(demand.count for demand, _ in group) * behind
         figure = rate_of_one(topology, need, group[0][0].endpoint)
         yield Kind(name, count, figure, (min(of_one), max(of_one)))
 
 
-def _fed(matrix: UseMatrix, rates: Iterable[float], each: int, limits: Iterable[float]) -> int:
+def _fed(matrix: UseMatrix, rates: Iterable[float], behind: int, limits: Iterable[float]) -> int:
     """Return how many accelerators can have their rates at once, taking one after another.
 
     Where a row stands for several demands, the whole of what they share divides among them.
@@ -274,7 +274,7 @@ def _fed(matrix: UseMatrix, rates: Iterable[float], each: int, limits: Iterable[
         if not rate:
             continue
         row = range(system.starts[place], system.starts[place + 1])
-        most = min(each, math.floor(limit / rate * (1 + TIE))) if limit < math.inf else each
+        most = min(behind, math.floor(limit / rate * (1 + TIE))) if limit < math.inf else behind
         of_row = most * demand.count
         uses = [
             (system.resources[entry], system.multiplicities[entry] * rate / demand.count)

@@ -221,7 +221,9 @@ class Predictor:
             transfers = [transfer for subflow in route.subflows for transfer in subflow.transfers]
             use = _Use()
             use.add_route(route)
-            redirected = next((each.sent_up_by for each in transfers if each.sent_up_by), "")
+            redirected = next(
+                (transfer.sent_up_by for transfer in transfers if transfer.sent_up_by), ""
+            )
             label = label or locality(self.topology, transfers[0].engine, route.endpoint)
         else:
             use = self._copy_use(sample)

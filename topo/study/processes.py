@@ -158,7 +158,7 @@ def _server(
     names = [member.gpu for member in members]
     ordered = [device.name for device in matrix_devices(topology) if device.name in set(names)]
     purposes = {choice.purpose for member in members for choice in member.choices}
-    purpose: Purpose = next((each for each in _TRAFFIC if each in purposes), "any")
+    purpose: Purpose = next((carrying for carrying in _TRAFFIC if carrying in purposes), "any")
     here = topology.host_of.get(names[0])
     inside = here.devices if here is not None else tuple(names)
     cards = {
@@ -171,7 +171,10 @@ def _server(
     for number, gpu in enumerate(ordered):
         if asked and gpu not in asked:
             continue
-        choice = next((each for each in of_gpu[gpu].choices if each.purpose == purpose), None)
+        choice = next(
+            (choice for choice in of_gpu[gpu].choices if choice.purpose == purpose),
+            None,
+        )
         processes.append(
             Process(
                 gpu=gpu,
@@ -203,7 +206,10 @@ def _server(
 def _card(topology: Topology, name: str) -> Card:
     """Return a card with the RDMA ports that are cabled; all of them where none is."""
     device = topology[name]
-    odd = next((each for each in device.rdma if not _RDMA_NAME.fullmatch(each)), "")
+    odd = next(
+        (rdma for rdma in device.rdma if not _RDMA_NAME.fullmatch(rdma)),
+        "",
+    )
     if not device.rdma or odd:
         return Card(name, odd=odd)
     ends = [end for link in topology.links for end in (link.a, link.b) if end.device == name]
@@ -267,7 +273,7 @@ def _rates_by_host(topology: Topology) -> dict[str, tuple[tuple[str, float | Non
         if host is not None and not resource.kind.startswith("network-"):
             inside = resource.id.replace(f"{host.name}.", "")
             rates.setdefault(host.name, []).append((inside, resource.capacity.theoretical.value))
-    return {host: tuple(sorted(each, key=str)) for host, each in rates.items()}
+    return {host: tuple(sorted(of_host, key=str)) for host, of_host in rates.items()}
 
 
 def _joined(kind: Sequence[Server]) -> Server:

@@ -224,12 +224,12 @@ def pair_rates(
     if path.matrix is None or topology.folding is not None:
         return ()
     ends = paired_ends(router, workload)
-    if sum(len(each.far) for each in ends) > _MOST_PAIRS:
+    if sum(len(pair.far) for pair in ends) > _MOST_PAIRS:
         return ()
     rates = []
-    for each in ends:
+    for pair in ends:
         route = router.route(
-            path.data_path, each.far, each.endpoint, each.direction, target=workload.target
+            path.data_path, pair.far, pair.endpoint, pair.direction, target=workload.target
         )
         for cards in route.by_far_end_and_card():
             for places in cards:
@@ -238,10 +238,10 @@ def pair_rates(
                 used = [(r, use[name]) for name, r in route.resources(topology, use).items()]
                 rate = min(r.capacity.rate(basis) / weight for r, weight in used)
                 first = subflows[0]
-                far = first.far if len(each.far) > 1 or not first.card else first.card
-                if first.card and len(each.far) > 1 and len(cards) > 1:
+                far = first.far if len(pair.far) > 1 or not first.card else first.card
+                if first.card and len(pair.far) > 1 and len(cards) > 1:
                     far = f"{first.far} by {first.card}"
                 known = rate if math.isfinite(rate) else None
                 bounded = any(r.capacity.unknown(basis, rate * weight) for r, weight in used)
-                rates.append(PairRate(far, each.endpoint, known, bounded))
+                rates.append(PairRate(far, pair.endpoint, known, bounded))
     return tuple(rates) if len(rates) <= _MOST_PAIRS else ()

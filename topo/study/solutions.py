@@ -115,8 +115,8 @@ class Solutions:
         self._system, self._basis = matrix.system, matrix.basis
         self._columns = tuple(
             column
-            for column, each in enumerate(matrix.resources)
-            if not varied.isdisjoint((each.device, each.id))
+            for column, resource in enumerate(matrix.resources)
+            if not varied.isdisjoint((resource.device, resource.id))
         )
         self._looked_at = frozenset(self._columns)
         self._before = [matrix.resources[column] for column in self._columns]
@@ -132,12 +132,14 @@ class Solutions:
         if not changed.keys() <= self._looked_at:
             return None
         resources = self._resources(changed)
-        solution = self._solutions.find([each.capacity.rate(self._basis) for each in resources])
+        solution = self._solutions.find(
+            [resource.capacity.rate(self._basis) for resource in resources]
+        )
         if solution is None:
             return None
         unknown = solution.at_most or any(
-            each.capacity.unknown(self._basis, peak)
-            for each, peak in zip(resources, solution.peaks, strict=True)
+            resource.capacity.unknown(self._basis, peak)
+            for resource, peak in zip(resources, solution.peaks, strict=True)
         )
         outcome = solution.outcome
         return outcome if outcome.at_most == unknown else replace(outcome, at_most=unknown)
@@ -152,13 +154,13 @@ class Solutions:
         resources = self._resources(changed)
         peaks = tuple([solved.peaks[column] for column in self._columns])
         unknown = [
-            each.capacity.unknown(self._basis, peak)
-            for each, peak in zip(resources, peaks, strict=True)
+            resource.capacity.unknown(self._basis, peak)
+            for resource, peak in zip(resources, peaks, strict=True)
         ]
         if any(unknown):  # what else is unknown cannot be told from these
             return
         self._solutions.keep(
-            [each.capacity.rate(self._basis) for each in resources],
+            [resource.capacity.rate(self._basis) for resource in resources],
             [enough[column] for column in self._columns],
             _Solution(outcome, outcome.at_most, peaks),
         )

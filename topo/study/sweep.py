@@ -105,7 +105,7 @@ class Sweep:
         for words in (
             __version__,
             to_document(replace(topology.description, axes=())),
-            [(each.id, each.capacity) for each in topology.all_resources],
+            [(resource.id, resource.capacity) for resource in topology.all_resources],
             [(link.name, link.cable) for link in topology.links],
             [(axis.name, *map(_spelled, axis.choices)) for axis in self.axes],
             self.question,

@@ -273,7 +273,9 @@ def simulate_each(
     simulations = []
     for name, refused in notes_by_name.items():
         first = _by_workload(
-            topology, [each for each in running if not each.via or name in each.via], name
+            topology,
+            [workload for workload in running if not workload.via or name in workload.via],
+            name,
         )
         simulation = runner.run(first=first)
         simulation = replace(simulation, notes=(*refused, *simulation.notes))
@@ -405,7 +407,7 @@ def _run(
             spans=True,
         )
     if goes_on:
-        timeline = _until_all_are_done(timeline, [each.workload in goes_on for each in demands])
+        timeline = _until_all_are_done(timeline, [demand.workload in goes_on for demand in demands])
     unknowns = matrix.unknowns(most_loads(matrix, timeline.spans))
     bounded = {
         demand.workload for demand in demands if not demand.route.use.keys().isdisjoint(unknowns)

@@ -189,7 +189,7 @@ class Upgrades(Displayed):
             for group in groups:  # of the same effect, and all of it differs in one thing only
                 if _effect(upgrade) != _effect(group[0]):
                     continue
-                places = zip(*(each.parts for each in (*group, upgrade)), strict=True)
+                places = zip(*(alike.parts for alike in (*group, upgrade)), strict=True)
                 if sum(len({part.thing for part in parts}) > 1 for parts in places) <= 1:
                     group.append(upgrade)
                     break
@@ -295,9 +295,9 @@ def upgrades(  # noqa: PLR0913  (all that a question can say)
         )
 
     router = Router(topology, policy)
-    refuse_more_than_fit(sum(ways_of(router, each) for each in workloads))  # before any answer
+    refuse_more_than_fit(sum(ways_of(router, asked) for asked in workloads))  # before any answer
     # the data path in question is that of storage: a copy keeps to its own
-    leading = next((each for each in workloads if each.direction != "copy"), workloads[0])
+    leading = next((asked for asked in workloads if asked.direction != "copy"), workloads[0])
     in_use, notes = _in_use(topology, workloads, leading, via, at, policy)
     via = in_use[leading.name].name
     if is_rented(topology):
@@ -411,7 +411,7 @@ class _Question:
             try:
                 asked.upgrades.append(self.ask(parts))
             except TopoError as error:
-                errors = [each for each in error.findings if each.severity == "error"]
+                errors = [finding for finding in error.findings if finding.severity == "error"]
                 asked.rejected.append((parts, errors[0].message))
             self._done += 1
             self._progress(self._done, self._total)
@@ -513,12 +513,12 @@ class _Question:
 
         What gains nothing alone can gain with another, where two things bind in a tie.
         """
-        no_slower = [each for each in upgrades if each.outcome.time <= now.time * (1 + TIE)]
         effects: dict[tuple[object, ...], Upgrade] = {}
-        for upgrade in sorted(no_slower, key=self.order):
-            kinds = tuple(part.kind for part in upgrade.parts)
-            stops = frozenset(resource.id for resource in upgrade.outcome.stops)
-            effects.setdefault((kinds, rounded(upgrade.outcome.time), stops), upgrade)
+        for upgrade in sorted(upgrades, key=self.order):
+            if upgrade.outcome.time <= now.time * (1 + TIE):
+                kinds = tuple(part.kind for part in upgrade.parts)
+                stops = frozenset(resource.id for resource in upgrade.outcome.stops)
+                effects.setdefault((kinds, rounded(upgrade.outcome.time), stops), upgrade)
         return best_of_each_kind(effects.values(), _kinds, _MOST_FIRSTS)
 
     def order(self, upgrade: Upgrade) -> tuple[int, float, float, int, float, int, str]:

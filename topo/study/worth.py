@@ -334,7 +334,7 @@ class _Machine:
 
     def of_nccl(self, gdr: Level) -> Worth:
         """Return what naming the cards, and going as far as is best, is worth to NCCL."""
-        named = dict.fromkeys(card for each in self._server.processes for card in each.cards)
+        named = dict.fromkeys(card for process in self._server.processes for card in process.cards)
         level = gdr.word if gdr.is_sure else ""
         settings, via = self._by_nccl(self._nccl_cards(tuple(named)), level)
         default, _ = self._by_nccl(self._nccl_cards(self._seen_by_nccl()), "")
@@ -350,7 +350,7 @@ class _Machine:
 
     def gdr_level(self) -> Level:
         """Return the farthest type at which GPUDirect RDMA is faster, and whether that is sure."""
-        named = dict.fromkeys(card for each in self._server.processes for card in each.cards)
+        named = dict.fromkeys(card for process in self._server.processes for card in process.cards)
         chosen = self._nccl_cards(tuple(named))
         own = TYPES.index(_FARTHEST_GDR)
         far = [kind for _, kind in chosen.values() if TYPES.index(kind) > own]
@@ -404,22 +404,22 @@ class _Machine:
     def binds_whole_cpu(self) -> bool:
         """Whether memory of all NUMA nodes of a GPU's CPU gives more than that of its own alone."""
         processes = self._server.processes
-        own = self.by_memory({each.gpu: each.memories for each in processes})
-        whole = self.by_memory({each.gpu: each.of_cpu_memories for each in processes})
+        own = self.by_memory({process.gpu: process.memories for process in processes})
+        whole = self.by_memory({process.gpu: process.of_cpu_memories for process in processes})
         return bool(own and whole and whole[0].rate > own[0].rate * (1 + _AS_FAST))
 
     def of_memory(self, *, whole_cpu: bool) -> Worth | None:
         """Return what memory of a GPU's own node or CPU is worth against memory of any one."""
         processes = self._server.processes
-        nearest = {each.gpu: _memories_of(each, whole_cpu=whole_cpu) for each in processes}
+        nearest = {process.gpu: _memories_of(process, whole_cpu=whole_cpu) for process in processes}
         settings = self.by_memory(nearest)
         places = dict.fromkeys(
-            _memories_of(each, whole_cpu=whole_cpu) for each in self._all_memories()
+            _memories_of(process, whole_cpu=whole_cpu) for process in self._all_memories()
         )
-        rates = [self.by_memory({each.gpu: place for each in processes}) for place in places]
+        rates = [self.by_memory({process.gpu: place for process in processes}) for place in places]
         if settings is None:
             return None
-        known = [each[0] for each in (settings, *rates) if each is not None]
+        known = [laid_memory[0] for laid_memory in (settings, *rates) if laid_memory is not None]
         return Worth(settings[1], settings[0], *_ends(known))
 
     def _all_memories(self) -> list[Process]:
@@ -430,7 +430,7 @@ class _Machine:
         beside = []
         for memory in memories:
             cpu = socket_of(self._topology, memory)
-            of_cpu = tuple(each for each in memories if socket_of(self._topology, each) == cpu)
+            of_cpu = tuple(name for name in memories if socket_of(self._topology, name) == cpu)
             first = self._server.processes[0]
             beside.append(replace(first, memories=(memory,), of_cpu_memories=of_cpu))
         return beside
@@ -439,7 +439,9 @@ class _Machine:
 def _bound_of(nearness: str) -> float:
     """Return the rank of the farthest card that shares what a GPU and its own card share."""
     of_attribute = ATTRIBUTES.get(nearness)
-    shared_by = [each for each, name in ATTRIBUTES.items() if name == of_attribute]
+    shared_by = [
+        nearness_class for nearness_class, name in ATTRIBUTES.items() if name == of_attribute
+    ]
     return max(map(rank, shared_by), default=math.inf)
 
 
@@ -467,4 +469,4 @@ def _mirrored(value: int, size: int) -> int:
 
 def _ends(rates: Sequence[Throughput]) -> tuple[Throughput, Throughput]:
     """Return the slowest and the fastest; of equal ones the first."""
-    return min(rates, key=lambda each: each.rate), max(rates, key=lambda each: each.rate)
+    return min(rates, key=lambda each: each.rate), max(rates, key=lambda rate: rate.rate)
