@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from topo.display import Displayed
 from topo.errors import Finding, UnknownNameError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from topo.topology.topology import Topology
 
 Value = TypeVar("Value")
+AS_FAST: Final = 1e-6
+"""Relative: below it two rates read the same."""
 
 
 @dataclass(frozen=True, slots=True)

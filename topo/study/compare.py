@@ -25,6 +25,7 @@ from topo.study.answer import (
     unknown_capacity,
 )
 from topo.study.answers import (
+    AS_FAST,
     CollectiveBound,
     Comparison,
     PathAnswer,
@@ -66,7 +67,6 @@ from topo.topology.topology import Topology
 _MOST = 4  # names in a list before "and 3 more"
 # What a copy among GPUs and network cards may join.
 _PEERS = {("gpu", "gpu"), ("card", "gpu")}
-_AS_FAST = 1e-6  # relative: below it two rates read the same
 
 
 def compare(
@@ -352,7 +352,7 @@ def _insights(router: Router, result: WorkloadAnswer, basis: Basis) -> Iterator[
         if path.cores is not None:
             yield CoresBusy(path, path.cores)
             serial, direct_rate = path.serial_rate, direct and direct.rate
-            if direct and serial and direct_rate and direct_rate > serial * (1 + _AS_FAST):
+            if direct and serial and direct_rate and direct_rate > serial * (1 + AS_FAST):
                 yield SerialWorker(path, direct, serial, direct_rate / serial)
         facts = (*_idle_links(path), *_unlimited(topology, path))
         yield from (fact for fact in facts if fact not in unlimited)
@@ -429,7 +429,7 @@ def _slower_cards(
         without = completion(matrix, shared(matrix.system), sized=workload.sized).rate
     except UnboundedError:
         return
-    if without > path.rate * (1 + _AS_FAST):
+    if without > path.rate * (1 + AS_FAST):
         best_router = Router(topology, replace(router.policy, nics="best"))
         best = answer(best_router, workload, path.data_path, basis=basis)
         yield SlowerCards(path, tuple(left_out), without, best.rate or without)
@@ -457,8 +457,8 @@ def _all_at_once(topology: Topology, path: PathAnswer) -> Iterator[AllAtOnce]:
         topology = replace(topology, folding=None)
         demands = [replace(demand, count=1) for demand in demands]
     alone = math.fsum(shared(use_matrix(topology, demands, basis=matrix.basis).system).rates)
-    if alone > each * (1 + _AS_FAST):
-        alike = max(rate_of.values()) <= each * (1 + _AS_FAST)
+    if alone > each * (1 + AS_FAST):
+        alike = max(rate_of.values()) <= each * (1 + AS_FAST)
         yield AllAtOnce(path, count, each, alone, alike)
 
 
@@ -467,7 +467,7 @@ def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
     assert path.rate is not None
     assert rival.rate is not None
     ratio = path.rate / rival.rate
-    if abs(ratio - 1) <= _AS_FAST:
+    if abs(ratio - 1) <= AS_FAST:
         full = {bottleneck.resource.id for bottleneck in path.bottlenecks}
         resources = [bottleneck.resource for bottleneck in rival.bottlenecks]
         yield NoFaster(
@@ -489,7 +489,7 @@ def _against(path: PathAnswer, rival: PathAnswer) -> Iterator[Insight]:
 
 
 def _result(rate: float, rival_rate: float) -> Literal["faster", "same", "slower"]:
-    if math.isclose(rate, rival_rate, rel_tol=_AS_FAST):
+    if math.isclose(rate, rival_rate, rel_tol=AS_FAST):
         return "same"
     return "faster" if rate > rival_rate else "slower"
 

@@ -15,7 +15,7 @@ from topo.errors import Finding
 from topo.phrases import brief, counted, listed, ranges
 from topo.records import dataclass
 from topo.routes.route import Policy
-from topo.study.answers import Comparison, PathAnswer
+from topo.study.answers import AS_FAST, Comparison, PathAnswer
 from topo.study.compare import compare_all
 from topo.study.inventory import (
     PLACEMENT,
@@ -30,7 +30,6 @@ from topo.study.inventory import (
 from topo.study.question import asked_workloads, chosen_workloads, path_names
 from topo.topology.topology import Topology
 
-_AS_FAST: Final = 1e-6  # relative: below it two rates read the same
 _MOST: Final = 4  # names in a line
 
 Sort: TypeAlias = Literal["added", "gone", "changed", "renamed"]
@@ -102,7 +101,7 @@ class AnswerPair:
             if self.after.rate is None:
                 return "same" if self.before.rate is None else "refused"
             return "possible"
-        if abs(ratio - 1) <= _AS_FAST:
+        if abs(ratio - 1) <= AS_FAST:
             return "same"
         return "faster" if ratio > 1 else "slower"
 

@@ -135,20 +135,16 @@ def servers(affinities: Affinities, gpus: Sequence[str] = ()) -> tuple[Server, .
     rates = _rates_by_host(topology)
     by_host: dict[str, list[GpuAffinity]] = {}
     for affinity in affinities.gpus:
-        by_host.setdefault(_host(topology, affinity.gpu), []).append(affinity)
+        host = topology.host_of.get(affinity.gpu)
+        by_host.setdefault(host.name if host else affinity.gpu, []).append(affinity)
     # Servers that say the same in their own names are one.
     alike: dict[tuple[object, ...], list[Server]] = {}
-    for host, members in by_host.items():
-        server = _server(affinities, host, members, frozenset(gpus))
+    for name, members in by_host.items():
+        server = _server(affinities, name, members, frozenset(gpus))
         if server.processes:
-            key = (*_in_own_names(server), *rates.get(host, ()))
+            key = (*_in_own_names(server), *rates.get(name, ()))
             alike.setdefault(key, []).append(server)
     return tuple(_joined(kind) for kind in alike.values())
-
-
-def _host(topology: Topology, gpu: str) -> str:
-    host = topology.host_of.get(gpu)
-    return host.name if host is not None else gpu
 
 
 def _server(
@@ -171,6 +167,7 @@ def _server(
     for number, gpu in enumerate(ordered):
         if asked and gpu not in asked:
             continue
+        cpu = socket_of(topology, gpu)
         choice = next(
             (choice for choice in of_gpu[gpu].choices if choice.purpose == purpose),
             None,
@@ -181,9 +178,9 @@ def _server(
                 number=number,
                 cards=choice.devices if choice is not None else (),
                 nearness=locality(topology, gpu, choice.device) if choice is not None else "",
-                cpu=socket_of(topology, gpu),
+                cpu=cpu,
                 numa=numa_nodes(topology, gpu),
-                of_cpu=_nodes_of_cpu(topology, gpu),
+                of_cpu=topology[cpu].numa if cpu else (),
                 memories=_memories(topology, inside, gpu, near=True),
                 of_cpu_memories=_memories(topology, inside, gpu, near=False),
             )
@@ -217,11 +214,6 @@ def _card(topology: Topology, name: str) -> Card:
     # One RDMA device a port, as drivers of current cards make them: each has one port of its own.
     ports = [(rdma, 1) for place, rdma in enumerate(device.rdma, 1) if place in cabled]
     return Card(name, tuple(ports) or tuple((rdma, 1) for rdma in device.rdma))
-
-
-def _nodes_of_cpu(topology: Topology, gpu: str) -> tuple[int, ...]:
-    cpu = socket_of(topology, gpu)
-    return topology[cpu].numa if cpu else ()
 
 
 def _memories(

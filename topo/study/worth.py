@@ -30,6 +30,7 @@ from topo.flows.demands import Demand, use_matrix, worker_limit
 from topo.records import dataclass
 from topo.routes.route import Route
 from topo.routes.router import Router
+from topo.solve.system import TIE
 from topo.study.answer import shared
 from topo.topology.locality import locality as class_of
 from topo.topology.locality import numa_nodes, rank, socket_of
@@ -57,7 +58,6 @@ ATTRIBUTES: Final[Mapping[str, str]] = {
     "NODE": "numaNode",
 }
 """What Kubernetes can match of two devices, by their class; none across NUMA nodes."""
-_AS_FAST: Final = 1e-9
 _DIRECT: Final = ("nic-direct", "nic-ram")  # the second where the first is refused
 _BY_RAM: Final = ("nic-ram",)
 _OF_RAM: Final = ("pinned", "c2c")
@@ -100,12 +100,12 @@ class Worth:
     def is_same(self) -> bool:
         """Whether nothing is gained, whatever the program would choose."""
         low, with_settings = self.slowest.rate, self.settings.rate
-        return abs(with_settings - low) <= _AS_FAST * with_settings and self.is_known
+        return abs(with_settings - low) <= TIE * with_settings and self.is_known
 
     @property
     def is_known(self) -> bool:
         """Whether the program's own choice is known, or makes no difference."""
-        return abs(self.fastest.rate - self.slowest.rate) <= _AS_FAST * self.fastest.rate
+        return abs(self.fastest.rate - self.slowest.rate) <= TIE * self.fastest.rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ class _Machine:
         return (
             via[:1] == _DIRECT[:1]
             and not bounced.at_most
-            and bounced.rate > direct.rate * (1 + _AS_FAST)
+            and bounced.rate > direct.rate * (1 + TIE)
         )
 
     def first_cards(self, own: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -359,7 +359,7 @@ class _Machine:
         level = max(far, key=TYPES.index)
         through_ram, _ = self._by_nccl(chosen, "")
         direct, via = self._by_nccl(chosen, level)
-        if "nic-direct" not in via or direct.rate <= through_ram.rate * (1 + _AS_FAST):
+        if "nic-direct" not in via or direct.rate <= through_ram.rate * (1 + TIE):
             return Level()
         return Level(level, not direct.at_most and self._are_allowed(chosen))
 
@@ -392,7 +392,7 @@ class _Machine:
             return Level()
         bounced, _ = self._together(through_ram)
         peer, _ = self._together(direct)
-        if peer.rate <= bounced.rate * (1 + _AS_FAST):
+        if peer.rate <= bounced.rate * (1 + TIE):
             return Level()
         allowed = all(
             route is not None and route.verdict in ("ok", "ok-slower") for route in direct
@@ -406,7 +406,7 @@ class _Machine:
         processes = self._server.processes
         own = self.by_memory({process.gpu: process.memories for process in processes})
         whole = self.by_memory({process.gpu: process.of_cpu_memories for process in processes})
-        return bool(own and whole and whole[0].rate > own[0].rate * (1 + _AS_FAST))
+        return bool(own and whole and whole[0].rate > own[0].rate * (1 + TIE))
 
     def of_memory(self, *, whole_cpu: bool) -> Worth | None:
         """Return what memory of a GPU's own node or CPU is worth against memory of any one."""
