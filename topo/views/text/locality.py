@@ -166,6 +166,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "SYS": "over the link between NUMA nodes or sockets",
 }
 _DISTANCE: Final = "distance = PCI bridges between the two: 3 under one switch"
+_SHORT: Final = 12  # a name that has its NUMA node beside it, and not below
 _LONG: Final = 16  # names in a cell, which break from there on
 _LINKS_ONLY: Final = (
     "Rates are what the links between the two pass. What a CPU lets pass from device to device can "
@@ -189,7 +190,8 @@ def affinity_page(affinities: Affinities) -> Iterator[Block]:
         nodes = ",".join(map(str, gpu.numa))
         cpu = shortened(gpu.cpu for gpu in gpus)
         name, host = shortened(gpu.gpu for gpu in gpus), cpu or "no host"
-        host = f"{cpu}, NUMA {nodes}" if gpu.numa else host
+        if gpu.numa:
+            host = f"{cpu}, NUMA {nodes}" if len(cpu) <= _SHORT else f"{cpu},\nNUMA {nodes}"
         if not gpu.choices:
             rows.append((name, host, "", "-", "nothing near", "", ""))
         rows += [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _NONE: Final = "-"
 _BAR: Final = 40  # characters of the longest bar of a timeline
+_LONG: Final = 30  # names in a cell, which break from there on
 
 
 def simulation_page(simulation: Simulation) -> Iterator[Block]:
@@ -57,9 +58,11 @@ def simulation_page(simulation: Simulation) -> Iterator[Block]:
     )
     near_ends = {rate.near_end for moment in simulation.moments for rate in moment.rates}
     endpoints = ENDPOINT_WORDS[near_ends.pop()][1] if len(near_ends) == 1 else "ends"
+    named = (shortened(rate.endpoints) for moment in simulation.moments for rate in moment.rates)
+    ends = wide(endpoints) if any(len(names) > _LONG for names in named) else endpoints
     yield Heading("Spans: what runs, what it gets, what stops it")
     yield table(
-        (right("from"), right("to"), "workload", right("rate"), endpoints, wide("stopped by")),
+        (right("from"), right("to"), "workload", right("rate"), ends, wide("stopped by")),
         (
             (
                 "" if place else format_duration(moment.start),
