@@ -29,6 +29,8 @@ from topo.study.insights import (
 from topo.study.question import ask
 from topo.topology.build import build_topology
 from topo.views.sentences import sentences
+from topo.views.text.answers import comparison_page
+from topo.views.text.page import Table
 
 GB = 1e9
 
@@ -408,6 +410,21 @@ def test_a_refused_path_has_a_reason_and_no_numbers():
         "direct is refused: rtx-4090 has no PCIe peer-to-peer; it falls back to compat."
     )
     assert found["legacy"].rate == pytest.approx(28 * GB)
+
+
+def test_a_refused_path_falls_back_to_one_that_is_not_refused_as_well():
+    text = TWO_SOCKETS.replace("near:", "pair: {copy: 1 GB, from: gpu0, to: gpu1}\n  near:")
+    for changes, fallback in (({}, "peer-pcie"), ({"gpu.p2p": "no"}, "peer-ram")):
+        answer = compare(built(text, changes), workload="pair").workloads[0]
+        (words,) = [each for each in sentences(answer.insights) if "peer-nvlink" in each]
+        assert words.endswith(f"no GPU links lead to gpu1; it falls back to {fallback}.")
+
+
+def test_a_refused_path_has_no_column_and_says_why_below():
+    page = comparison_page(compare(built(TWO_SOCKETS, {"gpu0.p2p": "no"}), workload="near"))
+    answers, ways = [block for block in page if isinstance(block, Table)]
+    assert [column.title for column in answers.columns] == ["", "legacy"]
+    assert ("direct", "refused: no PCIe peer-to-peer, by `p2p: no` of gpu0") in ways.rows
 
 
 def test_one_gpu_that_cannot_refuses_the_whole():

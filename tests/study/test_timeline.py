@@ -254,3 +254,14 @@ def test_data_paths_that_come_out_alike_are_named_once():
     words = at_once_sentence(meeting)
     assert words.startswith("Run together, by direct or odirect-pinned, load is done at 6.4 s")
     assert words.endswith("checkpoint at 2.8 s, sharing the RAM buses.")
+
+
+def test_each_workload_says_its_data_path_where_they_differ():
+    """What reads from RAM has data paths of its own, which do not run beside those of storage."""
+    text = TWO_SOCKETS.replace("near:", "feed: {read: 50 GB, from: ram, to: gpu}\n  near:")
+    meeting = at_once(topo.compare(built(text)))
+    assert meeting is not None
+    words = at_once_sentence(meeting)
+    assert "feed (by pinned)" in words
+    assert "near (by direct)" in words
+    assert " wins" not in words
