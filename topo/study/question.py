@@ -328,7 +328,8 @@ def _asked_devices(
     devices = next((devices for kind in kinds if (devices := topology.of_kind(kind))), ())
     if not devices:
         message = f"{topology.name} has no {'GPU' if gpus else 'storage'}"
-        raise UnknownNameError(Finding("unknown-name", message))
+        advice = "" if gpus else "data can rest in RAM as well: name `ram` with --from or --to"
+        raise UnknownNameError(Finding("unknown-name", message, help=advice))
     return topology.named_by(devices)
 
 
