@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from topo.topology.resources import Resource
 
 CLASS_WORDS: Final[dict[str, tuple[str, str, str]]] = {
-    "storage-read": ("storage's reads", "storages' reads", ""),
-    "storage-write": ("storage's writes", "storages' writes", ""),
+    "storage-read": ("storage target's reads", "storage targets' reads", "target"),
+    "storage-write": ("storage target's writes", "storage targets' writes", "target"),
     "network-port": ("network port", "network ports", "port"),
     "network-link": ("network link", "network links", "link"),
     "nic-chip": ("card's chip", "cards' chips", "card"),
