@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from topo.catalogue.kinds import CARDS, HOSTS
 from topo.catalogue.part import Figure
-from topo.catalogue.parts import catalogue
 from topo.description import loading
 from topo.description.description import Description, Device, End, Measurement
 from topo.description.flat import flat
@@ -20,7 +19,7 @@ from topo.errors import DescriptionError, Finding
 from topo.topology import physics
 from topo.topology.cabling import fastest_pcie
 from topo.topology.capacities import cable_capacity, device_resources
-from topo.topology.joint import quadrant_resources
+from topo.topology.joint import media_of, quadrant_resources
 from topo.topology.resources import Capacity, Resource, ResourceClass
 from topo.topology.topology import Layer, Link, Topology
 
@@ -181,12 +180,6 @@ def _with_resources(
         yield replace(link, forward=forward, backward=resource(link, link.b, link.a))
 
 
-def media_of(topology: Topology) -> Callable[[str], Medium | None]:
-    """Return what finds a medium by its name: the file's own, else that of the catalogue."""
-    own_media = topology.description.media
-    return lambda name: own_media.get(name) or catalogue().media.get(name)
-
-
 def link_capacity(
     link: Link, ends: tuple[End, End], topology: Topology, medium_of: Callable[[str], Medium | None]
 ) -> tuple[Capacity, str]:
@@ -205,27 +198,6 @@ def link_capacity(
         least = min(ratios, key=lambda ratio: ratio.value or 1.0, default=None)
         cable = replace(cable, efficiency=least)
     return cable_capacity(cable, plugs, medium_of)
-
-
-def dma_limits(topology: Topology) -> dict[str, Resource]:
-    """Return what devices get of links whose medium says that it is not all (`Medium.dma`)."""
-    medium_of = media_of(topology)
-    media = {name: medium_of(name) for name in {link.cable.medium for link in topology.links}}
-    limits: dict[str, Resource] = {}
-    for link in topology.links:
-        medium = media[link.cable.medium]
-        for resource in filter(None, (link.forward, link.backward)):
-            if medium is None or medium.dma is None:
-                continue
-            share, rate = medium.dma, resource.capacity.theoretical.value
-            value = None if share.value is None or rate is None else share.value * rate
-            limits[resource.id] = replace(
-                resource,
-                name=f"{resource.name}/dma",
-                capacity=Capacity(theoretical=Figure(value, share.kind, share.source)),
-                limited_by=medium.title or medium.name,
-            )
-    return limits
 
 
 def _class(link: Link, source: Device, target: Device) -> ResourceClass:

@@ -1,16 +1,18 @@
-"""What limits several transfers and none alone: a link both ways, and the quadrants of a CPU."""
+"""What limits transfers beside the links: a link both ways, quadrants of a CPU, devices' share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from topo.catalogue.part import Figure
+from topo.catalogue.parts import catalogue
 from topo.topology.resources import Capacity, Resource
 
 if TYPE_CHECKING:
+    from topo.catalogue.part import Medium
     from topo.description.description import Basis, Device
     from topo.topology.topology import Link, Topology
 
@@ -136,3 +138,33 @@ def unplaced_quadrants(topology: Topology) -> dict[str, Resource]:
                     place=cpu.place,
                 )
     return unplaced
+
+
+# --- what devices get of a link -------------------------------------------------------------------
+
+
+def media_of(topology: Topology) -> Callable[[str], Medium | None]:
+    """Return what finds a medium by its name: the file's own, else that of the catalogue."""
+    own_media = topology.description.media
+    return lambda name: own_media.get(name) or catalogue().media.get(name)
+
+
+def dma_limits(topology: Topology) -> dict[str, Resource]:
+    """Return what devices get of links whose medium says that it is not all (`Medium.dma`)."""
+    medium_of = media_of(topology)
+    media = {name: medium_of(name) for name in {link.cable.medium for link in topology.links}}
+    limits: dict[str, Resource] = {}
+    for link in topology.links:
+        medium = media[link.cable.medium]
+        for resource in filter(None, (link.forward, link.backward)):
+            if medium is None or medium.dma is None:
+                continue
+            share, rate = medium.dma, resource.capacity.theoretical.value
+            value = None if share.value is None or rate is None else share.value * rate
+            limits[resource.id] = replace(
+                resource,
+                name=f"{resource.name}/dma",
+                capacity=Capacity(theoretical=Figure(value, share.kind, share.source)),
+                limited_by=medium.title or medium.name,
+            )
+    return limits

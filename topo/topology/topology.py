@@ -13,7 +13,7 @@ from topo.errors import DescriptionError, Finding, Place, UnknownNameError
 from topo.graph import components
 from topo.phrases import brief, counted
 from topo.records import dataclass
-from topo.topology.joint import both_ways, unplaced_quadrants
+from topo.topology.joint import both_ways, dma_limits, unplaced_quadrants
 
 if TYPE_CHECKING:
     import networkx
@@ -372,8 +372,6 @@ class Topology(Displayed):
     @cached_property
     def dma_limits(self) -> Mapping[str, Resource]:
         """What devices get of links of which cores get more, by the ids of their directions."""
-        from topo.topology.build import dma_limits
-
         return dma_limits(self)
 
     @property

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from topo.catalogue.part import Cable, Figure, Medium, Part, Ports
-from topo.topology.build import link_capacity, media_of
+from topo.topology.build import link_capacity
 from topo.topology.capacities import device_resources
-from topo.topology.joint import link_both_ways
+from topo.topology.joint import link_both_ways, media_of
 from topo.topology.resources import Capacity, Resource
 from topo.topology.topology import Link, Topology
 
