@@ -230,3 +230,21 @@ def wrapped(text: str, points: float, size: float = 10.0, *, lines: int = 3) -> 
             cut = cut.removesuffix("…")[:-1].rstrip() + "…"
         broken[place] = cut
     return tuple(broken)
+
+
+def balanced(text: str, points: float) -> tuple[str, ...]:
+    """Return `text` in one line of at most `points`, or in two that are about as long.
+
+    Examples
+    --------
+    >>> balanced("2x PCIe 4 data-centre drive", 104.0)
+    ('2x PCIe 4', 'data-centre drive')
+    """
+    lines = wrapped(text, points, lines=2)
+    words = text.split()
+    pairs = [(" ".join(words[:n]), " ".join(words[n:])) for n in range(1, len(words))]
+    broad = [max(map(width, pair)) for pair in pairs]
+    if len(lines) == 1 or not pairs or min(broad) > points:
+        return lines
+    near = [pair for pair, wide in zip(pairs, broad, strict=True) if wide <= 1.2 * min(broad)]
+    return near[-1]  # the later break: a name's number belongs to what stands before it

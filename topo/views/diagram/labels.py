@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topo.views.diagram.scene import Scene
 
 CROSS = 10.0  # the size of the cross of what failed
-BAND = 13.0  # the width of the band under a wire that binds
+BAND = 14.0  # the width of the band under a wire that binds
 _LABEL = 6.0  # between a wire and its text
 _ROUTE_LABEL = 13.0  # the same where a number or a band is on the wire
 _INSET = 5.0  # of the text in the ground of an alarm

@@ -9,9 +9,9 @@ that they can be compared line by line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from topo.records import dataclass
@@ -34,9 +34,12 @@ _SOCKETS = 24.0  # between sockets that no labelled link joins
 _APART = 80.0  # of a bar without wires from everything else
 _OVERHANG = 26.0  # of a bar beyond its outermost wire
 _ZONES = ("net", "north", "host", "south", "leaf", "fabric")  # from top to bottom
+_OUTSIDE = ("net", "fabric")  # of servers and sockets
 _UPWARDS = ("net", "north")  # whose rows are counted upwards
 _PAD, _STRIP = 10.0, 20.0  # between a frame and what is in it; a frame's title
-_BESIDE = 14.0  # between a wire, with its arrow's head, and a title
+_BESIDE = 7.0  # between a wire, with its arrow's head, and a title
+_TITLE_END = 4.0  # from the end of a title to the frame's side
+_BEYOND = 3.0  # of a frame beyond a wire at its side
 _LANE = 8.0  # a wire that turns, with what is free beside it
 
 Row = tuple[str, int]  # a zone and which row of it, counted away from the CPUs
@@ -120,15 +123,17 @@ class Columns:
         wires = self.wiring.at(lower, "top")
         x = left + (right - left) * (wires.index(wire) + 1) / (len(wires) + 1)
         below = self.wiring.at(lower, "bottom")
+        most = right + _REACH - self._label((wire,))
         if len(wires) == len(below) == 1:
             kid = self.wiring.ends[below[0]].opposite(lower)
             straight = self.slot(kid, "top", below[0])
-            if left + 12 < straight < right - 12 and not self.wiring.at(kid, "bottom")[1:]:
+            fits = left + 12 < straight < min(right - 12, most)
+            if fits and not self.wiring.at(kid, "bottom")[1:]:
                 return straight
         others = (self.wiring.ends[each].opposite(lower) for each in wires if each != wire)
         if any(self._overlaps(box, left, right) for box in others):
             return x
-        return max(min(x, right + _REACH - self._label((wire,))), left + 12)
+        return max(min(x, most), left + 12)
 
     def _overlaps(self, box: str, left: float, right: float) -> bool:
         """Whether a box, if it has a place, reaches into a span."""
@@ -165,8 +170,9 @@ class Columns:
             needed = self.column(node.box) + 2 * aside
         elif any(end.opposite(node.box) in row for end in ends for row in self.zones.network):
             needed = self.column(node.box)  # a card with GPUs below it: its network comes round too
-        else:
-            needed = self.sizes[node.box][0]
+        else:  # a bar: the label of its uplink may reach over the gap beside it
+            label = self._label(self.wiring.at(node.box, "top"))
+            needed = max(self.sizes[node.box][0], label + _LEFT - GAP)
         return max(needed, _row(map(self._south_width, node.south)))
 
     def _put_north(self, nodes: tuple[Node, ...], left: float, width: float) -> None:
@@ -319,7 +325,7 @@ class Plan:
     sizes, labels
         Width and height of each box, and of each wire's label with its distance from the wire.
     titles
-        What is written on the frame of each host.
+        What may be written on the frame of each host, the longest first.
     breadths
         What each wire takes from side to side where hops run along it.
     """
@@ -330,10 +336,11 @@ class Plan:
         wiring: Wiring,
         sizes: Mapping[str, tuple[float, float]],
         labels: Mapping[WireKey, tuple[float, float]],
-        titles: Mapping[str, str],
+        titles: Mapping[str, tuple[str, ...]],
         breadths: Mapping[WireKey, float],
     ) -> None:
-        self.zones, self.wiring, self.sizes, self.titles = zones, wiring, sizes, titles
+        self.zones, self.wiring, self.sizes = zones, wiring, sizes
+        self.titles, self.breadths = titles, breadths
         self.columns = Columns(zones, wiring, sizes, labels)
         self.columns.put_servers()
         network: dict[str, int] = {}
@@ -372,6 +379,7 @@ class Plan:
         )
         self.label_gaps: dict[WireKey, int] = {}  # the gap in which each wire's label stands
         self.course_of = self._laid(breadths)
+        self._widen_sockets()
         self.gaps: dict[Row, float] = {}  # the tallest label between each row and the one above
         for wire, gap in self.label_gaps.items():
             row, high = self.order[gap], labels[wire][1] if wire in labels else 0.0
@@ -407,6 +415,21 @@ class Plan:
         for (wire, upper), course in zip(askew.items(), courses.finished(), strict=True):
             laid[wire] = (upper, course)
         return laid
+
+    def _widen_sockets(self) -> None:
+        """Let the frame of a socket reach round a wire that would run along its side."""
+        sockets = self.columns.sockets
+        sides = [(socket, side) for socket in sockets for side in (0, 1)]
+        for wire, (_, course) in self.course_of.items():
+            half = self.breadths.get(wire, _LANE) / 2 + _BEYOND
+            for turn, following in pairwise(course.turns):
+                x, passed = turn.stop, self.order[turn.gap : following.gap]
+                if all(zone in _OUTSIDE for zone, _ in passed):
+                    continue
+                socket, side = min(sides, key=lambda place: abs(sockets[place[0]][place[1]] - x))
+                left, right = sockets[socket]
+                if abs(sockets[socket][side] - x) < half:
+                    sockets[socket] = (left, x + half) if side else (x - half, right)
 
     def _label_across(self, ends: WireEnds) -> Span:
         """Return what the label of a wire between two boxes of a row takes, in their middle."""
@@ -490,8 +513,9 @@ class Plan:
                 tracks[wire] = Track(ends.a, ends.b, points, label, across=True)
             else:
                 tracks[wire] = self._track(ends, boxes, places, shift)
-        frames = tuple(self._frames(inside, shift, tracks.values(), boxes))
+        frames = tuple(self._frames(inside, shift, tracks, boxes))
         wide = max((right for _, right in spans), default=0.0) + shift
+        wide = max([wide, *(frame.rect.right for frame in frames)])
         high = max([bottom, *(frame.rect.bottom for frame in frames)])
         return Layout(wide, high, boxes, tracks, frames)
 
@@ -512,7 +536,7 @@ class Plan:
         top = bottom = y = 0.0
         inside = False
         for number, row in enumerate(self.order):
-            within = row[0] not in ("net", "fabric")
+            within = row[0] not in _OUTSIDE
             gap = gaps.get(row, 0.0) + _ROWS if lines else 0.0
             lane = lanes.get(number, 0.0)
             y += _PAD * frames if inside and not within else 0.0
@@ -565,9 +589,15 @@ class Plan:
     # --- frames ---------------------------------------------------------------------------------
 
     def _frames(
-        self, inside: Span, shift: float, tracks: Iterable[Track], boxes: Mapping[str, Rect]
+        self, inside: Span, shift: float, tracks: Mapping[WireKey, Track], boxes: Mapping[str, Rect]
     ) -> Iterator[Frame]:
-        passing = tuple(x for track in tracks for x, y in track.points if y < inside[0])
+        passing = {
+            (x - half, x + half)
+            for wire, track in tracks.items()
+            for half in (_BESIDE + self.breadths.get(wire, _BESIDE) / 2,)
+            for x, y in track.points
+            if y < inside[0]
+        }
         for server in self.zones.servers:
             if server.name:
                 owners = self.zones.owners.items()
@@ -577,23 +607,28 @@ class Plan:
                 right = max([right + shift, *(rect.right for rect in fabric)]) + GAP
                 top = inside[0] - 2 * _PAD - (2 * _STRIP if server.hosts else _STRIP)
                 bottom = max([inside[1] + 2 * _PAD, *(rect.bottom + _PAD for rect in fabric)])
-                rect = Rect(left, top, right - left, bottom - top)
-                title = server.title
-                yield Frame(title, rect, "server", _title_x(title, rect, passing))
+                several = server.servers > 1
+                titles = (server.title, server.name, f"{server.servers} servers")[: 1 + 2 * several]
+                room = Rect(left, top, right - left + (_SERVERS - _SOCKETS) * several, bottom - top)
+                title, x = _title_place(titles, room, passing)
+                right = max(right, x + width(title, bold=True) + _TITLE_END)
+                yield Frame(title, Rect(left, top, right - left, bottom - top), "server", x)
             for host in server.hosts:
                 left, right = self.columns.sockets[host.box]
                 top, bottom = inside[0] - _PAD - _STRIP, inside[1] + _PAD
                 rect = Rect(left + shift, top, right - left, bottom - top)
-                title = self.titles[host.box]
-                yield Frame(title, rect, "socket", _title_x(title, rect, passing))
+                title, x = _title_place(self.titles[host.box], rect, passing)
+                yield Frame(title, rect, "socket", x)
 
 
-def _title_x(title: str, rect: Rect, passing: tuple[float, ...]) -> float:
-    """Return the left end of a title: at the left side, or beside a wire that comes down."""
-    wide = width(title, bold=True) + 8
-    beside = sorted(x + _BESIDE for x in passing if rect.x < x < rect.right)
-    for start in (rect.x + 10, *beside):
-        crossed = any(start - _BESIDE < x < start + wide for x in passing)
-        if start + wide <= rect.right and not crossed:
-            return start
-    return rect.x + 10
+def _title_place(titles: Sequence[str], rect: Rect, passing: Collection[Span]) -> tuple[str, float]:
+    """Return the first title that has a place in a frame, and the x of its left end.
+
+    That is at the left side, or beside a wire that comes down; `passing` is what these take.
+    """
+    starts = (rect.x + 10, *sorted(right for _, right in passing if rect.x < right < rect.right))
+    for title, start in product(titles, starts):
+        stop = start + width(title, bold=True)
+        if stop <= rect.right - _TITLE_END and not any(a < stop and start < b for a, b in passing):
+            return title, start
+    return titles[-1], rect.x + 10

@@ -10,7 +10,7 @@ from topo.views.diagram.geometry import Line, Point, Rect, free_place, height, w
 from topo.views.diagram.labels import BAND, CROSS, bands, middle_of, placed_labels
 from topo.views.diagram.picture import INSIDE
 from topo.views.diagram.polylines import Polyline, hop_lines
-from topo.views.diagram.scene import LANE, Scene, figure_of
+from topo.views.diagram.scene import DATA, LANE, Scene, figure_of
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import WireKey
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _PEN = 5.0  # of a route
+_CASING = 8.0  # of the paper's colour between a route and the band of a wire that binds
 _HEAD = 15.0  # the length of an arrow's head
 # Bytes/s up to which a wire is drawn with so many points.
 _PENS = ((10e9, 0.8), (40e9, 1.4), (70e9, 2.0), (150e9, 2.8), (350e9, 3.8), (math.inf, 5.0))
@@ -65,13 +66,18 @@ class Painter:
         for key in self.layout.boxes:
             self._box(key)
             for buffer, numbers in self.scene.buffers.get(key, {}).items():
+                name, rect = self._name(f"{buffer} in {key}"), self.buffers[key][buffer]
+                rect = rect.moved(*self.at)
+                if buffer == DATA:
+                    lines = (Line("data", bold=True), Line("in RAM"))
+                    self.canvas.words(name, (rect.cx, rect.cy), lines)
+                    continue
                 each = ", ".join(map(str, numbers))  # as wide as the box
                 words = f"traversals {each}" if len(numbers) > 1 else f"RAM traversal {each}"
-                lines = (Line(buffer, bold=True), Line(words))
                 self.canvas.box(
-                    self._name(f"{buffer} in {key}"),
-                    self.buffers[key][buffer].moved(*self.at),
-                    lines,
+                    name,
+                    rect,
+                    (Line(buffer, bold=True), Line(words)),
                     fillcolor=self.theme.paper,
                     color=self.theme.routes[self._look_of_buffer(key, buffer)].colour,
                     penwidth="2",
@@ -135,17 +141,18 @@ class Painter:
             return (rect.cx, rect.y + 5 + height(lines) / 2)
         if key not in self.scene.lanes:
             return None
-        inside = self.layout.boxes[key]
-        through = []
-        for piece in (piece for polyline in self.polylines for piece in polyline.pieces):
-            for (x, y), (end_x, end_y) in pairwise(piece):
-                middle = min(y, end_y) < inside.cy + 8 and max(y, end_y) > inside.cy - 8
-                if _upright(x, end_x, inside) and middle:
-                    through.append(x)
-        above, below = self.scene.lanes.get(key, (0, 0))
-        taken = tuple(x + self.at[0] for x in through)
-        x = free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20)
-        return (x, rect.cy + (above - below) * LANE / 2)
+        above, below = self.scene.lanes[key]
+        y, half = rect.cy + (above - below) * LANE / 2, height(lines) / 2
+        taken = tuple(
+            x + self.at[0]
+            for polyline in self.polylines
+            for piece in polyline.pieces
+            for (x, start), (end_x, stop) in pairwise(piece)
+            if abs(x - end_x) < 1
+            and min(start, stop) + self.at[1] < y + half
+            and max(start, stop) + self.at[1] > y - half
+        )
+        return (free_place(rect.x + 4, rect.right - 4, taken, widest(lines) + 20), y)
 
     # --- wires ----------------------------------------------------------------------------------
 
@@ -165,7 +172,11 @@ class Painter:
                 for points in bands(self.scene, self.polylines, key):
                     moved = [self._moved(point) for point in points]
                     self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
-            elif key not in covered:
+            if key in covered and (self.live or key in self.scene.alarms):
+                for points in bands(self.scene, self.polylines, key):
+                    moved = [self._moved(point) for point in points]
+                    self.canvas.line(*names, moved, color=self.theme.paper, penwidth=f"{_CASING:g}")
+            elif key not in covered and key not in self.scene.alarms:
                 moved = [self._moved(point) for point in track.points]
                 self.canvas.line(*names, moved, **self._stroke_of(key))
                 if self.scene.is_broken(self.scene.wire(key)):
@@ -237,11 +248,6 @@ class Painter:
         return self._name(key)
 
 
-def _upright(x: float, end_x: float, rect: Rect) -> bool:
-    """Whether a line goes straight up or down between the sides of a rectangle."""
-    return abs(x - end_x) < 1 and rect.x < x < rect.right
-
-
 # --- lines ----------------------------------------------------------------------------------------
 
 
@@ -276,7 +282,7 @@ def _line(
     """
     if not inside:
         style = look.stroke if look.stroke in ("dashed", "dotted") else "solid"
-        pen = _PEN - 2 if style != "solid" else _PEN
+        pen = _PEN - 1 if style == "dashed" else _PEN
         arrow = {"dir": "forward", "arrowsize": "1.1"} if head else {}
         canvas.line(*ends, points, color=look.colour, penwidth=f"{pen:g}", style=style, **arrow)
         return
@@ -285,5 +291,6 @@ def _line(
         length = max(abs(end_x - x), abs(end_y - y), 1e-9)
         part = max(1 - _HEAD / length, 0.0)
         points = [*points[:-1], (x + (end_x - x) * part, y + (end_y - y) * part)]
-    colour, thin = canvas.theme.paper, f"{_PEN * 0.4:g}"
+    colour = look.colour if look.stroke == "dotted" else canvas.theme.paper
+    thin = f"{_PEN * 0.4:g}"
     canvas.line(*ends, points, color=colour, penwidth=thin, style=INSIDE[look.stroke])

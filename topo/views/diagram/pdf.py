@@ -115,25 +115,32 @@ def _line(shape: Shape, page: float) -> Iterator[str]:
 
 def _text(shape: Shape, page: float) -> Iterator[str]:
     """Yield a shape's lines, one below the other in its middle."""
+    for run, rect in written(shape):
+        if run.ground:
+            ground = Rect(rect.x - 4, rect.y - 1, rect.w + 8, rect.h + 2)
+            yield f"{_colour(run.ground)} rg {_outline(ground, 2.0, page)} f"
+        yield f"BT /F{int(run.bold)} {run.size:g} Tf {_colour(run.colour)} rg"
+        yield f"{_point((rect.x, rect.y + run.size * _ASCENT), page)} Td ({_escaped(run)}) Tj ET"
+
+
+def written(shape: Shape) -> Iterator[tuple[Run, Rect]]:
+    """Yield each line of a shape's text and where it stands."""
     if not shape.text:
         return
     tones = [
         Line(run.text, run.size, run.bold, "alarm" if run.ground else "ink") for run in shape.text
     ]
-    rect, y = shape.rect, shape.rect.cy - height(tuple(tones)) / 2
+    y = shape.rect.cy - height(tuple(tones)) / 2
     before = ""
     for run in shape.text:
         high = height((Line(run.text, run.size),))
         wide = width(run.text, run.size, bold=run.bold) / 1.03
-        x = rect.x if shape.left else rect.cx - wide / 2
+        x = shape.rect.x if shape.left else shape.rect.cx - wide / 2
         if run.ground:
             y += 6.0 * (before != run.ground)
             x += 5.0 * shape.left
-            ground = Rect(x - 4, y - 1, wide + 8, high + 2)
-            yield f"{_colour(run.ground)} rg {_outline(ground, 2.0, page)} f"
         before = run.ground
-        yield f"BT /F{int(run.bold)} {run.size:g} Tf {_colour(run.colour)} rg"
-        yield f"{_point((x, y + run.size * _ASCENT), page)} Td ({_escaped(run)}) Tj ET"
+        yield run, Rect(x, y, wide, high)
         y += high
 
 

@@ -34,8 +34,13 @@ from topo.views.diagram.slide import pptx
 
 Engine = Literal["graphviz-pure", "dot"]
 Stroke = Literal["hollow", "solid", "dashed", "dotted", "striped", "beaded"]
-# What is drawn inside a line in the paper's colour, by stroke.
-INSIDE: dict[Stroke, str] = {"hollow": "solid", "striped": "dashed", "beaded": "dotted"}
+# What is drawn inside a line by stroke, in the paper's colour; what joins dots has their own.
+INSIDE: dict[Stroke, str] = {
+    "hollow": "solid",
+    "striped": "dashed",
+    "beaded": "dotted",
+    "dotted": "solid",
+}
 
 FORMATS = (".svg", ".png", ".pdf", ".dot", ".gv", ".drawio", ".pptx")
 _SECONDS = 120  # that an engine may take

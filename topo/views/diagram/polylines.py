@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from topo.records import dataclass
 from topo.views.diagram.geometry import Point, Rect
 from topo.views.diagram.hops import BARS, DrawnHop, Hop, Passage, Stretch
-from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, LANE, PORT, Scene
+from topo.views.diagram.scene import ASIDE, BUFFER, BUFFER_GAP, DATA, LANE, PORT, Scene
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import WireKey
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _STUB = 9.0
 _JOG = 30.0  # a polyline is not bent for less
+_WORDS = 44.0  # what the words of `DATA` take from side to side
 _COPY = 12.0  # a number's distance from the border of the buffer that a copy leaves
 _BACK = 5.0  # a number stands so far back from the middle, clear of the arrow's head
 
@@ -85,10 +86,14 @@ def buffer_places(scene: Scene, box: str, order: Order) -> Mapping[str, Rect]:
     step = BUFFER[0] + BUFFER_GAP
     left = rect.cx - (len(buffers) * BUFFER[0] + (len(buffers) - 1) * BUFFER_GAP) / 2
     top = rect.bottom - 6 - BUFFER[1]
-    return {
+    places = {
         buffer: Rect(left + _placed(order, ("buffers", box), number) * step, top, *BUFFER)
         for number, buffer in enumerate(buffers)
     }
+    if DATA in places:  # words without a frame
+        place = places[DATA]
+        places[DATA] = Rect(place.cx - _WORDS / 2, place.y, _WORDS, place.h)
+    return places
 
 
 def _placed(order: Order, group: Group, number: int) -> int:
@@ -159,6 +164,8 @@ class _Tracer:
         (x, y), (end_x, end_y) = line[0], line[-1]
         rect = self.scene.layout.boxes[stretch.target]
         alone = self.walkers[stretch.wire] == 1
+        if stretch.wire in self.scene.alarms and entry[0] > x:  # its label has no more room
+            return line
         if not alone or self.scene.grouping.kind(stretch.source) not in BARS:
             return line
         fits = rect.x + 12 < entry[0] < rect.right - 12
@@ -248,10 +255,11 @@ class _Tracer:
     def _copy(self, box: str, hop: Hop) -> tuple[tuple[Point, ...], Point]:
         """Return the line of a copy inside one memory, and where its number stands."""
         places = buffer_places(self.scene, box, self.order)
-        if not {hop.source_buffer, hop.target_buffer} <= set(places):
+        source, target = hop.source_buffer or DATA, hop.target_buffer or DATA
+        if not {source, target} <= set(places):
             rect = self.scene.layout.boxes[box]
             return (), (rect.right - 8, rect.y)
-        start, stop = places[hop.source_buffer], places[hop.target_buffer]
+        start, stop = places[source], places[target]
         if start.x < stop.x:
             return ((start.right, start.cy), (stop.x, stop.cy)), (start.right + _COPY, start.cy)
         return ((start.x, start.cy), (stop.right, stop.cy)), (start.x - _COPY, start.cy)

@@ -18,7 +18,7 @@ from topo.routes.route import Route
 from topo.topology.resources import Resource
 from topo.topology.topology import Topology
 from topo.units import format_bit_rate, format_rate, format_size
-from topo.views.diagram.geometry import Line, Rect, clipped, height, widest, wrapped
+from topo.views.diagram.geometry import Line, Rect, balanced, clipped, height, widest
 from topo.views.diagram.grouping import (
     Box,
     Grouping,
@@ -36,7 +36,8 @@ from topo.views.diagram.layout import GAP, Layout, Plan, Row
 from topo.views.diagram.outage import Outage
 
 BUFFER = (82.0, 32.0)  # a RAM buffer's size
-BUFFER_GAP = 36.0  # between two buffers: an arrow with its number
+DATA = "data in RAM"  # stands beside a buffer that it is copied to or from
+BUFFER_GAP = 44.0  # between two buffers: an arrow with its number
 ASIDE = 20.0  # between two hops along one wire
 LANE = 16.0  # a route's way inside a bar
 _LANE = 14.0  # what a wire takes from side to side along which a hop runs
@@ -81,8 +82,8 @@ class Scene:
     """One machine with its routes.
 
     `lines` is what is written in each box, `labels` beside each wire; `buffers` are those of each
-    memory, with which traversals of RAM each is; `alarms` are the boxes and wires that bind.
-    `layout` is empty until `lay_out`. `outage` is what failed.
+    memory, with which traversals of RAM each is (`DATA` is none); `alarms` are the boxes and wires
+    that bind. `layout` is empty until `lay_out`. `outage` is what failed.
     """
 
     topology: Topology
@@ -134,6 +135,18 @@ class Scene:
         }
         counts = Counter((bar, strip) for bar, strip, _ in lines)
         return {bar: (counts[bar, "top"], counts[bar, "bottom"]) for bar, _ in counts}
+
+    @cached_property
+    def passed(self) -> Counter[str]:
+        """How many lines of hops run down or up through the middle of each bar."""
+        lines = {
+            (passage.bar, hop.lane()): None
+            for hop in self.hops
+            for passage in hop.passages
+            if {self.wiring.ends[wire].side(passage.bar) for wire in (passage.entry, passage.leave)}
+            == {"top", "bottom"}
+        }
+        return Counter(bar for bar, _ in lines)
 
     @cached_property
     def ports(self) -> Mapping[tuple[str, str], tuple[tuple[int, str, bool], ...]]:
@@ -197,6 +210,10 @@ def scene_of(
         for memory, buffer, numbers in route.buffers:
             buffers.setdefault(memory, {}).setdefault(buffer, numbers)
     hops = drawn_hops(grouping, zones, wiring, drawn)
+    for drawn_hop in hops:
+        hop = drawn_hop.hop
+        if not drawn_hop.stretches and bool(hop.source_buffer) != bool(hop.target_buffer):
+            buffers.setdefault(grouping.box_of[hop.source], {}).setdefault(DATA, ())
     scene = Scene(topology, basis, grouping, zones, wiring, drawn, hops, buffers, outage=outage)
     # What is written in each box; what no route touches has its name and part alone.
     lines: dict[str, tuple[Line, ...]] = {}
@@ -305,14 +322,16 @@ def _alarm_lines(
     )
     names = tuple(dict.fromkeys(resource.name for resource in full))
     more = f" +{len(names) - 1}" if len(names) > 1 else ""
-    figure = full[0].capacity.at(basis) if basis else None
+    figures = [resource.capacity.at(basis) for resource in full] if basis else []
     rate = ""
-    if figure and figure.value is not None:
-        rate = " at most" * figure.at_most + f" {format_rate(figure.value)}"
-    return (
-        Line("BOTTLENECK" + (f" of {routes}" if routes else ""), bold=True, tone="alarm"),
-        Line(f"{names[0]}{more}{rate}", bold=True, tone="alarm"),
-    )
+    if len({figure.value for figure in figures}) == 1 and figures[0].value is not None:
+        rate = "at most " * figures[0].at_most + format_rate(figures[0].value)
+    texts = ["BOTTLENECK" + (f" of {routes}" if routes else ""), f"{names[0]}{more}"]
+    if more and rate:
+        texts.append(f"{rate} each")
+    elif rate:
+        texts[-1] += f" {rate}"
+    return tuple(Line(text, bold=True, tone="alarm") for text in texts)
 
 
 # --- what is written in boxes ---------------------------------------------------------------------
@@ -334,7 +353,7 @@ def _box_lines(topology: Topology, box: Box, basis: Basis) -> tuple[Line, ...]:
     for maker in _MAKERS:
         title = title.removeprefix(maker)
     many, each = (f"{box.count}x ", " each") if box.count > 1 else ("", "")
-    parts = wrapped(many + (title or device.part.name), _TITLE_POINTS, lines=2)
+    parts = balanced(many + (title or device.part.name), _TITLE_POINTS)
     notes = [text + each for text in _figures(topology, device, basis)]
     if box.count == 1 and device.pci and box.servers == 1:
         notes.append(device.pci[0])
@@ -474,9 +493,13 @@ def lay_out(scenes: tuple[Scene, ...]) -> tuple[Scene, ...]:
         for host in scene.zones.hosts():
             box = scene.grouping.boxes[host.box]
             numa = box.devices[0].numa
-            nodes = dict.fromkeys(map(str, (*numa[:1], *numa[-1:])))  # the first and the last
-            title = f"socket of {box.name}" + (f", NUMA {'-'.join(nodes)}" if nodes else "")
-            titles[host.box] = title if box.kind == "cpu" else f"under {box.name}"
+            ends = dict.fromkeys(map(str, (*numa[:1], *numa[-1:])))  # the first and the last
+            nodes = [f"NUMA {'-'.join(ends)}"] if ends and box.kind == "cpu" else []
+            of_host = f"{'socket of' if box.kind == 'cpu' else 'under'} {box.name}"
+            titles[host.box] = (
+                *(", ".join([name, *nodes]) for name in (of_host, box.name)),
+                *nodes,
+            )
         breadths = {
             wire: _LANE + ASIDE * max(scene.uses[wire] - 1, 0)
             for wire in scene.wiring.ends
@@ -515,7 +538,7 @@ def _size(scene: Scene, key: str) -> tuple[float, float]:
         if any(wire in scene.uses for wire in scene.wiring.at(key, side)):
             wide += _STUBS
     above, below = scene.lanes.get(key, (0, 0))
-    if above + below > 1:  # where hops run through its middle its text has room beside them
-        wide = max(wide, 2 * (widest(scene.lines[key]) + _BESIDE_TEXT))
+    if through := scene.passed[key]:  # its text has room beside the hops through its middle
+        wide = max(wide, 2 * (widest(scene.lines[key]) + _BESIDE_TEXT) + PORT * (through - 1))
     edge = 2 * EDGE if key in scene.alarms else 0.0
     return wide + edge, high + LANE * (above + below) + edge

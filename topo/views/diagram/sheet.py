@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # So many points wide a picture may be before more is drawn as one: the smallest text is then 10
 # pixels high on a page or a screen that is 1600 pixels wide.
 WIDEST = 1600.0
+_BELOW = 1400.0  # where panels stand below each other: a laptop shows it as it is
 _MARGIN = 16.0
 _BETWEEN = 16.0
 _BORDER = 12.0  # between a panel's border and what is in it
@@ -218,9 +219,15 @@ class Sheet:
             tried.append(self.panels_at(level))
             if _width(tried[-1]) <= WIDEST:
                 return tried[-1]
-        # None fits side by side: the first of which each panel fits alone, one below the other.
-        below = (panels for panels in tried if max(_width((panel,)) for panel in panels) <= WIDEST)
-        return next(below, tried[-1])
+        # None fits side by side: one below the other, where each panel has room for larger text.
+        broadest = [max(_width((panel,)) for panel in panels) for panels in tried]
+        fitting = (
+            panels
+            for limit in (_BELOW, WIDEST)
+            for panels, broad in zip(tried, broadest, strict=True)
+            if broad <= limit
+        )
+        return next(fitting, tried[-1])
 
     def panels_at(self, level: int) -> tuple[Panel, ...]:
         """Return the panels with so much drawn as one (see `grouping`)."""
@@ -229,9 +236,9 @@ class Sheet:
             for route in self.routes.values()
             if route.subflows or not self.outage.texts  # else it is marked as all that stop
         )
-        for route in self.routes.values():  # what one device of another server sends is its alone
+        for route in self.routes.values():  # what one device alone sends is not drawn as all do
             far = {subflow.far for subflow in route.subflows}
-            alone |= far if route.data_path.between_servers and len(far) == 1 else set()
+            alone |= far if len(far) == 1 else set()
         given = looks_of([route.data_path.name for route in self.routes.values()])
         looks = dict(zip(self.routes, given, strict=True))
         groups = [[label] for label in self.routes] if self.apart else [list(self.routes)]
@@ -266,6 +273,8 @@ class Sheet:
         route = self.routes[label]
         path = route.data_path
         lines = [Line(f"{label}: {path.title or path.name}", 14.0, bold=True)]
+        if self.captions.get(label):
+            lines.append(Line(self.captions[label], 12.0, bold=True))
         if route.subflows:
             hops, links = counted(route.logical_hops, "hop"), counted(route.physical_links, "link")
             traversals = counted(count(path).ram_traversals, "RAM traversal")
@@ -277,13 +286,12 @@ class Sheet:
         else:
             reasons = [reason.text for reason in route.reasons if reason.effect == "refused"]
             lines.append(Line("not possible: " + "; ".join(reasons), 12.0, bold=True))
-        if self.captions.get(label):
-            lines.append(Line(self.captions[label], 12.0))
-        wide = max(scene.layout.width, _NARROWEST) - (_SAMPLE + 12)
+        wide = max(scene.layout.width, _NARROWEST)
+        rooms = [wide - (_SAMPLE + 12), *(wide for _ in lines[1:])]  # beside the title its sample
         return tuple(
             Line(text, line.size, bold=line.bold)
-            for line in lines
-            for text in wrapped(line.text, wide / (1.1 if line.bold else 1.0), line.size)
+            for line, room in zip(lines, rooms, strict=True)
+            for text in wrapped(line.text, room / (1.1 if line.bold else 1.0), line.size)
         )
 
     # --- putting it together --------------------------------------------------------------------
