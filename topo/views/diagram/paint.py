@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _PEN = 5.0  # of a route
 _CASING = 8.0  # of the paper's colour between a route and the band of a wire that binds
 _HEAD = 15.0  # the length of an arrow's head
+_SLIM = 9.0  # a live band where no route runs, clear of the label beside it
 # Bytes/s up to which a wire is drawn with so many points.
 _PENS = ((10e9, 0.8), (40e9, 1.4), (70e9, 2.0), (150e9, 2.8), (350e9, 3.8), (math.inf, 5.0))
 
@@ -161,26 +163,25 @@ class Painter:
         covered = {key for polyline in self.polylines for key, _ in polyline.lines}
         labels = placed_labels(self.scene, self.polylines)
         for key, track in self.layout.tracks.items():
-            names = (self._name(track.a), self._name(track.b))
-            if self.live:
-                links = self.scene.wire(key).links
-                numbers = [n for n, link in enumerate(self.scene.topology.links) if link in links]
-                band = {"class": " ".join(("wire", *map(str, numbers))), "penwidth": f"{BAND:g}"}
-                for points in bands(self.scene, self.polylines, key):
-                    self.canvas.line(*names, [self._moved(point) for point in points], **band)
-            if key in self.scene.alarms:  # under the hops that run along it
-                for points in bands(self.scene, self.polylines, key):
-                    moved = [self._moved(point) for point in points]
-                    self.canvas.line(*names, moved, color=self.theme.alarm, penwidth=f"{BAND:g}")
-            if key in covered and (self.live or key in self.scene.alarms):
-                for points in bands(self.scene, self.polylines, key):
-                    moved = [self._moved(point) for point in points]
-                    self.canvas.line(*names, moved, color=self.theme.paper, penwidth=f"{_CASING:g}")
-            elif key not in covered and key not in self.scene.alarms:
-                moved = [self._moved(point) for point in track.points]
-                self.canvas.line(*names, moved, **self._stroke_of(key))
-                if self.scene.is_broken(self.scene.wire(key)):
-                    cross(self.canvas, f"{names[0]} cross {key}", middle_of(moved))
+            walked, alarm = key in covered, key in self.scene.alarms
+            for points in bands(self.scene, self.polylines, key):
+                line = partial(
+                    self.canvas.line,
+                    *(self._name(track.a), self._name(track.b)),
+                    [self._moved(point) for point in points],
+                )
+                if self.live:
+                    band = BAND if walked else _SLIM
+                    line(penwidth=f"{band:g}", **{"class": self._links_class(key)})
+                if alarm:  # under the hops that run along it
+                    line(penwidth=f"{BAND:g}", color=self.theme.alarm)
+                if walked and (self.live or alarm):
+                    line(penwidth=f"{_CASING:g}", color=self.theme.paper)
+                if not (walked or alarm):
+                    line(**self._stroke_of(key))
+                    if self.scene.is_broken(self.scene.wire(key)):
+                        at = self._moved(middle_of(points))
+                        cross(self.canvas, f"{self._name(track.a)} cross {key}", at)
             if key in self.scene.labels:
                 faint = self.scene.dimmed and key not in self.scene.walked
                 name, colour = self._name(f"label {key}"), self.theme.faint if faint else ""
@@ -188,6 +189,12 @@ class Painter:
                     at = self._moved(block.at)
                     block_name = f"{name}.{place}" if place else name
                     self.canvas.words(block_name, at, block.lines, colour=colour, left=block.left)
+
+    def _links_class(self, key: WireKey) -> str:
+        """Return the class of a live wire's band: ``wire`` and the numbers of its links."""
+        links = self.scene.wire(key).links
+        numbers = (n for n, link in enumerate(self.scene.topology.links) if link in links)
+        return " ".join(("wire", *map(str, numbers)))
 
     def _stroke_of(self, key: WireKey) -> dict[str, str]:
         wire = self.scene.wire(key)

@@ -50,11 +50,19 @@ function boxOf(outline) {
   return { x, y, width, height };
 }
 
-/** Where a badge goes: on the middle of a wire, at the top of a box. */
-function middleOf({ isWire, outline, box }) {
-  if (!isWire) return [box.x + box.width / 2, box.y];
-  const { x, y } = outline.getPointAtLength(outline.getTotalLength() / 2);
-  return [x, y];
+/** Where a text is, about: its middle, its width, and how far from it something else is clear of it. */
+function wordsAt(node) {
+  const width = 5.4 * node.textContent.length, [x, y] = [node.getAttribute("x"), node.getAttribute("y")].map(Number);
+  return { x: node.getAttribute("text-anchor") === "middle" ? x : x + width / 2, y: y - 3, width, room: 13 };
+}
+
+/** Where a badge may go: at the top of a box; at an end of an upright wire, or on the left of its label. */
+function placesOf({ isWire, outline, box }, width) {
+  if (!isWire) return [[box.x + box.width / 2, box.y - 6]];
+  const length = outline.getTotalLength();
+  const [start, middle, end] = [9, length / 2, length - 9].map((at) => outline.getPointAtLength(at));
+  if (Math.abs(start.y - end.y) < 1) return [[middle.x, middle.y + 12]];
+  return [...[start, end].map(({ x, y }) => [x, y]), [middle.x - width / 2 + 4, middle.y], [middle.x, middle.y]];
 }
 
 /** The way of the chosen data path, beside it that of another if the reader asks for one. */
@@ -90,6 +98,7 @@ export class PictureView {
     for (const { figure } of this.figures.values()) figure.hidden = !this.panes.some(({ picture }) => picture.figure === figure);
     this.root.classList.toggle("two", isTwo);
     this.root.closest(".work").classList.toggle("two", isTwo);
+    this.root.closest(".work").classList.toggle("broad", this.panes.some(({ picture }) => picture.width > 1050));
     this.root.style.setProperty("--least", `${0.55 * Math.max(...this.panes.map(({ picture }) => picture.width))}px`);
     for (const { path, picture } of this.panes) {
       if (!picture.shapes) this.prepare(picture);
@@ -138,6 +147,7 @@ export class PictureView {
   /** Give each shape a gauge and a place for a badge, and make it one to hover and to walk to. */
   prepare(picture) {
     const { svg } = picture;
+    picture.words = [...svg.querySelectorAll("text")].map(wordsAt);
     picture.layer = s("g", { class: "badges", "aria-hidden": "true" });
     picture.shapes = [...svg.querySelectorAll("[data-resource]")].map((group) => {
       const outline = [...group.querySelectorAll(":scope>:not(text)")].at(-1); // those alike are behind it
@@ -202,6 +212,7 @@ export class PictureView {
       picture.layer.append(node);
       picture.badges.push({ node, pill, text });
     }
+    const placed = [];
     picture.badges.forEach((badge, number) => {
       const shape = binding[number];
       badge.node.classList.toggle("gone", !shape);
@@ -210,8 +221,12 @@ export class PictureView {
       const width = badge.text.textContent.length * 6.4 + 14;
       badge.pill.setAttribute("width", width);
       badge.pill.setAttribute("x", -width / 2);
-      const [x, y] = middleOf(shape);
-      badge.node.style.transform = `translate(${x}px, ${shape.isWire ? y : y - 6}px)`;
+      const isClear = ([x, y], things) => things.every((other) => Math.abs(other.x - x) >= (other.width + width) / 2 || Math.abs(other.y - y) >= other.room);
+      const places = placesOf(shape, width), clear = places.filter((place) => isClear(place, placed));
+      let [x, y] = clear.find((place) => isClear(place, picture.words)) || clear[0] || places[0];
+      while (!isClear([x, y], placed)) y += 16;
+      placed.push({ x, y, width, room: 16 });
+      badge.node.style.transform = `translate(${x}px, ${y}px)`;
     });
   }
 
