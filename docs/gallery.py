@@ -12,7 +12,9 @@ import base64
 import hashlib
 import re
 import shutil
+import struct
 import sys
+import zlib
 from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
@@ -92,6 +94,19 @@ def main(folder: Path) -> None:
     for machine in machines:
         page = report_page(report(machine), command=(machine.name,))
         (folder / f"{machine.name}.html").write_text(page, encoding="utf-8")
+    draw_report(folder)
+
+
+def draw_report(folder: Path) -> None:
+    """Write a picture of the page of `SHOWN`, unless the one there was taken of the same page.
+
+    A browser does not give the same bytes twice, so the picture carries the page's digest.
+    """
+    page, picture = (folder / f"{SHOWN}.html").resolve(), folder / "report.png"
+    digest = hashlib.sha256(page.read_bytes() + FRAGMENT.encode()).digest()
+    mark = png_text("Source", digest.hex())
+    if picture.is_file() and mark in picture.read_bytes():
+        return
     chromium = shutil.which("chromium")
     if chromium is None:
         print("no browser: `make setup-browser` installs Chromium, and report.png is drawn anew")
@@ -101,10 +116,18 @@ def main(folder: Path) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 1600, "height": 1110}, reduced_motion="reduce")
-        tab.goto(f"file://{(folder / SHOWN).resolve()}.html{FRAGMENT}")
+        tab.goto(f"file://{page}{FRAGMENT}")
         tab.wait_for_timeout(300)
-        tab.screenshot(path=folder / "report.png")
+        taken = tab.screenshot()
         browser.close()
+    end = taken.rindex(b"IEND") - 4
+    picture.write_bytes(taken[:end] + mark + taken[end:])
+
+
+def png_text(key: str, text: str) -> bytes:
+    """Return the chunk of a PNG that holds a text (PNG specification, 11.3.3)."""
+    body = b"tEXt" + key.encode() + b"\0" + text.encode()
+    return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
 
 
 if __name__ == "__main__":

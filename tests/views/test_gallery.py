@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import topo
-from docs.gallery import gallery, opening
+from docs.gallery import SHOWN, draw_report, gallery, opening
 from tests.views.browser import AUDIT, AXE, FAINT, Watched, chromium, needs_axe, needs_browser
 from topo.description.locating import builtin_names
 
@@ -68,6 +68,19 @@ def test_nothing_runs_in_it(page, hostile):
     assert set(re.findall(r'(?:href|src)="([^"]+)"', html)) == {
         f"{name}.html" for name in (["box"] if hostile else builtin_names())
     }
+
+
+@needs_browser
+def test_the_picture_of_a_report_is_taken_anew_when_the_page_is_another(tmp_path):
+    page, picture = tmp_path / f"{SHOWN}.html", tmp_path / "report.png"
+    taken = []
+    for words in ("one", "one", "two"):
+        page.write_text(f"<p>{words}", encoding="utf-8")
+        draw_report(tmp_path)
+        taken.append((picture.stat().st_mtime_ns, picture.read_bytes()))
+    assert taken[0] == taken[1]
+    assert taken[1][1] != taken[2][1]
+    assert taken[2][1].startswith(b"\x89PNG")
 
 
 @needs_browser

@@ -424,6 +424,34 @@ def test_a_slider_moves_the_badge_and_undo_brings_it_back(shown):
     assert page.page.inner_text("#rate") == "126.03 GB/s"
 
 
+COVERED = """() => {
+  const places = (query) => [...document.querySelectorAll(`figure:not([hidden]) ${query}`)]
+    .map((node) => [node.textContent.trim(), node.getBoundingClientRect()]);
+  const over = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right &&
+    a.top + 2 < b.bottom && b.top + 2 < a.bottom;
+  const badges = places('.badge:not(.gone)');
+  const things = [...places('text').filter(([text]) => /[a-z]/.test(text)), ...badges];
+  return badges.flatMap(([text, place]) => things.filter(([, other]) => other !== place)
+    .filter(([, where]) => over(place, where)).map(([other]) => `${text} over ${other}`));
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("aws-p5", "workload=reduce&via=peer-pcie"),
+        ("aws-p5", "workload=load&via=direct"),
+        ("dgx-b300", "workload=feed&via=pinned"),
+    ],
+)
+def test_badges_cover_neither_labels_nor_each_other(shown, name, asked):
+    machine = topo.load(name)
+    page = shown(report(machine, workload=asked.split("=")[1].split("&")[0]))
+    page.open(f"#{asked}")
+    assert page.ask("() => document.querySelectorAll('.badge:not(.gone)').length") > 1
+    assert page.ask(COVERED) == []
+
+
 FIGURES = """() => [...document.querySelectorAll('figure:not([hidden])')].map((figure) => ({
   path: figure.querySelector('figcaption b').textContent,
   caption: figure.querySelector('figcaption span').textContent.trim(),
