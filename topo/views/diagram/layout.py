@@ -9,14 +9,15 @@ that they can be compared line by line.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from itertools import pairwise, product
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from topo.records import dataclass
 from topo.views.diagram.courses import Course, Courses, Span
-from topo.views.diagram.geometry import Point, Rect, spread, width
+from topo.views.diagram.frames import PAD, SERVERS_APART, SOCKETS_APART, STRIP, Frame, framed
+from topo.views.diagram.geometry import Point, Rect, spread
 
 if TYPE_CHECKING:
     from topo.views.diagram.grouping import Node, WireEnds, WireKey, Wiring, Zones
@@ -29,16 +30,12 @@ _ROWS = 22.0  # around the labels between two rows; between bars in one row
 _UPLINK = 60.0  # a switch's part under its CPU, when the rest is under its cards
 _LEFT = 20.0  # at least so much of a box is on the left of its wire
 _STRETCH = 1.25  # a box is at most so much wider than its text
-_SERVERS = 44.0  # between servers
-_SOCKETS = 24.0  # between sockets that no labelled link joins
 _APART = 80.0  # of a bar without wires from everything else
 _OVERHANG = 26.0  # of a bar beyond its outermost wire
 _ZONES = ("net", "north", "host", "south", "leaf", "fabric")  # from top to bottom
 _OUTSIDE = ("net", "fabric")  # of servers and sockets
 _UPWARDS = ("net", "north")  # whose rows are counted upwards
-_PAD, _STRIP = 10.0, 20.0  # between a frame and what is in it; a frame's title
 _BESIDE = 7.0  # between a wire, with its arrow's head, and a title
-_TITLE_END = 4.0  # from the end of a title to the frame's side
 _BEYOND = 3.0  # of a frame beyond a wire at its side
 _LANE = 8.0  # a wire that turns, with what is free beside it
 
@@ -58,16 +55,6 @@ class Track:
     points: tuple[Point, ...]
     label: Point
     across: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A rectangle round what belongs together, with a title in its upper strip."""
-
-    title: str
-    rect: Rect
-    kind: Literal["socket", "server"]
-    title_x: float
 
 
 @dataclass(frozen=True)
@@ -256,7 +243,7 @@ class Columns:
                         wire_ends.wire for wire_ends in ends if {wire_ends.a, wire_ends.b} == pair
                     ]
                     labels = [self.labels[wire][0] + 6 for wire in wires if wire in self.labels]
-                    left += max(labels, default=_SOCKETS)
+                    left += max(labels, default=SOCKETS_APART)
                 mirrored = place * 2 >= len(server.hosts) > 1
                 width = self._put_host(host, left + _FRAME, mirrored=mirrored) + 2 * _FRAME
                 self.sockets[host.box] = (left, left + width)
@@ -266,7 +253,7 @@ class Columns:
                 self._put(box, left, self.column(box), bar=False)
                 left += self.column(box)
             self.servers[server.name] = (start, left)
-            left += framed + _SERVERS
+            left += framed + SERVERS_APART
 
     # --- bars of the network and of the GPUs' links ---------------------------------------------
 
@@ -513,7 +500,15 @@ class Plan:
                 tracks[wire] = Track(ends.a, ends.b, points, label, across=True)
             else:
                 tracks[wire] = self._track(ends, boxes, places, shift)
-        frames = tuple(self._frames(inside, shift, tracks, boxes))
+        passing = {
+            (x - half, x + half)
+            for wire, track in tracks.items()
+            for half in (_BESIDE + self.breadths.get(wire, _BESIDE) / 2,)
+            for x, y in track.points
+            if y < inside[0]
+        }
+        spans_of = self.columns.sockets, self.columns.servers
+        frames = tuple(framed(self.zones, spans_of, self.titles, passing, inside, boxes, shift))
         wide = max((right for _, right in spans), default=0.0) + shift
         wide = max([wide, *(frame.rect.right for frame in frames)])
         high = max([bottom, *(frame.rect.bottom for frame in frames)])
@@ -539,14 +534,14 @@ class Plan:
             within = row[0] not in _OUTSIDE
             gap = gaps.get(row, 0.0) + _ROWS if lines else 0.0
             lane = lanes.get(number, 0.0)
-            y += _PAD * frames if inside and not within else 0.0
+            y += PAD * frames if inside and not within else 0.0
             below = row[0] == "fabric" or (number and self.order[number - 1][0] == "net")
             places.append(
                 (y + gap - _LANE, y + gap / 2) if below else (y + _LANE, y + lane + gap / 2)
             )
             y += gap + lane
             if within and not inside:
-                y += (_STRIP + _PAD) * frames
+                y += (STRIP + PAD) * frames
                 top = y
             lines[row] = (y, y + heights[row])
             y += heights[row]
@@ -557,7 +552,7 @@ class Plan:
         if lanes.get(len(self.order)):
             y += lanes[len(self.order)] + _LANE
             bottom = y if inside else bottom
-        return lines, places, (top, bottom), y + (_PAD * frames if inside else 0.0)
+        return lines, places, (top, bottom), y + (PAD * frames if inside else 0.0)
 
     # --- wires ----------------------------------------------------------------------------------
 
@@ -585,50 +580,3 @@ class Plan:
             label = (next(uprights, points[0 if at_upper else -1][0]), y)
         ordered = points if ends.a == upper else points[::-1]
         return Track(ends.a, ends.b, tuple(ordered), label, across=level)
-
-    # --- frames ---------------------------------------------------------------------------------
-
-    def _frames(
-        self, inside: Span, shift: float, tracks: Mapping[WireKey, Track], boxes: Mapping[str, Rect]
-    ) -> Iterator[Frame]:
-        passing = {
-            (x - half, x + half)
-            for wire, track in tracks.items()
-            for half in (_BESIDE + self.breadths.get(wire, _BESIDE) / 2,)
-            for x, y in track.points
-            if y < inside[0]
-        }
-        for server in self.zones.servers:
-            if server.name:
-                owners = self.zones.owners.items()
-                fabric = [boxes[box] for box, owner in owners if owner == server.name]
-                left, right = self.columns.servers[server.name]
-                left = min([left + shift, *(rect.x for rect in fabric)]) - GAP
-                right = max([right + shift, *(rect.right for rect in fabric)]) + GAP
-                top = inside[0] - 2 * _PAD - (2 * _STRIP if server.hosts else _STRIP)
-                bottom = max([inside[1] + 2 * _PAD, *(rect.bottom + _PAD for rect in fabric)])
-                several = server.servers > 1
-                titles = (server.title, server.name, f"{server.servers} servers")[: 1 + 2 * several]
-                room = Rect(left, top, right - left + (_SERVERS - _SOCKETS) * several, bottom - top)
-                title, x = _title_place(titles, room, passing)
-                right = max(right, x + width(title, bold=True) + _TITLE_END)
-                yield Frame(title, Rect(left, top, right - left, bottom - top), "server", x)
-            for host in server.hosts:
-                left, right = self.columns.sockets[host.box]
-                top, bottom = inside[0] - _PAD - _STRIP, inside[1] + _PAD
-                rect = Rect(left + shift, top, right - left, bottom - top)
-                title, x = _title_place(self.titles[host.box], rect, passing)
-                yield Frame(title, rect, "socket", x)
-
-
-def _title_place(titles: Sequence[str], rect: Rect, passing: Collection[Span]) -> tuple[str, float]:
-    """Return the first title that has a place in a frame, and the x of its left end.
-
-    That is at the left side, or beside a wire that comes down; `passing` is what these take.
-    """
-    starts = (rect.x + 10, *sorted(right for _, right in passing if rect.x < right < rect.right))
-    for title, start in product(titles, starts):
-        stop = start + width(title, bold=True)
-        if stop <= rect.right - _TITLE_END and not any(a < stop and start < b for a, b in passing):
-            return title, start
-    return titles[-1], rect.x + 10
