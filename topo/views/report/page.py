@@ -164,11 +164,11 @@ def _pictures(report: Report, room: int) -> str:
     pictures: list[Mapping[str, Any]] = []
     for workload_name, data_path, route in asked:
         picture = live_picture(topology, route, table, basis)
-        texts = [_dense(part) for part in picture.parts]
-        needed = sum(len(text) + 1 for text in dict.fromkeys(texts) if text not in parts)
+        texts = [_in_script(_dense(part)) for part in picture.parts]
+        new = [text for text in dict.fromkeys(texts) if text not in parts]
+        needed = sum(len(text.encode()) + 1 for text in new)
         if needed > room and pictures:
             continue
-        room -= needed
         runs: list[list[int]] = []
         for text in texts:
             place = parts.setdefault(text, len(parts))
@@ -176,12 +176,12 @@ def _pictures(report: Report, room: int) -> str:
                 runs[-1][1] += 1
             else:
                 runs.append([place, 1])
-        room -= len(_dense(runs))
         asked_about = {"workload": workload_name, "data_path": data_path}
         look = {"size": picture.size, "shift": picture.shift, "runs": runs}
         pictures.append({**asked_about, **look})
-    drawn = _dense({"pictures": pictures})
-    return _in_script(f'{{"parts":[{",".join(parts)}],{drawn.removeprefix("{")}')
+        room -= needed + len(_dense(pictures[-1]).encode()) + 1
+    drawn = _in_script(_dense({"pictures": pictures}))
+    return f'{{"parts":[{",".join(parts)}],{drawn.removeprefix("{")}'
 
 
 def _dense(value: object) -> str:
