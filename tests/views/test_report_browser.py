@@ -430,7 +430,8 @@ COVERED = """() => {
   const over = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right &&
     a.top + 2 < b.bottom && b.top + 2 < a.bottom;
   const badges = places('.badge:not(.gone)');
-  const things = [...places('text').filter(([text]) => /[a-z]/.test(text)), ...badges];
+  const words = places('text:not(.badge *)').filter(([text]) => /[a-z]/.test(text));
+  const things = [...words, ...badges];
   return badges.flatMap(([text, place]) => things.filter(([, other]) => other !== place)
     .filter(([, where]) => over(place, where)).map(([other]) => `${text} over ${other}`));
 }"""

@@ -181,7 +181,7 @@ export class PictureView {
 
   /** Colour every shape by the fullest of its resources. */
   paint(picture, solved) {
-    const binding = [];
+    const full = new Map();
     for (const shape of picture.shapes) {
       let most = null;
       for (const place of shape.places) {
@@ -197,10 +197,10 @@ export class PictureView {
         shape.gauge.setAttribute("width", (shape.box.width - 14) * Math.min(1, most ? most.fill : 0));
         shape.back.setAttribute("visibility", most ? "visible" : "hidden");
       }
-      if (most?.full) binding.push(shape);
+      if (most?.full) full.set(shape.names.join(), full.get(shape.names.join()) || shape); // hops lie side by side on one link
       shape.group.setAttribute("aria-label", this.sentence(shape));
     }
-    this.badge(picture, binding);
+    this.badge(picture, [...full.values()]);
   }
 
   /** Put a badge on each shape that binds; those that are there move, more or fewer come and go. */
