@@ -191,6 +191,14 @@ def test_what_devices_get_of_a_link_that_is_the_cores_is_at_most(text, unknown):
     assert said == (set() if "dma: 10" in text or "upi" in text else {"into", "back"})
 
 
+def test_stated_caps_of_the_whole_way_leave_nothing_unsaid_of_a_link():
+    text = QPI.replace("xeon-e5-2680v3", "{part: xeon-e5-2698v4, p2p: {posted: 5 GB/s}}")
+    text = text.replace("gpu0: ", "gpu[0-1]: ").replace("gpu0 -- cpu0", "gpu -- cpu in blocks")
+    answer = compare(built(text), source="gpu0", target="gpu1")["peer-pcie"]
+    assert (answer.rate, answer.at_most) == (5e9, False)
+    assert "dma-rate-unknown" not in codes_of(answer)
+
+
 def test_a_known_share_of_a_link_limits_devices_and_not_cores():
     machine = built(QPI + "media: {qpi: {dma: 10 %}}\n")
     rates = {each.workload.name: each.paths[0].rate for each in compare(machine).workloads}

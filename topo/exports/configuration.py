@@ -210,7 +210,7 @@ def several_servers(configurations: Sequence[Configuration]) -> ExchangeError:
     first = configurations[0].server.processes[0].gpu
     name = first.rpartition(".")[0]
     message = (
-        f"{counted(len(kinds), 'kind')} of server need other settings configuration: "
+        f"{counted(len(kinds), 'kind')} of server need other settings each: "
         f"{listed(kinds, most=MOST)}"
     )
     advice = f"ask about one: --gpu {name + '.gpu' if name else first}"

@@ -162,6 +162,22 @@ def hosts_between(topology: Topology, transfer: Transfer) -> tuple[str, ...]:
     return hosts
 
 
+def dma_limits_of(topology: Topology, transfer: Transfer) -> Iterator[tuple[Step, float, Resource]]:
+    """Yield steps of a transfer, with their shares, and what devices get of these links.
+
+    Cores get all of them, and caps that the whole transfer states say what passes.
+    """
+    if not topology.dma_limits or transfer.move.mover == "core":
+        return
+    caps = stated_caps(topology, transfer) if is_peer(topology, transfer) else ()
+    if math.fsum(share for _, share in caps) > _WHOLE:
+        return
+    for step, share in transfer.shares:
+        limit = topology.dma_limits.get(step.resource.id) if step.resource is not None else None
+        if limit is not None:
+            yield step, share, limit
+
+
 def unstated_cap(
     topology: Topology, transfer: Transfer, stated: float, measured: Figure | None = None
 ) -> Resource | None:
@@ -437,16 +453,13 @@ class UseBuilder:
             unstated = unstated_cap(self._topology, transfer, stated, measured)
             if unstated is not None:
                 yield self._add(unstated), 1.0
-        limits = self._topology.dma_limits
-        for step, share in transfer.shares if limits and stated <= _WHOLE else ():
-            limit = limits.get(step.resource.id) if step.resource is not None else None
-            if limit is not None and measured is not None:  # of these two ends alone
-                name = f"{limit.name} ({transfer.source}, {transfer.target})"
-                limit = replace(
-                    limit, name=name, capacity=replace(limit.capacity, measured=measured)
-                )
-            if limit is not None:
+        for _, share, limit in dma_limits_of(self._topology, transfer):
+            if measured is None:
                 yield self._add(limit), share
+                continue
+            name = f"{limit.name} ({transfer.source}, {transfer.target})"  # of these two ends alone
+            capacity = replace(limit.capacity, measured=measured)
+            yield self._add(replace(limit, name=name, capacity=capacity)), share
 
     def _behind(self, device: Device, direction: str) -> Iterator[tuple[str, float]]:
         """Yield what data of a RAID card meets behind it: it lies evenly on the card's drives."""

@@ -21,7 +21,7 @@ from topo.description.names import ranged
 from topo.phrases import listed
 from topo.routes.route import Direction, Effect, Reason, Subflow, Transfer, Verdict
 from topo.routes.search import shown_names
-from topo.routes.usage import is_peer, is_posted, over_pcie, stated_caps
+from topo.routes.usage import dma_limits_of, is_peer, is_posted, over_pcie, stated_caps
 from topo.topology.locality import socket_of
 from topo.topology.topology import Topology
 
@@ -281,11 +281,10 @@ def peer_reasons(
 
 def _dma_reasons(topology: Topology, subflows: Iterable[Subflow]) -> Iterator[Reason]:
     """Yield the links of which nobody knows what devices get of them."""
-    for subflow in subflows if topology.dma_limits else ():
+    for subflow in subflows:
         for transfer in subflow.transfers:
-            for step, _ in transfer.shares if transfer.move.mover != "core" else ():
-                limit = topology.dma_limits.get(step.resource.id) if step.resource else None
-                if limit is not None and limit.capacity.theoretical.unknown:
+            for step, _, limit in dma_limits_of(topology, transfer):
+                if limit.capacity.theoretical.unknown:
                     fact = (
                         f"how much devices get of {limit.limited_by} is not published "
                         "(state what you measure under `measured:`):"

@@ -147,10 +147,8 @@ def compare_all(
             for workload in workloads
         }
         if any(joined.values()):
-            served, left_out = (
-                joined,
-                [workload for workload in workloads if not joined[workload.name]],
-            )
+            served = joined
+            left_out = [workload for workload in workloads if not joined[workload.name]]
     answers = tuple(
         _workload_answer(router, workload, served[workload.name], at)
         for workload in workloads

@@ -23,6 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from topo.datapaths.registry import data_path
@@ -469,4 +470,4 @@ def _mirrored(value: int, size: int) -> int:
 
 def _ends(rates: Sequence[Throughput]) -> tuple[Throughput, Throughput]:
     """Return the slowest and the fastest; of equal ones the first."""
-    return min(rates, key=lambda each: each.rate), max(rates, key=lambda rate: rate.rate)
+    return min(rates, key=attrgetter("rate")), max(rates, key=attrgetter("rate"))

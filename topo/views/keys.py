@@ -19,6 +19,7 @@ Document: TypeAlias = "dict[str, Any]"
 
 _DIGITS: Final = 12  # beyond that, a float holds the order of additions rather than a figure
 _EXACT: Final = 2**53
+_FIELDS: Final = {**MEDIUM_FIELDS, **NEED_FIELDS}  # figures that are no rates have their units here
 
 # The unit of a number by the last word of its attribute's name.
 _UNITS: Final[Mapping[str, str]] = {
@@ -85,7 +86,7 @@ def words_of(text: str) -> tuple[Word, ...]:
         names = tuple(path.removesuffix("?").split("."))
         unit = _UNITS.get(names[-1].rpartition("_")[2])
         key = key or (f"{names[-1]}_{unit}" if unit else names[-1])
-        field = {**MEDIUM_FIELDS, **NEED_FIELDS}.get(key.replace("_", "-"))
+        field = _FIELDS.get(key.replace("_", "-"))
         figure_unit = field.quantity.unit if field else "bytes_per_s"
         words.append(Word(names, key, figure_unit, word.startswith("*"), path.endswith("?")))
     return tuple(words)

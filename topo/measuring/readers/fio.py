@@ -11,7 +11,6 @@ https://github.com/axboe/fio, ``stat.c``, ``lib/num2str.c`` and ``init.c``.
 from __future__ import annotations
 
 import re
-from calendar import month_abbr
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -47,6 +46,8 @@ _MOVED: Final = re.compile(
 _COMMAND: Final = re.compile(r"(?:.*[\s/$#])?fio\s(.*--.*)")
 _OPTION: Final = re.compile(r"--(\w{1,40})[= ](\S{1,200})")
 _DAY: Final = re.compile(r"\bpid=\d+: \w{3} (\w{3}) +(\d{1,2}) [\d:]{8} (\d{4})\b")
+# English whatever the locale is, which `calendar` goes by.
+_MONTHS: Final = tuple(re.findall("...", "JanFebMarAprMayJunJulAugSepOctNovDec"))
 _UNTOLD: Final = "untold"
 _MOST_JOBS: Final = 10_000
 _YEAR_9999: Final = 253e9  # seconds since 1970
@@ -100,7 +101,7 @@ def _from_text(lines: list[str]) -> dict[str, Any]:
             rate *= base ** POWERS[match[3].lower()] / (8 if match[5] == "bit" else 1)
             jobs[group][match[1].lower()] = {"bw_bytes": rate}
         elif match := _DAY.search(line):
-            month = [*month_abbr].index(match[1]) if match[1] in month_abbr else 0
+            month = _MONTHS.index(match[1]) + 1 if match[1] in _MONTHS else 0
             date = f"{match[3]}-{month:02}-{int(match[2]):02}" if month else ""
         elif match := _COMMAND.fullmatch(line):
             given |= dict(_OPTION.findall(match[1]))
